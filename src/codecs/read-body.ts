@@ -2,7 +2,7 @@
  * The shared part of every codec's reader: finds the top-level fields and the blocks of a body, and reuses what is remembered of
  * a block's bytes. Only new bytes are parsed, in full, so a body that was read is known to be JSON.
  */
-import { LRUCache } from 'lru-cache';
+import { type Caches, createCaches } from '../caches.ts';
 import type { BodyFields, Codec, ReadBlock, ReadContext, SeenBodies, SeenList } from './codec.ts';
 import type { Block, Conversation, Message, Part, Span } from '../conversation/conversation.ts';
 import {
@@ -272,8 +272,7 @@ export type SeenBodiesOptions = {
   readonly digest: (bytes: Uint8Array) => string;
   /** Returns how many bytes two arrays have in common from the first one on. */
   readonly commonLength: (one: Uint8Array, other: Uint8Array) => number;
-  /** Bytes to keep at most. Default 64 MiB. */
-  readonly maxBytes?: number;
+  readonly caches?: Caches | undefined;
 };
 
 /** Bytes. Shorter lists are read as fast as they are compared. */
@@ -290,11 +289,10 @@ const maxAlike = 4;
 type SeenBody = { bytes: Uint8Array; length: number; messages: readonly Message[] };
 
 export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
-  const { digest, commonLength, maxBytes = 64 * 1024 * 1024 } = options;
-  const lists = new LRUCache<string, readonly SeenBody[]>({
-    maxSize: maxBytes,
-    sizeCalculation: (alike) => alike.reduce((sum, { bytes }) => sum + bytes.length, 1),
-  });
+  const { digest, commonLength, caches = createCaches() } = options;
+  const lists = caches<readonly SeenBody[]>('seen bodies', (alike) =>
+    alike.reduce((sum, { bytes }) => sum + bytes.length, 0),
+  );
 
   /** Finds the list with most bytes in common. One that continues whole is as good as any, and its last bytes tell it cheaply. */
   function mostAlike(alike: readonly SeenBody[], bytes: Uint8Array) {

@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { createCaches } from '../caches.ts';
 import { describe, expect, it } from 'vitest';
 import { commonLength, sha256 } from '../store/encrypted-store.ts';
 import type { ReadContext } from './codec.ts';
@@ -14,13 +15,13 @@ function bodyOf(texts: readonly string[], before = '"model":"m"'): Uint8Array {
 }
 
 /** Counts the digested bytes of blocks. */
-function openReading(maxBytes?: number) {
+function openReading(cacheMb?: number) {
   let digested = 0;
   const digest = (bytes: Uint8Array): string => {
     digested += bytes.length;
     return sha256(bytes);
   };
-  const seen = createSeenBodies({ digest: sha256, commonLength, ...(maxBytes ? { maxBytes } : {}) });
+  const seen = createSeenBodies({ digest: sha256, commonLength, caches: createCaches(cacheMb) });
   const reading: ReadContext = { digest, blocks: new Map(), seen };
   return {
     /** Reads a body, checks that the result equals a fresh read of these bytes, and returns how many bytes were digested. */
@@ -80,7 +81,7 @@ describe('bodies read before', () => {
   });
 
   it('are forgotten, the oldest first, beyond the byte limit', () => {
-    const { read } = openReading(100_000);
+    const { read } = openReading(0.33);
     const other = long.map((text) => `other ${text}`);
     read(bodyOf(long));
     read(bodyOf(other));

@@ -2,7 +2,7 @@
  * Works on long texts: in steps that can be paused, so that other requests can run in between; decodes long literals and
  * remembers the last ones; finds how much of a text fits a number of tokens.
  */
-import { LRUCache } from 'lru-cache';
+import { openFixed } from '../caches.ts';
 
 /** Work that can be paused: it yields between two steps, and returns its result at the end. */
 export type Steps<T> = Generator<undefined, T>;
@@ -22,16 +22,10 @@ type LiteralSpan = { readonly start: number; readonly end: number };
 /** Bytes of the shortest literal that is decoded piece by piece and remembered. */
 const minLongBytes = 65_536;
 
-/** UTF-16 units of all texts that are remembered: those of one large request. */
-const maxRemembered = 16_000_000;
-
 /** Bytes of a piece: about 1 ms. */
 const pieceBytes = 131_072;
 
-const remembered = new LRUCache<LiteralSpan, string>({
-  maxSize: maxRemembered,
-  sizeCalculation: (text) => text.length + 1,
-});
+const remembered = openFixed<LiteralSpan, string>('long texts', { unitsOf: (text) => text.length + 1 });
 
 /** Returns the text of a long literal if it was decoded lately. Bodies with the same bytes share the span object. */
 export function rememberedText(span: LiteralSpan): string | undefined {

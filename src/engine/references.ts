@@ -54,7 +54,7 @@ export function createReferenceMemo(): ReferenceMemo {
 }
 
 /** Returns the number of lines that the memo holds. */
-export function sizeOfReferenceMemo({ made }: ReferenceMemo): number {
+export function linesHeld({ made }: ReferenceMemo): number {
   return made.reduce((sum, { lines }) => sum + lines, 1);
 }
 

@@ -2,7 +2,7 @@
  * The last step before a request is sent: compares it with the previous request of its conversation, and marks it for the provider's
  * cache when that pays off. It never changes the content.
  */
-import { LRUCache } from 'lru-cache';
+import { type Caches, createCaches } from '../caches.ts';
 import type { CacheMarks, Codec } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf, leavesOriginals } from '../conversation/edit.ts';
@@ -267,12 +267,9 @@ export function preambleOf({ model, preamble }: Pick<Conversation, 'model' | 'pr
   return [model, ...preamble.map((block) => block.digest)].join(' ');
 }
 
-/** Creates an empty memory of at most `maxDigests` message digests. */
-export function createLastSent(maxDigests = 400_000): LastSent {
-  const requests = new LRUCache<string, SentRequest>({
-    maxSize: maxDigests,
-    sizeCalculation: ({ messages }) => 1 + messages.length,
-  });
+/** Creates an empty memory. */
+export function createLastSent(caches: Caches = createCaches()): LastSent {
+  const requests = caches<SentRequest>('last requests', ({ messages }) => 60 * messages.length);
   return {
     find(clientLinks) {
       // The first hash covers no message.

@@ -1,5 +1,5 @@
 /** The state of an engine: its parts, the caches that it keeps between requests, and access to stored folds. */
-import { LRUCache } from 'lru-cache';
+import { openFixed, type Cache, createCaches } from '../caches.ts';
 import type { ReadBlock, ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, allOriginalIdsOf, lastMessageOf, originalsOf } from '../conversation/edit.ts';
@@ -15,7 +15,7 @@ import {
   protectionOf,
   toolToOffer,
 } from './protect.ts';
-import { type ReferenceMemo, createReferenceMemo, sizeOfReferenceMemo } from './references.ts';
+import { type ReferenceMemo, createReferenceMemo, linesHeld } from './references.ts';
 import { type LastSent, type Sender, createLastSent, createSender } from './send.ts';
 import type { EngineOptions, EngineRequest } from './types.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
@@ -26,7 +26,7 @@ import {
   createCalibration,
   createLearnedWindows,
 } from '../tokens/calibration.ts';
-import { type TokenMemo, createConversationCounter, createTokenMemo } from '../tokens/count-conversation.ts';
+import { type TokenMemo, createConversationCounter } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 
 export type EngineState = {
@@ -34,7 +34,7 @@ export type EngineState = {
   readonly reading: ReadContext;
   readonly counts: TokenMemo;
   /** By the beginning of the conversation. */
-  readonly referenceMemos: LRUCache<string, ReferenceMemo>;
+  readonly referenceMemos: Cache<string, ReferenceMemo>;
   readonly toolCosts: Map<string, number>;
   readonly calibration: Calibration;
   readonly windows: LearnedWindows;
@@ -45,22 +45,16 @@ export type EngineState = {
   readonly storedShrinks: WeakSet<Edit>;
 };
 
-/** Creates the state of an engine. `maxParts` bounds its memory of blocks. */
+/** Creates the state of an engine. */
 export function createEngineState(options: EngineOptions): EngineState {
-  // It is bounded by size, not by count, because an outline grows with its parts.
-  const lastSent = createLastSent();
-  const blocks = new LRUCache<string, ReadBlock>({
-    maxSize: options.maxParts ?? 400_000,
-    sizeCalculation: (outline) => 1 + outline.parts.length,
-  });
+  const { caches = createCaches() } = options;
+  const lastSent = createLastSent(caches);
+  const blocks = caches<ReadBlock>('read blocks', ({ parts }) => 250 * parts.length);
   return {
     options,
     reading: { digest: options.digest, blocks, seen: options.seen },
-    counts: createTokenMemo(),
-    referenceMemos: new LRUCache<string, ReferenceMemo>({
-      maxSize: 400_000,
-      sizeCalculation: sizeOfReferenceMemo,
-    }),
+    counts: caches<number>('token counts'),
+    referenceMemos: caches<ReferenceMemo>('line references', (memo) => 60 * linesHeld(memo)),
     toolCosts: new Map(),
     calibration: options.calibration ?? createCalibration(),
     windows: createLearnedWindows(options.clock),
@@ -197,7 +191,7 @@ export interface SummaryNotes {
 }
 
 function createSummaryNotes(): SummaryNotes {
-  const problems = new LRUCache<string, string>({ max: 2_000 });
+  const problems = openFixed<string, string>('summary notes');
   return {
     find(tenant, links) {
       if (problems.size === 0) return undefined;

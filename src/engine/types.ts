@@ -1,4 +1,5 @@
 /** Types of the engine: its options, its requests, and its results. */
+import type { Caches } from '../caches.ts';
 import type { Codec, SeenBodies } from '../codecs/codec.ts';
 import type { Overflow } from '../codecs/provider-errors.ts';
 import type { Conversation, HiddenRecall, KeptReply } from '../conversation/conversation.ts';
@@ -51,8 +52,8 @@ export type EngineOptions = SenderOptions & {
   readonly minResultBytes?: number | undefined;
   /** Asks the caller to have summaries written ahead of time (`PreparedRequest.summary`). Default: folds use extracts or stubs. */
   readonly summaries?: SummaryAheadOptions | undefined;
-  /** How many message parts are remembered, of about 200 bytes each. Default 400,000. */
-  readonly maxParts?: number;
+  /** The caches, under one memory budget. Default: a budget of 256 MB. */
+  readonly caches?: Caches | undefined;
 };
 
 export type EngineMode = 'fold' | 'observe';

@@ -2,6 +2,7 @@
  * Assembles the gateway from its settings, and guards and routes each request. The gateway turns a request (values and bytes) into a
  * response (values and bytes) and has no transport; model-call.ts serves model calls, admin.ts the gateway's own paths.
  */
+import { createCaches } from '../caches.ts';
 import type { Codec, GatewayProblem } from '../codecs/codec.ts';
 import type { Engine } from '../engine/engine.ts';
 import { answerOwn } from './admin.ts';
@@ -222,21 +223,24 @@ export type EngineParts = {
 /** Returns the gateway as a handler of requests. Throws `bad-config` for settings that are unknown or not allowed. */
 export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): Handler {
   checkSettings(gatewayCheck, settings);
-  const { memoryTtlMs: ttlMs, storeDeadlineMs } = settings;
+  const { memoryTtlMs: ttlMs, storeDeadlineMs, cacheMb = defaultCacheMb } = settings;
+  // One half is for the main thread, a quarter for each of the threads that fold large bodies.
+  const caches = createCaches(cacheMb / 2);
   const encryptedStore = createEncryptedStore({
     store: deps.store,
     secret: deps.secret,
     ttlMs,
     storeDeadlineMs,
+    caches,
   });
-  const keptReplies = createKeptReplies({ encryptedStore, ttlMs });
-  const local = createDefaultEngine(settings, encryptedStore, { keptReplies });
+  const keptReplies = createKeptReplies({ encryptedStore, ttlMs, caches });
+  const local = createDefaultEngine({ ...settings, cacheMb: cacheMb / 2 }, encryptedStore, { keptReplies });
   const { store, secret, log, foldThread } = deps;
   return createGateway({
     engine:
       foldThread?.engineFor({
         local,
-        settings: foldSettings(settings),
+        settings: { ...foldSettings(settings), cacheMb: cacheMb / 4 },
         secret,
         store,
         encryptedStore,
@@ -249,7 +253,7 @@ export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): H
     receipts: createReceiptLog(),
     totals: createReceiptTotals(),
     prices: pricesFrom(settings.usdPerMillionTokens),
-    costs: createCostTracker(),
+    costs: createCostTracker(caches),
     metrics: deps.metrics,
     openMetrics: settings.openMetrics ?? isOneTenant(settings.tenant),
     log: deps.log,
@@ -287,6 +291,9 @@ function isBaseUrl(value: unknown): boolean {
   const { protocol, username, password, search, hash } = new URL(value);
   return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
 }
+
+/** Megabytes for the caches of a gateway with its threads. */
+export const defaultCacheMb = 512;
 
 const gatewayCheck = object<GatewaySettings>({
   ...foldChecks,

@@ -1,5 +1,5 @@
 /** Creates the engine with its usual parts: the user's settings, and defaults for the rest. */
-import { LRUCache } from 'lru-cache';
+import { createCaches, openFixed } from '../caches.ts';
 import { createSeenBodies } from '../codecs/read-body.ts';
 import { type Engine, createEngine } from '../engine/engine.ts';
 import type {
@@ -55,6 +55,8 @@ export type EngineSettings = {
    * reject with `store-failed`. Default 500.
    */
   readonly storeDeadlineMs?: number;
+  /** Megabytes of memory for caches (docs/memory.md). Default 256; 512 for a gateway with its threads. */
+  readonly cacheMb?: number;
 };
 
 const defaultShrinks: ShrinkSettings = { lossless: false, lineNumbers: 'every', repeats: true };
@@ -73,17 +75,20 @@ export function createDefaultEngine(
   const { minResultBytes, summaries, subgoals, preset } = settings;
   const { clock = Date.now, isHistoryKept, triggers = defaultTriggers(settings.triggers) } = others;
   const { strategies = defaultStrategies({ minResultBytes, summaries, subgoals, preset }) } = others;
-  const { keptReplies = createKeptReplies({ encryptedStore, ttlMs: settings.memoryTtlMs, clock }) } = others;
+  const caches = createCaches(settings.cacheMb);
+  const kept = { encryptedStore, ttlMs: settings.memoryTtlMs, clock, caches };
+  const { keptReplies = createKeptReplies(kept) } = others;
   const models = settings.models ?? {};
   const factsFor = modelFacts(models, settings.usdPerMillionTokens);
   return createEngine({
     encryptedStore,
-    foldStore: createFoldStore({ encryptedStore, ttlMs: settings.memoryTtlMs }),
-    hiddenRecalls: createHiddenRecalls({ encryptedStore, ttlMs: settings.memoryTtlMs, clock }),
+    foldStore: createFoldStore(kept),
+    hiddenRecalls: createHiddenRecalls(kept),
     keptReplies,
     summaries: isHistoryKept ? undefined : aheadOf(strategies, encryptedStore),
     digest: sha256,
-    seen: createSeenBodies({ digest: sha256, commonLength }),
+    seen: createSeenBodies({ digest: sha256, commonLength, caches }),
+    caches,
     triggers,
     strategies,
     counterFor: (model) => loadTokenCounter(model, models),
@@ -109,7 +114,7 @@ type ModelFacts = {
 
 /** Looks each model up once, because its name is compared with a dozen tables of patterns. */
 function modelFacts(models: ModelOverrides, overrides: PriceOverrides | undefined) {
-  const cached = new LRUCache<string, Promise<ModelFacts>>({ max: 500 });
+  const cached = openFixed<string, Promise<ModelFacts>>('model facts');
   return function factsFor(model: string | undefined): Promise<ModelFacts> {
     // A client may send a name of any length, so it is cut.
     const name = (model ?? '').slice(0, 200);

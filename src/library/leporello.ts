@@ -1,6 +1,7 @@
 /** Leporello in process: folds request bodies before they are sent, answers recalls, and returns originals. */
 import type { RecallTool } from '../codecs/codec.ts';
 import { type PreparedRequest, passThrough } from '../engine/types.ts';
+import { createCaches } from '../caches.ts';
 import {
   type CompressedResult,
   type PendingWords,
@@ -95,7 +96,13 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   const { store = inMemoryStore() } = options;
   const secret = secretFor(options.store, options.secret);
   const { memoryTtlMs: ttlMs, storeDeadlineMs } = options;
-  const encryptedStore = createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs });
+  const encryptedStore = createEncryptedStore({
+    store,
+    secret,
+    ttlMs,
+    storeDeadlineMs,
+    caches: createCaches(options.cacheMb),
+  });
   const { strategies = defaultStrategies(), triggers = defaultTriggers(), ...settings } = options;
   const engine = createDefaultEngine(settings, encryptedStore, { strategies, triggers });
   // Folded messages that a program keeps have no references to results that may be dropped later, and no cache marks.

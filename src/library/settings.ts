@@ -1,4 +1,5 @@
 /** Defines the allowed values of each setting of folding. The types require an entry for every option, so none can be forgotten. */
+import { minCacheMb } from '../caches.ts';
 import type { ShrinkOptions } from '../arrival/kind.ts';
 import type { Pins } from '../engine/types.ts';
 import {
@@ -98,6 +99,7 @@ export const engineChecks: Checks<EngineSettings> = {
   ),
   offerRecall: oneOf('always', 'with-fold', 'never'),
   memoryTtlMs: positiveNumber,
+  cacheMb: numberFrom(minCacheMb),
   storeDeadlineMs: allowed(
     'a number of milliseconds above 0 and at most 3600000',
     (ms) => typeof ms === 'number' && ms > 0 && ms <= 3_600_000,

@@ -2,7 +2,7 @@
  * Computes what a request cost, and estimates what it would have cost without Leporello. The paid cost follows from the tokens that the
  * provider reported and the price list; the rest is an estimate. Pure.
  */
-import { LRUCache } from 'lru-cache';
+import { type Caches, createCaches } from '../caches.ts';
 import { type Price, type Usage, addedUsage, noUsage } from './prices.ts';
 
 /** The cost of reported tokens by kind, in USD. */
@@ -276,12 +276,12 @@ interface EarlierRequests {
 const maxNewMessages = 200;
 
 /**
- * Creates a memory of earlier requests, found by prefix hash as folds are, so that branches stay apart. It remembers at most `max`
- * requests by their last message, and `max` by their beginning. Kept in memory only.
+ * Creates a memory of earlier requests, found by prefix hash as folds are, so that branches stay apart: by their last message, or by
+ * their beginning. Kept in memory only.
  */
-export function createEarlierRequests(max = 10_000): EarlierRequests {
-  const byLast = new LRUCache<string, { readonly tenant: string; readonly request: EarlierRequest }>({ max });
-  const byBeginning = new LRUCache<string, EarlierRequest>({ max });
+export function createEarlierRequests(caches: Caches = createCaches()): EarlierRequests {
+  const byLast = caches<{ readonly tenant: string; readonly request: EarlierRequest }>('earlier requests');
+  const byBeginning = caches<EarlierRequest>('first requests');
   return {
     find({ tenant, links, beginning }) {
       for (let at = links.length - 1; at >= Math.max(0, links.length - maxNewMessages); at--) {

@@ -1,3 +1,4 @@
+import { createCaches } from '../caches.ts';
 import { describe, expect, it } from 'vitest';
 import { createEarlierRequests, type EarlierRequest } from './cost.ts';
 
@@ -44,7 +45,7 @@ describe('the earlier request', () => {
   });
 
   it('is forgotten after too many others', () => {
-    const requests = createEarlierRequests(1);
+    const requests = createEarlierRequests(createCaches(0.05));
     requests.note(standing('abc'), request(1));
     requests.note(standing('ade'), request(2));
     const found = ['abc', 'ade'].map((links) => requests.find(standing(links)).earlier?.at);

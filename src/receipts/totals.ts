@@ -2,7 +2,7 @@
  * Totals over receipts, by tenant, by model, and by session of a tenant. Bounded: of too many rows, those without receipts for the longest
  * time are dropped; a tenant's own row still includes its dropped models and sessions. Pure.
  */
-import { LRUCache } from 'lru-cache';
+import { openFixed, type Cache } from '../caches.ts';
 import { addedBill, type Bill, noBill, usd } from './cost.ts';
 import type { Compression, SummaryBy } from './compression.ts';
 import type { Receipt, SummaryReceipt } from './receipt.ts';
@@ -93,13 +93,13 @@ export const noTotals: Totals = {
   money: undefined,
 };
 
-type Rows = LRUCache<string, NamedTotals>;
+type Rows = Cache<string, NamedTotals>;
 
 /** Creates empty totals. `rows`: the maximum number of tenants, of models and of sessions. */
-export function createReceiptTotals({ rows: max = 5_000 }: { readonly rows?: number } = {}): ReceiptTotals {
-  const tenants: Rows = new LRUCache({ max });
-  const models: Rows = new LRUCache({ max });
-  const sessions: Rows = new LRUCache({ max });
+export function createReceiptTotals({ rows: max }: { readonly rows?: number } = {}): ReceiptTotals {
+  const tenants: Rows = openFixed('totals', { max });
+  const models: Rows = openFixed('totals', { max });
+  const sessions: Rows = openFixed('totals', { max });
   function addAll(
     tenant: string,
     { model = 'unknown', session }: Pick<Receipt, 'model' | 'session'>,

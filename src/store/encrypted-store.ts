@@ -3,7 +3,7 @@
  * sees nothing in clear but labels and keys. The holder of the secret can read everything; the holder of only the store, nothing.
  * This module does not decide which originals are kept, nor who may read them.
  */
-import { LRUCache } from 'lru-cache';
+import { type Caches, createCaches } from '../caches.ts';
 import { createHmac, hash } from 'node:crypto';
 import { nextTurn } from '../conversation/incremental.ts';
 import { LeporelloError } from '../errors.ts';
@@ -83,6 +83,7 @@ export type EncryptedStoreOptions = {
   readonly ttlMs?: number | undefined;
   /** How long one call of the store may take, in milliseconds. Default 500. */
   readonly storeDeadlineMs?: number | undefined;
+  readonly caches?: Caches | undefined;
 };
 
 /** Creates an encrypted store. Throws `bad-config` for a secret that is too short and for a deadline out of range. */
@@ -94,7 +95,7 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
     throw new LeporelloError('bad-config', `The secret has ${secret.length} bytes; it needs at least 32.`);
   }
   const sealer = createSealer(secret);
-  const renewals = createRenewals(store, clock);
+  const renewals = createRenewals(store, clock, options.caches);
 
   async function sealed(
     tenant: string,
@@ -352,13 +353,10 @@ type RecordUse = {
   readonly along?: () => readonly string[];
 };
 
-/** The number of records whose last write or renewal this process remembers. It renews any other record at its next use. */
-const maxRemembered = 100_000;
-
 const dayMs = 24 * 60 * 60 * 1_000;
 
-export function createRenewals(store: Pick<Store, 'touch'>, clock: Clock): Renewals {
-  const freshAt = new LRUCache<string, number>({ max: maxRemembered });
+export function createRenewals(store: Pick<Store, 'touch'>, clock: Clock, caches = createCaches()): Renewals {
+  const freshAt = caches<number>('fresh records');
   /** Keys to renew, by their retention in milliseconds. */
   const due = new Map<number, string[]>();
 

@@ -3,7 +3,7 @@
  * instances. A fold is found by the prefix hashes ("links") of the conversation it was made on, so no session id is needed. A request
  * that made no fold leaves a record for one day that says which fold it was sent with, so that the next request continues from there.
  */
-import { LRUCache } from 'lru-cache';
+import { type Caches, createCaches } from '../caches.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type EncryptedStore, type FirstSealed, type Sealed, sha256 } from './encrypted-store.ts';
 import { nextTurn } from '../conversation/incremental.ts';
@@ -76,6 +76,7 @@ type FoldStoreOptions = {
   >;
   /** How long a fold is kept after its last use, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
+  readonly caches?: Caches | undefined;
 };
 
 /** How long a record of a request without a fold of its own is kept. No provider's cache lives that long. */
@@ -106,12 +107,11 @@ type KnownLink = {
 export function createFoldStore({
   encryptedStore,
   ttlMs = 30 * 24 * 60 * 60 * 1_000,
+  caches = createCaches(),
 }: FoldStoreOptions): FoldStore {
-  const known = new LRUCache<string, KnownLink>({
-    maxSize: 400_000,
-    sizeCalculation: ({ fold, prefixFold }) =>
-      1 + (fold?.edits.length ?? 0) + (prefixFold?.edits.length ?? 0),
-  });
+  const known = caches<KnownLink>('folds', (one) =>
+    [one.fold, one.prefixFold].reduce((sum, fold) => sum + 250 * (fold?.edits.length ?? 0), 0),
+  );
   /** Folds that this process uses although the store has not accepted them (yet). */
   const unsaved = new WeakSet<Fold>();
   return {

@@ -2,7 +2,7 @@
  * Stores hidden recalls by the prefix that the model replied to, so that any instance finds them when a client sends that reply
  * back. No session id is needed, and branches cannot mix. Also keeps how replies that the provider stores are continued.
  */
-import { LRUCache } from 'lru-cache';
+import { type Caches, createCaches } from '../caches.ts';
 import type { HiddenRecall, KeptReply } from '../conversation/conversation.ts';
 import type { Clock } from './store.ts';
 import { type EncryptedStore, sha256 } from './encrypted-store.ts';
@@ -30,6 +30,7 @@ type HiddenRecallsOptions = {
   /** How long a hidden recall is kept after it was last put back, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
   readonly clock?: Clock | undefined;
+  readonly caches?: Caches | undefined;
 };
 
 /** The number of hidden recalls stored for one prefix: a client may retry a request and continue from any of the replies. */
@@ -43,12 +44,13 @@ export function createHiddenRecalls({
   encryptedStore,
   ttlMs = 30 * 24 * 60 * 60 * 1_000,
   clock = Date.now,
+  caches = createCaches(),
 }: HiddenRecallsOptions): HiddenRecalls {
   // By the hash of the prefix that ends with the reply: another instance may later record recalls of another reply to the same prefix.
-  const known = new LRUCache<string, readonly HiddenRecall[]>({ maxSize: 64 * 1024 * 1024, sizeCalculation });
-  const made = new LRUCache<string, readonly HiddenRecall[]>({ maxSize: 64 * 1024 * 1024, sizeCalculation });
+  const known = caches<readonly HiddenRecall[]>('stored recalls', bytesHeld);
+  const made = caches<readonly HiddenRecall[]>('own recalls', bytesHeld);
   // By the same hash: the value of `records` when neither this reply nor any before it had a recall.
-  const without = new LRUCache<string, number>({ maxSize: 400_000, sizeCalculation: () => 1 });
+  const without = caches<number>('replies without recalls');
   let records = 0;
 
   return {
@@ -137,12 +139,12 @@ function merged(
   return [...fresh, ...older].slice(0, maxTurns);
 }
 
-function sizeCalculation(turns: readonly HiddenRecall[]): number {
+function bytesHeld(turns: readonly HiddenRecall[]): number {
   const bytes = turns.flatMap(({ rounds, closing }) => [
     closing?.length ?? 0,
     ...rounds.flatMap(({ turn, answers }) => [turn.length, ...answers.map(({ text }) => text.length)]),
   ]);
-  return bytes.reduce((sum, length) => sum + length, 100);
+  return bytes.reduce((sum, length) => sum + length, 0);
 }
 
 function keyIn(tenant: string, link: string): string {
@@ -217,6 +219,7 @@ type KeptRepliesOptions = {
   /** How long a reply is kept after it was last continued, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
   readonly clock?: Clock | undefined;
+  readonly caches?: Caches | undefined;
 };
 
 /** The format on disk. `at`: when the record was written, in milliseconds since the epoch; earlier releases did not write it. */
@@ -231,11 +234,11 @@ export function createKeptReplies({
   encryptedStore,
   ttlMs = 30 * 24 * 60 * 60 * 1_000,
   clock = Date.now,
+  caches = createCaches(),
 }: KeptRepliesOptions): KeptReplies {
-  const known = new LRUCache<string, KeptReply>({
-    maxSize: 16 * 1024 * 1024,
-    sizeCalculation: ({ pendingAnswers }) => pendingAnswers.reduce((sum, { text }) => sum + text.length, 200),
-  });
+  const known = caches<KeptReply>('kept replies', ({ pendingAnswers }) =>
+    pendingAnswers.reduce((sum, { text }) => sum + text.length, 0),
+  );
 
   function findHere(tenant: string, knownAs: string): KeptReply | undefined {
     const here = known.get(`${tenant}/${knownAs}`);

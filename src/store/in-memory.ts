@@ -3,6 +3,7 @@
  * use; nothing survives a restart. No I/O, no timers.
  */
 import { LRUCache } from 'lru-cache';
+import { openFixed, type Cache } from '../caches.ts';
 import { LeporelloError } from '../errors.ts';
 import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
 
@@ -143,15 +144,14 @@ export type TransientEntry = {
   readonly seal: () => Promise<Uint8Array>;
 };
 
-/** Bytes of the newest transient entries that were read, and the number of those that were not: each for about 30,000 requests. */
+/** Bytes of the newest transient entries that were read: about 30,000 requests. */
 const maxTransientBytes = 16 * 1024 * 1024;
-const maxUnread = 30_000;
 
 /** What all views of a store share. */
 type Shared = {
   readonly store: Store;
   readonly memory: Store;
-  readonly unread: LRUCache<string, TransientEntry>;
+  readonly unread: Cache<string, TransientEntry>;
   writes: number;
   /** Guarded writes look at memory and store, so they run one after another. */
   lastGuarded: Promise<unknown>;
@@ -165,7 +165,7 @@ export function openStoreView(store: Store, clock?: Clock): StoreView {
   const shared = sharedBy.get(store) ?? {
     store,
     memory: inMemoryStore({ maxBytes: maxTransientBytes, ...(clock && { clock }) }),
-    unread: new LRUCache<string, TransientEntry>({ max: maxUnread }),
+    unread: openFixed<string, TransientEntry>('unread records'),
     writes: 0,
     lastGuarded: Promise.resolve(),
   };

@@ -3,7 +3,7 @@
  * messages, so a branch, a restart and another instance find only summaries of their own history. A writer takes a lease first, so only
  * one instance writes a summary.
  */
-import { LRUCache } from 'lru-cache';
+import { openFixed } from '../caches.ts';
 import type { Clock } from './store.ts';
 import type { EncryptedStore } from './encrypted-store.ts';
 import { decodeRecord, encodeRecord } from './sealing.ts';
@@ -58,9 +58,9 @@ export function createReadySummaries({
   ttlMs = 24 * 60 * 60 * 1_000,
   clock = Date.now,
 }: ReadySummariesOptions): ReadySummaries {
-  const known = new LRUCache<string, ReadySummary>({ max: 2_000 });
+  const known = openFixed<string, ReadySummary>('summaries ahead');
   /** When the lease of another instance ends; a time in the past if none is known. */
-  const asked = new LRUCache<string, number>({ max: 10_000 });
+  const asked = openFixed<string, number>('summary leases');
 
   return {
     async find(tenant, links) {

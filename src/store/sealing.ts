@@ -8,7 +8,7 @@
  * content is compressed. Small content is compressed at once and large content in Node's thread pool, so the event loop is never blocked
  * for long.
  */
-import { LRUCache } from 'lru-cache';
+import { openFixed } from '../caches.ts';
 import {
   type KeyObject,
   createCipheriv,
@@ -38,7 +38,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 export function createSealer(secret: Uint8Array): Sealer {
-  const keys = new LRUCache<string, KeyObject>({ max: 1_000 });
+  const keys = openFixed<string, KeyObject>('tenant keys');
 
   function keyOf(tenant: string): KeyObject {
     const key = keys.get(tenant) ?? deriveKey(secret, `seal ${tenant}`);

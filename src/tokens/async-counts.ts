@@ -2,7 +2,7 @@
  * Serves counts of an asynchronous counter to an engine that counts synchronously: the texts of a request are counted ahead of
  * everything else, and the counts are remembered. Bounded in memory and in time.
  */
-import { LRUCache } from 'lru-cache';
+import { openFixed } from '../caches.ts';
 
 export interface AsyncCounts {
   /**
@@ -29,9 +29,6 @@ export type AsyncCountOptions = {
   readonly clock?: () => number;
 };
 
-/** UTF-16 units of the texts whose counts are remembered. Texts that are sent again are remembered by their block instead. */
-const maxRemembered = 16_000_000;
-
 /** Failures in a row after which the counter is paused. */
 const maxFailures = 3;
 const pauseMs = 30_000;
@@ -45,9 +42,8 @@ export function createAsyncCounts(options: AsyncCountOptions): AsyncCounts {
     atOnce = 16,
     clock = () => performance.now(),
   } = options;
-  const counts = new LRUCache<string, number>({
-    maxSize: maxRemembered,
-    sizeCalculation: (_, text) => text.length + 50,
+  const counts = openFixed<string, number>('asynchronous counts', {
+    unitsOf: (_, text) => text.length + 50,
   });
   const asked = new Map<string, Promise<void>>();
   let failures = 0;

@@ -7,7 +7,7 @@
  * conversation without reports is corrected by the level of its model: the median of what others began with, in which the
  * uncorrected count has one vote.
  */
-import { LRUCache } from 'lru-cache';
+import { openFixed } from '../caches.ts';
 import { LeporelloError } from '../errors.ts';
 
 export interface Calibration {
@@ -40,15 +40,17 @@ export const uncalibrated: Calibration = {
 
 /** Throws `bad-config` unless 0 < min <= 1 <= max. */
 export function createCalibration(options: CalibrationOptions = {}): Calibration {
-  const { bounds = { min: 0.5, max: 2 }, conversations: maxConversations = 5_000 } = options;
+  const { bounds = { min: 0.5, max: 2 } } = options;
   if (!(bounds.min > 0 && bounds.min <= 1 && bounds.max >= 1)) {
     throw new LeporelloError(
       'bad-config',
       `calibration.bounds must satisfy 0 < min <= 1 <= max, but min is ${bounds.min} and max is ${bounds.max}.`,
     );
   }
-  const models = new LRUCache<string, CalibratedModel>({ max: options.models ?? 500 });
-  const conversations = new LRUCache<string, CalibratedConversation>({ max: maxConversations });
+  const models = openFixed<string, CalibratedModel>('calibrated models', { max: options.models });
+  const conversations = openFixed<string, CalibratedConversation>('calibrated conversations', {
+    max: options.conversations,
+  });
 
   return {
     correctionFor(model, conversation) {
@@ -263,7 +265,7 @@ const maxNameLength = 200;
 
 /** `clock` gives milliseconds since the epoch. */
 export function createLearnedWindows(clock: () => number = () => 0): LearnedWindows {
-  const learned = new LRUCache<string, { readonly limit: number; readonly at: number }>({ max: 1_000 });
+  const learned = openFixed<string, { readonly limit: number; readonly at: number }>('learned windows');
 
   function find(key: WindowKey): number | undefined {
     const found = learned.get(nameOf(key));

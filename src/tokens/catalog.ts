@@ -4,7 +4,7 @@
  * `receipts/prices.ts` uses the prices.
  */
 import type * as genaiPrices from '@pydantic/genai-prices';
-import { LRUCache } from 'lru-cache';
+import { openFixed, type Cache } from '../caches.ts';
 
 type PricesPackage = typeof genaiPrices;
 
@@ -44,7 +44,7 @@ type Entry = { readonly window: number | undefined; readonly rates: Rates | unde
 const nothing: Entry = { window: undefined, rates: undefined };
 
 function createCatalog(prices: PricesPackage): ModelCatalog {
-  const entries = new LRUCache<string, Entry>({ max: 1_000 });
+  const entries = openFixed<string, Entry>('catalog entries');
   const entryOf = (model: string): Entry => {
     const known = entries.get(model);
     if (known !== undefined) return known;
@@ -155,10 +155,10 @@ export function bestMatch<T>(model: string, table: Readonly<Record<string, T>>):
 
 type PatternFit = { readonly pattern: string | undefined };
 
-const matches = new WeakMap<object, LRUCache<string, PatternFit>>();
+const matches = new WeakMap<object, Cache<string, PatternFit>>();
 
-function matchesOf(table: object): LRUCache<string, PatternFit> {
-  const known = matches.get(table) ?? new LRUCache<string, PatternFit>({ max: 200 });
+function matchesOf(table: object): Cache<string, PatternFit> {
+  const known = matches.get(table) ?? openFixed<string, PatternFit>('pattern fits');
   matches.set(table, known);
   return known;
 }

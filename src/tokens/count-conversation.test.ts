@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Block, Conversation, Media, Part, Span } from '../conversation/conversation.ts';
-import { createConversationCounter, createTokenMemo } from './count-conversation.ts';
+import { createConversationCounter } from './count-conversation.ts';
 import type { TokenCounter } from './token-counter.ts';
 
 /** Counts characters, so that every figure below can be checked by eye. */
@@ -196,7 +196,7 @@ describe('a conversation', () => {
   it('is counted once per block and counter', () => {
     let counted = 0;
     const counter: TokenCounter = { ...characters, count: (value) => (counted++, value.length) };
-    const memo = createTokenMemo();
+    const memo = new Map<string, number>();
     const first = conversationOf([text('"Hello"'), text('"Well?"')]);
     const longer = conversationOf([text('"Hello"'), text('"Well?"'), text('"So."')]);
     expect(createConversationCounter({ counter, memo }).total(first)).toBe(2_020);
@@ -221,16 +221,5 @@ describe('a conversation', () => {
     createConversationCounter({ counter }).text('x'.repeat(5_000));
     createConversationCounter({ counter }).text('x'.repeat(5_000));
     expect(counted).toBe(4);
-  });
-});
-
-describe('createTokenMemo', () => {
-  it('forgets the least recently used', () => {
-    const memo = createTokenMemo(2);
-    memo.set('a', 1);
-    memo.set('b', 2);
-    memo.get('a');
-    memo.set('c', 3);
-    expect(['a', 'b', 'c'].map((key) => memo.get(key))).toEqual([1, undefined, 3]);
   });
 });

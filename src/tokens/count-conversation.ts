@@ -2,7 +2,7 @@
  * Counts the tokens of a conversation by its parts. Text is decoded only for blocks that were not counted before: counts are
  * remembered by the digest of a block's bytes, so a turn costs only its new messages. Pure except for that memo.
  */
-import { LRUCache } from 'lru-cache';
+import { openFixed, type Cache, createCaches } from '../caches.ts';
 import {
   type Block,
   bytesOf,
@@ -25,11 +25,6 @@ import { renderTool } from './tool-namespace.ts';
 export interface TokenMemo {
   get(key: string): number | undefined;
   set(key: string, tokens: number): unknown;
-}
-
-/** Creates a memo that keeps the most recently used counts, of some 200 bytes each. */
-export function createTokenMemo(entries = 50_000): TokenMemo {
-  return new LRUCache<string, number>({ max: entries });
 }
 
 export interface ConversationCounter {
@@ -62,7 +57,7 @@ export function createConversationCounter(options: {
   readonly counter: TokenCounter;
   readonly memo?: TokenMemo;
 }): ConversationCounter {
-  const { counter: given, memo = createTokenMemo() } = options;
+  const { counter: given, memo = createCaches()('token counts') } = options;
   const { who, blocks, parts, texts, longTexts, totals, lists } = memoOf(given);
   const { asyncCounts: answers } = given;
   const countText = (text: string): number =>
@@ -211,9 +206,6 @@ const minLongLength = 16_384;
 /** A part with so many texts is counted text by text. Reasoning is counted as a whole: its length counts, too. */
 const manyTexts = 64;
 
-/** UTF-16 units of all such texts whose counts are remembered, for the passes behind. */
-const maxLongLength = 16_000_000;
-
 /** UTF-16 units requested at once. */
 const maxRequestedAtOnce = 1_000_000;
 
@@ -259,8 +251,8 @@ type CounterMemo = {
   /** A conversation that continues has the blocks of the turn before, and each turn counts all of them more than once. */
   readonly blocks: WeakMap<Block, number>;
   readonly parts: WeakMap<Part, number>;
-  readonly texts: LRUCache<string, number>;
-  readonly longTexts: LRUCache<string, number>;
+  readonly texts: Cache<string, number>;
+  readonly longTexts: Cache<string, number>;
   readonly totals: WeakMap<Conversation, number>;
   readonly lists: PerMessage<number>;
 };
@@ -273,11 +265,8 @@ function memoOf(counter: TokenCounter): CounterMemo {
     who: fingerprintOf(counter),
     blocks: new WeakMap<Block, number>(),
     parts: new WeakMap<Part, number>(),
-    texts: new LRUCache<string, number>({ max: 5_000 }),
-    longTexts: new LRUCache<string, number>({
-      maxSize: maxLongLength,
-      sizeCalculation: (_, text) => text.length,
-    }),
+    texts: openFixed<string, number>('short texts'),
+    longTexts: openFixed<string, number>('long text counts', { unitsOf: (_, text) => text.length }),
     totals: new WeakMap<Conversation, number>(),
     lists: perMessage<number>(),
   };

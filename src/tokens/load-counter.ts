@@ -1,5 +1,5 @@
 /** Chooses the token counter of a model: the user's own, else exact if the tokenizer is public, else an estimate. */
-import { LRUCache } from 'lru-cache';
+import { openFixed, type Cache } from '../caches.ts';
 import { type Vocabulary, createMerger, createVocabulary } from './bpe.ts';
 import { bestMatch, nameOf } from './catalog.ts';
 import {
@@ -39,12 +39,12 @@ export async function loadTokenCounter(
 
 const noOverrides: ModelOverrides = {};
 
-const remembered = new WeakMap<ModelOverrides, LRUCache<string, TokenCounter>>();
+const remembered = new WeakMap<ModelOverrides, Cache<string, TokenCounter>>();
 
-function countersFor(overrides: ModelOverrides): LRUCache<string, TokenCounter> {
+function countersFor(overrides: ModelOverrides): Cache<string, TokenCounter> {
   const known = remembered.get(overrides);
   if (known !== undefined) return known;
-  const counters = new LRUCache<string, TokenCounter>({ max: 200 });
+  const counters = openFixed<string, TokenCounter>('token counters');
   remembered.set(overrides, counters);
   return counters;
 }

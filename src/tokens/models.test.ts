@@ -38,7 +38,10 @@ describe('loadModelInfo', () => {
   });
 
   it("prefers the user's window, which is not divided", async () => {
-    const overrides = { 'gpt-*': { window: 30_000 }, 'my-*': { window: 8_000, maxOutput: 1_000 } };
+    const overrides = {
+      'gpt-*': { windowTokens: 30_000 },
+      'my-*': { windowTokens: 8_000, maxOutputTokens: 1_000 },
+    };
     expect(await windowsOf('gpt-5', overrides)).toEqual({
       window: 30_000,
       maxInput: undefined,

@@ -2,7 +2,7 @@
  * A trajectory that keeps itself small: an agent loop names its sub-goals and adds its actions, and gets a context that stays under its budget
  * however long it works. Finished work is summarized once, level by level, and stored; every action can be read again.
  */
-import { LRUCache } from 'lru-cache';
+import { openFixed } from '../caches.ts';
 import type { RecallTool } from '../codecs/codec.ts';
 import { allowed, type Check, checkSettings, object, positiveNumber } from '../checks.ts';
 import { LeporelloError } from '../errors.ts';
@@ -283,7 +283,7 @@ async function open(options: TrajectoryOptions, settings: TrajectorySettings): P
 
 /** Names and the task are counted each turn, so the counts of short texts are remembered. */
 function measureOf(counter: TokenCounter, budget: number): ContextMeasure {
-  const known = new LRUCache<string, number>({ max: 128 });
+  const known = openFixed<string, number>('record texts');
   const count = (text: string): number => {
     if (text.length > 20_000) return counter.count(text);
     const tokens = known.get(text) ?? counter.count(text);

@@ -16,6 +16,7 @@ const layers: readonly (readonly string[])[] = [
   ['triggers', 'codecs', 'outline', 'store', 'tokens', 'arrival', 'receipts'],
   ['checks'],
   ['conversation', 'errors'],
+  ['caches'],
 ];
 
 /** Modules with one folder per wire format; these folders must not import each other. */

@@ -23,8 +23,7 @@ type Sources = {
 
 function settingsOf({ flags = {}, file }: Sources): SettingArgs {
   if (file !== undefined) {
-    const text = typeof file === 'string' ? file : JSON.stringify(file);
-    writeFileSync(join(folder, 'config.json'), text);
+    writeFileSync(join(folder, 'config.json'), typeof file === 'string' ? file : JSON.stringify(file));
   }
   return {
     file: file === undefined ? undefined : 'config.json',
@@ -80,6 +79,7 @@ describe('loadConfig', () => {
           prepareDeadlineMs: 2_000,
           storeDeadlineMs: 500,
           foldThreadBytes: 262_144,
+          cacheMb: 512,
           drainMs: 30_000,
         },
         memory: { ttlDays: 30, redis: false },

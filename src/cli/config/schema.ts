@@ -2,8 +2,10 @@
  * Defines the configuration: every option with its default and its allowed values. Files, variables, flags, errors and the table in
  * docs/configuration.md are derived from it, so an option is added only here.
  */
+import { minCacheMb } from '../../caches.ts';
 import { z } from 'zod';
 import { switchable, described, tokens, whole } from './kinds.ts';
+import { defaultCacheMb } from '../../gateway/app.ts';
 import { defaultFoldThreadBytes } from '../../gateway/fold-thread/fold-thread.ts';
 import { preset, shrinks, subgoals, summaries, triggers } from './folding-options.ts';
 
@@ -175,6 +177,11 @@ export const configSchema = z.strictObject({
         0,
         defaultFoldThreadBytes,
         'Bytes of a request body from which it is folded in a separate thread, so that it does not delay other requests; 0 folds all requests in the main thread.',
+      ),
+      cacheMb: whole(
+        minCacheMb,
+        defaultCacheMb,
+        'Megabytes of memory for caches: half of them for the main thread, a quarter for each thread for large bodies.',
       ),
       drainMs: whole(
         0,

@@ -31,6 +31,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     maxBodyBytes: limits.maxBodyBytes,
     prepareDeadlineMs: limits.prepareDeadlineMs,
     storeDeadlineMs: limits.storeDeadlineMs,
+    cacheMb: limits.cacheMb,
     recall: { maxRounds: recall.maxRounds, maxTokens: recall.maxTokens },
     memoryTtlMs: memory.ttlDays * dayMs,
     tenant: tenantSetting,

@@ -3,7 +3,7 @@
  * more instance of the engine, and all instances send the same bytes.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { LRUCache } from 'lru-cache';
+import { createCaches, openFixed } from '../../caches.ts';
 import type { Codec } from '../../codecs/codec.ts';
 import type { HiddenRecall, KeptReply } from '../../conversation/conversation.ts';
 import type { EngineRequest, PreparedRequest, SummaryJob } from '../../engine/types.ts';
@@ -67,9 +67,6 @@ export type ThreadFunctions = ReturnType<typeof openThread>;
 /** Keys that are looked up with one call, so that a call does not occupy the main thread for long. */
 const maxKeys = 500;
 
-/** Bytes of the bodies of prepared requests that are kept for their originals. The originals of older requests are in the store. */
-const maxHeldBytes = 256 * 1024 * 1024;
-
 const port = parentPort!;
 const { remote: parent }: Calls<ParentFunctions> = openCalls(
   {
@@ -85,11 +82,10 @@ function openThread(data: ThreadData) {
   const store = storeOf(data.storeName);
   const engine = createDefaultEngine(
     settings,
-    createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs }),
+    createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs, caches: createCaches(settings.cacheMb) }),
   );
-  const held = new LRUCache<number, PreparedRequest>({
-    maxSize: maxHeldBytes,
-    sizeCalculation: ({ body }) => body.length + 10_000,
+  const held = openFixed<number, PreparedRequest>('prepared requests', {
+    unitsOf: ({ body }) => body.length + 10_000,
   });
   let handles = 0;
 

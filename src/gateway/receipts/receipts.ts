@@ -2,7 +2,7 @@
  * Collects the facts of a request's receipt while the request is in progress, computes its cost, and writes the receipt once, at the end. Keeps
  * the newest receipts in memory, by tenant; a restart begins with none.
  */
-import { LRUCache } from 'lru-cache';
+import { type Caches, openFixed } from '../../caches.ts';
 import type { PreparedRequest } from '../../engine/types.ts';
 import type { ReceiptTotals } from '../../receipts/totals.ts';
 import {
@@ -233,8 +233,8 @@ type EndedRequest = {
 };
 
 /** Creates the cost tracker of one gateway. */
-export function createCostTracker(): CostTracker {
-  const earlierRequests = createEarlierRequests();
+export function createCostTracker(caches?: Caches): CostTracker {
+  const earlierRequests = createEarlierRequests(caches);
   return {
     costOf({ tenant, prepared, prices, at, rounds: [first, ...further] }) {
       if (!first) return undefined;
@@ -313,8 +313,8 @@ export interface ReceiptLog {
 }
 
 /** Creates a log of at most `maxReceipts` receipts. */
-export function createReceiptLog(maxReceipts = 2_000): ReceiptLog {
-  const receipts = new LRUCache<string, { readonly tenant: string; readonly receipt: AnyReceipt }>({
+export function createReceiptLog(maxReceipts?: number): ReceiptLog {
+  const receipts = openFixed<string, { readonly tenant: string; readonly receipt: AnyReceipt }>('receipts', {
     max: maxReceipts,
   });
   return {

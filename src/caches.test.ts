@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { cacheSpecs, createCaches, fixedSpecs, openFixed } from './caches.ts';
+
+describe('the caches of an engine', () => {
+  it('share the whole budget', () => {
+    const shares = Object.values(cacheSpecs).map(({ share }) => share);
+    expect(shares.reduce((sum, share) => sum + share, 0)).toBe(1_000);
+  });
+
+  it('hold as many bytes as their share of the budget', () => {
+    const cache = createCaches(1)<string>('kept replies', (text) => text.length);
+    for (let at = 0; at < 100; at++) cache.set(`reply ${at}`, 'x'.repeat(600));
+    expect([cache.size, cache.calculatedSize]).toEqual([20, 20_000]);
+    expect([cache.has('reply 79'), cache.has('reply 80')]).toEqual([false, true]);
+  });
+
+  it('hold no entry that is larger than their share', () => {
+    const cache = createCaches(1)<string>('kept replies', (text) => text.length);
+    cache.set('small', 'x');
+    cache.set('large', 'x'.repeat(20_001));
+    expect([...cache.keys()]).toEqual(['small']);
+  });
+});
+
+describe('a cache with a fixed bound', () => {
+  it('counts entries, or what its owner counts', () => {
+    const entries = openFixed<string, number>('receipts', { max: 2 });
+    for (const key of ['a', 'b', 'c']) entries.set(key, 1);
+    expect([...entries.keys()]).toEqual(['c', 'b']);
+    const units = openFixed<string, number>('long texts', { unitsOf: (value) => value });
+    units.set('a', 15_999_999);
+    units.set('b', 2);
+    expect([...units.keys()]).toEqual(['b']);
+  });
+});
+
+describe('docs/memory.md', () => {
+  const page = readFileSync(new URL('../docs/memory.md', import.meta.url), 'utf8');
+
+  it('lists every cache with its share and its entry size', () => {
+    const rows = Object.entries(cacheSpecs).map(
+      ([name, { share, entryBytes, holds }]) => `| ${name} | ${share / 10} % | ${entryBytes} | ${holds} |`,
+    );
+    expect(rowsOf(page, '| Cache |')).toEqual(rows);
+  });
+
+  it('lists everything else with its bound', () => {
+    const rows = Object.entries(fixedSpecs).map(([name, spec]) => {
+      const bound = 'max' in spec ? `${spec.max} entries` : `${spec.maxUnits / 1_000_000} million`;
+      return `| ${name} | ${bound} | ${spec.holds} |`;
+    });
+    expect(rowsOf(page, '| Name |')).toEqual(rows);
+  });
+});
+
+/** Returns the rows of the table that begins with this header. */
+function rowsOf(page: string, header: string): readonly string[] {
+  const lines = page.slice(page.indexOf(header)).split('\n');
+  const end = lines.findIndex((line) => !line.startsWith('|'));
+  return lines.slice(2, end);
+}

@@ -1,0 +1,127 @@
+/**
+ * Lists everything that is kept in memory between requests, and divides one budget among the large caches. A cache only saves work: an entry
+ * that was dropped is read from the store or computed again. `docs/memory.md` shows these lists; a test compares them.
+ */
+import { LRUCache } from 'lru-cache';
+
+/** Caches that share the budget. `share`: thousandths of it. `entryBytes`: bytes of an entry, without those that its owner counts. */
+export const cacheSpecs = {
+  'seen bodies': {
+    share: 300,
+    entryBytes: 500,
+    holds: 'Bodies as read and as sent: only the bytes behind the common ones are read again.',
+  },
+  'read blocks': { share: 200, entryBytes: 400, holds: 'The parts of messages, by digest.' },
+  folds: { share: 120, entryBytes: 300, holds: 'Folds and records of sent requests, by prefix hash.' },
+  'stored recalls': { share: 80, entryBytes: 300, holds: 'Hidden recalls that were read from the store.' },
+  'own recalls': { share: 60, entryBytes: 300, holds: 'Hidden recalls that this process made.' },
+  'line references': {
+    share: 60,
+    entryBytes: 200,
+    holds: 'Lines of tool results, to find those that repeat.',
+  },
+  'last requests': {
+    share: 50,
+    entryBytes: 400,
+    holds: 'Digests of the messages that were sent last, by conversation.',
+  },
+  'token counts': { share: 40, entryBytes: 200, holds: 'Tokens of messages, by digest.' },
+  'fresh records': { share: 30, entryBytes: 160, holds: 'When records of the store were renewed.' },
+  'replies without recalls': {
+    share: 20,
+    entryBytes: 150,
+    holds: 'Prefixes that are known to have no hidden recall.',
+  },
+  'kept replies': { share: 20, entryBytes: 400, holds: 'Replies that the provider keeps, by name.' },
+  'earlier requests': {
+    share: 10,
+    entryBytes: 500,
+    holds: 'Usage of earlier requests, by their last message, for the cost report.',
+  },
+  'first requests': { share: 10, entryBytes: 500, holds: 'The same, by the beginning of the conversation.' },
+} as const;
+
+export type CacheName = keyof typeof cacheSpecs;
+
+/** Opens caches under one budget. `bytesOf` returns the bytes that an entry has in addition to its fixed ones. */
+export type Caches = <V extends Cacheable>(
+  name: CacheName,
+  bytesOf?: (value: V, key: string) => number,
+) => Cache<string, V>;
+
+type Cacheable = string | number | object;
+
+/** A map that drops what was used least lately. */
+export type Cache<K extends Cacheable, V extends Cacheable> = LRUCache<K, V>;
+
+/** The default budget of an engine, in megabytes. */
+const defaultCacheMb = 256;
+
+/** The least budget that settings may name, in megabytes. */
+export const minCacheMb = 16;
+
+/** Creates the caches of one engine. `megabytes`: 10^6 bytes, estimated. Each name may be opened once. */
+export function createCaches(megabytes: number = defaultCacheMb): Caches {
+  return function open<V extends Cacheable>(
+    name: CacheName,
+    bytesOf: (value: V, key: string) => number = () => 0,
+  ) {
+    const { share, entryBytes } = cacheSpecs[name];
+    return new LRUCache<string, V>({
+      maxSize: Math.ceil(megabytes * 1_000 * share),
+      sizeCalculation: (value, key) => entryBytes + bytesOf(value, key),
+    });
+  };
+}
+
+/** Everything else. The number of entries, or of UTF-16 units, is fixed: these are small, or serve the whole process. */
+export const fixedSpecs = {
+  'model facts': { max: 500, holds: 'Windows and prices, by model.' },
+  'catalog entries': { max: 1_000, holds: 'Entries of the price catalog, by model.' },
+  'pattern fits': { max: 200, holds: 'The entry of a table of settings that fits a model.' },
+  'token counters': { max: 200, holds: 'Token counters, by model.' },
+  'short texts': { max: 5_000, holds: 'Tokens of stubs and other short texts, by counter.' },
+  'long text counts': {
+    maxUnits: 16_000_000,
+    holds: 'Tokens of texts above 16 kB, by counter: those of one large request.',
+  },
+  'long texts': { maxUnits: 16_000_000, holds: 'Decoded texts above 64 kB: those of one large request.' },
+  'asynchronous counts': {
+    maxUnits: 16_000_000,
+    holds: 'Tokens that an asynchronous counter returned, by text.',
+  },
+  'record texts': { max: 128, holds: 'Tokens of the records of sub-goals.' },
+  'tenant keys': { max: 1_000, holds: 'Encryption keys, by tenant.' },
+  'calibrated models': { max: 500, holds: 'How far counts are off, by tenant and model.' },
+  'calibrated conversations': { max: 5_000, holds: 'How far counts are off, by conversation.' },
+  'learned windows': { max: 1_000, holds: 'Windows that providers named when they refused a request.' },
+  'summaries ahead': { max: 2_000, holds: 'Summaries that were written ahead.' },
+  'summary leases': { max: 10_000, holds: 'Until when another process writes a summary.' },
+  'summary notes': { max: 2_000, holds: 'Why a summary is missing, for receipts.' },
+  'unread records': {
+    max: 30_000,
+    holds: 'Records of requests without a fold, for the other engines of the process.',
+  },
+  receipts: { max: 2_000, holds: 'The newest receipts.' },
+  totals: { max: 5_000, holds: 'Sums for the cost report: one table each for tenants, models and sessions.' },
+  'prepared requests': {
+    maxUnits: 268_435_456,
+    holds: 'Large bodies that were just prepared, in the thread that did it.',
+  },
+} as const;
+
+export type FixedName = keyof typeof fixedSpecs;
+
+/** Opens one with a fixed bound. `unitsOf` counts what `maxUnits` limits; `max` replaces the number of entries. */
+export function openFixed<K extends Cacheable, V extends Cacheable>(
+  name: FixedName,
+  {
+    unitsOf = () => 1,
+    max,
+  }: { readonly unitsOf?: (value: V, key: K) => number; readonly max?: number | undefined } = {},
+): Cache<K, V> {
+  const spec = fixedSpecs[name];
+  return 'max' in spec
+    ? new LRUCache<K, V>({ max: max ?? spec.max })
+    : new LRUCache<K, V>({ maxSize: spec.maxUnits, sizeCalculation: unitsOf });
+}
