@@ -81,6 +81,20 @@ export function messageSplices(
 
 /** Returns the messages that are removed as a whole: by an edit, or because no part is left. */
 export function droppedMessages(conversation: Conversation, edits: readonly Edit[]): ReadonlySet<number> {
+  const known = droppedBefore.get(edits);
+  if (known?.conversation === conversation) return known.dropped;
+  const dropped = findDropped(conversation, edits);
+  droppedBefore.set(edits, { conversation, dropped });
+  return dropped;
+}
+
+/** By the list of edits: some codecs ask more than once while they write a body. */
+const droppedBefore = new WeakMap<
+  readonly Edit[],
+  { readonly conversation: Conversation; readonly dropped: ReadonlySet<number> }
+>();
+
+function findDropped(conversation: Conversation, edits: readonly Edit[]): ReadonlySet<number> {
   const whole = new Set<number>();
   const parts = new Map<number, Set<number>>();
   for (const edit of edits) {
@@ -116,8 +130,7 @@ function groupByMessage(
     if (edit.kind !== 'replace-text' && edit.kind !== 'replace-input') continue;
     const replaced = replacedBy(conversation, edit);
     const group = groupOf(lastMessageOf(edit));
-    const { start } = replaced.splice.span;
-    if (group.replaced.some(({ splice }) => splice.span.start === start)) throw replacedTwice(edit);
+    if (isReplaced(group, replaced.splice.span.start)) throw replacedTwice(edit);
     group.replaced.push(replaced);
   }
   const result: MessageEdits[] = [];
@@ -131,7 +144,24 @@ function groupByMessage(
 }
 
 /** The edits of one message. There is one for each message with an edit, in every request, so it is small. */
-type EditGroup = { dropped: Set<number> | undefined; readonly replaced: Replaced[] };
+type EditGroup = {
+  dropped: Set<number> | undefined;
+  readonly replaced: Replaced[];
+  /** The places of `replaced`, when they are many. */
+  starts?: Set<number>;
+};
+
+/** Tells whether the group already replaces what begins at `start`, and notes the place. */
+function isReplaced(group: EditGroup, start: number): boolean {
+  if (group.replaced.length < manyReplaced)
+    return group.replaced.some(({ splice }) => splice.span.start === start);
+  group.starts ??= new Set(group.replaced.map(({ splice }) => splice.span.start));
+  if (group.starts.has(start)) return true;
+  group.starts.add(start);
+  return false;
+}
+
+const manyReplaced = 8;
 
 const noParts: ReadonlySet<number> = new Set();
 

@@ -1,6 +1,8 @@
 /** Computes the inputs of triggers (tokens, window, prices, idle time), and decides whether the request must be folded. */
 import type { Overflow } from '../codecs/provider-errors.ts';
 import type { Conversation } from '../conversation/conversation.ts';
+import { runInSlices } from '../conversation/incremental.ts';
+import { runSteps } from '../conversation/steps.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { idleContent, foldableTokens } from './idle-content.ts';
 import type { Draft, PlanInput } from './plan.ts';
@@ -35,19 +37,43 @@ type TriggerInputs = {
   readonly now: number | undefined;
 };
 
+/** The state of a request. While `isDeciding`, reading `fixed` throws `NotMeasured` until it was measured: see `withMeasured`. */
+export type MeasuredState = TriggerState & { isDeciding: boolean; measureFixed(): Promise<void> };
+
+class NotMeasured extends Error {}
+
+/** Runs a decision on the state. If it needs `fixed`, that is measured, and the decision is made again. */
+export async function withMeasured<T>(state: MeasuredState, decide: () => T): Promise<T> {
+  state.isDeciding = true;
+  try {
+    return decide();
+  } catch (error) {
+    if (!(error instanceof NotMeasured)) throw error;
+  } finally {
+    state.isDeciding = false;
+  }
+  await state.measureFixed();
+  return decide();
+}
+
 /** Computes the state that triggers look at. */
-export function triggerState(inputs: TriggerInputs): TriggerState {
+export function triggerState(inputs: TriggerInputs): MeasuredState {
   const { clientConversation, input, start, window, correction, idle, now } = inputs;
   const tokens = correction.correct(start.tokens);
   let fixed: number | undefined;
+  const fixedWithout = (foldable: number) => Math.max(0, Math.round(tokens - correction.slope * foldable));
   return {
     economy: economyOf(inputs),
     idleMs: now === undefined ? undefined : idleMs({ clientConversation, ...idle, now }),
     tokens,
     /** Computed on demand, because most requests are far too small for it to matter. */
     get fixed() {
-      fixed ??= Math.max(0, Math.round(tokens - correction.slope * foldableTokens(input, start)));
-      return fixed;
+      if (fixed === undefined && this.isDeciding) throw new NotMeasured();
+      return (fixed ??= fixedWithout(runSteps(foldableTokens(input, start))));
+    },
+    isDeciding: false,
+    async measureFixed() {
+      fixed = fixedWithout(await runInSlices(foldableTokens(input, start), input.slices));
     },
     window: window.tokens,
     reserved: reservedTokens(input.conversation, window, input.recallTool !== undefined),

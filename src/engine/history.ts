@@ -4,12 +4,12 @@
  */
 import type { Codec, PlacedHiddenRecall, ReadContext } from '../codecs/codec.ts';
 import type { Conversation, KeptReply } from '../conversation/conversation.ts';
-import { type Calibrator, calibratorFor, triggerState } from './demand.ts';
+import { type Calibrator, type MeasuredState, calibratorFor, triggerState } from './demand.ts';
 import { type Draft, type PlanInput, countInSlices } from './plan.ts';
 import { isOfferedAlways, newProblems, toolToOffer } from './protect.ts';
 import { preambleOf } from './send.ts';
 import { shrinkingOf } from './shrinks.ts';
-import type { Slices } from '../conversation/incremental.ts';
+import { type Slices, nextTurn } from '../conversation/incremental.ts';
 import {
   type FoldMemory,
   type EngineState,
@@ -33,7 +33,6 @@ import type { FoundRecalls, Reply } from '../store/hidden-recalls.ts';
 import type { FoundSummary } from '../store/ready-summaries.ts';
 import type { WindowKey } from '../tokens/calibration.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
-import type { TriggerState } from '../triggers/trigger.ts';
 
 type PendingLookUp = {
   /** How to continue from the reply that the conversation names, if the provider knows it by another name. */
@@ -79,9 +78,14 @@ function lookUp(inputs: LookUpInputs, { messages, previousReplyId }: Conversatio
 
   async function storedState(): Promise<StoredState> {
     try {
+      const folds = foldStore.find(tenant, clientLinks);
+      if (messages.length > manyMessages) {
+        folds.catch(() => undefined);
+        await nextTurn();
+      }
       const all = Promise.all([
         hiddenRecalls.find(tenant, offersRecall ? copiesIn(messages, clientLinks) : []),
-        foldStore.find(tenant, clientLinks),
+        folds,
         summaries?.ready.find(tenant, clientLinks) ?? [],
       ]);
       const [foundRecalls, foundFolds, ready] = await inTime(inputs, all);
@@ -97,6 +101,9 @@ function lookUp(inputs: LookUpInputs, { messages, previousReplyId }: Conversatio
     }
   }
 }
+
+/** With so many messages, the stores are not asked in the same turn of the event loop: each takes long to prepare. */
+const manyMessages = 10_000;
 
 /** Starts to load everything that the store has for a request. */
 export function lookUpIn(
@@ -222,7 +229,7 @@ export type OpenedRequest = {
   readonly tokenCounter: TokenCounter;
   readonly window: ModelWindow;
   readonly prices: CachePrices | undefined;
-  readonly state: TriggerState;
+  readonly state: MeasuredState;
   /** Tokens of the request without any edit, by the counter. */
   readonly before: number;
   /** Whether the previous request offered the recall tool; undefined when this process did not send it, or when it had other tools. */

@@ -3,6 +3,7 @@
  * the conversation alone, so that every instance finds the same, and uses remembered counts, so that it is cheap on every request.
  */
 import type { Message, Part } from '../conversation/conversation.ts';
+import type { Steps } from '../conversation/steps.ts';
 import { unitsOf, userSpeaks } from '../conversation/turns.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { type Shrink, savedByMessage } from './references.ts';
@@ -10,7 +11,7 @@ import {
   type EditedPlaces,
   longArguments,
   placesEdited,
-  remainingTokens,
+  remainingInSteps,
 } from '../strategies/lib/editable-texts.ts';
 import type { EvictionCandidate, KeepForRequests } from '../triggers/trigger.ts';
 
@@ -262,11 +263,11 @@ function savedIn(
  * Returns the plain count of all units that may be dropped, and of the results in other units that a stub may replace. It takes a pass over the
  * messages, so it is only called for large requests.
  */
-export function foldableTokens(input: PlanInput, { edits, shrinks }: Draft): number {
+export function* foldableTokens(input: PlanInput, { edits, shrinks }: Draft): Steps<number> {
   const { conversation, counter, protects, codec, minResultBytes: minBytes } = input;
   const edited = placesEdited(edits);
   const saved = savedByMessage(shrinks);
-  const remaining = remainingTokens({
+  const remaining = yield* remainingInSteps({
     conversation,
     edits,
     measure: {
@@ -303,6 +304,7 @@ export function foldableTokens(input: PlanInput, { edits, shrinks }: Draft): num
 
   let tokens = 0;
   for (const unit of unitsOf(conversation)) {
+    yield;
     const open = unit.filter(({ index }) => !edited.messages.has(index));
     const tokensOf = open.every(isFree) ? ({ index }: Message) => remaining(index) : tokensOfResults;
     for (const message of open) tokens += tokensOf(message);

@@ -78,6 +78,7 @@ export async function draft(
 ): Promise<Draft> {
   const { codec, conversation } = input;
   const shrinks = await runInSlices(shrinksOf(input, edits, { references }), input.slices);
+  await input.slices?.pause();
   const all = [...edits, ...shrinks];
   const offers = input.recallTool !== undefined && (input.isOffered || leavesOriginals(all));
   const recallTool = offers && !input.isHistoryKept ? input.recallTool : undefined;
@@ -271,14 +272,18 @@ async function tryEdits(
   const newEdits = [...from.edits.filter((edit) => !wasSent.has(edit)), ...proposed];
   const completed = input.codec.rules.complete(input.conversation, newEdits, demand.force);
   if (completed.status === 'refused') return { refused: completed.reason };
+  await input.slices?.pause();
   const sentPlaces = new Set(sent.map(droppedPlace));
   const completedEdits = completed.edits.filter(
     (edit) => edit.kind !== 'drop-part' || !sentPlaces.has(droppedPlace(edit)),
   );
   const edits = withoutTakenIn([...sent, ...withOriginalIds(input.conversation, completedEdits, input.idOf)]);
+  await input.slices?.pause();
   const next = await draft(input, edits, { references: false });
+  await input.slices?.pause();
   const [broken] = newProblems(input.codec.rules, from.sent, next.sent);
   if (broken) return { refused: `${broken.rule}: ${broken.detail}` };
+  await input.slices?.pause();
   const fault = input.checksEachStep && newFault(input.codec.rules, input.conversation.body, next.body);
   if (fault) return { refused: fault };
   return next;

@@ -14,7 +14,7 @@ import { LeporelloError } from '../errors.ts';
 import { isUnanswered } from '../store/store.ts';
 import { memoryIdsIn } from '../store/encrypted-store.ts';
 import type { Demand } from '../triggers/trigger.ts';
-import { demandFor, demandInCounts, mustReplay, limitOf } from './demand.ts';
+import { demandFor, demandInCounts, mustReplay, limitOf, withMeasured } from './demand.ts';
 import {
   type IncomingRequest,
   lookUpIn,
@@ -64,6 +64,7 @@ async function readRequest(
   const clientConversation = await readInSlices(codec, body, engine.reading, slices);
   progress.conversation = clientConversation;
   const clientLinks = await linksInSlices(engine, request, clientConversation, slices);
+  await slices.pause();
   const pending = lookUpIn(engine, request, clientConversation, clientLinks);
   const conversation = withKeptReply(codec, engine.reading, clientConversation, await pending.reply);
   progress.conversation = conversation;
@@ -86,12 +87,15 @@ async function foldAndSend(
   learnNamedLimit(engine, request, conversation);
   const opened = await openRequest(engine, request, incoming, slices);
   await slices.pause();
-  const { demand, skipped } = demandNow(engine, request, opened, stored);
+  const { demand, skipped } = await withMeasured(opened.state, () =>
+    demandNow(engine, request, opened, stored),
+  );
   await slices.pause();
   const attempt = await plannedFor(engine, request, opened, demand);
   if (opened.foldingDisabled && !attempt && opened.start.edits.length === 0)
     return withoutFolding(conversation, opened);
   const proposed = { opened, incoming, demand, result: attempt?.draft ?? opened.start };
+  await slices.pause();
   const saved = await save(engine, request, proposed);
   if (saved.status === 'already sent') {
     const updated = { ...incoming, stored: { ...stored, foldStore: saved.foldStore } };
@@ -104,6 +108,11 @@ async function foldAndSend(
   else await rememberHere({ ...proposed, result });
   await slices.pause();
   const sending = send(engine, request, conversation, opened, result);
+  await slices.pause();
+  const summary = planned
+    ? undefined
+    : await withMeasured(opened.state, () => summaryFor(engine, opened, result));
+  await slices.pause();
   return preparedFrom(engine, request, {
     conversation,
     opened,
@@ -114,7 +123,7 @@ async function foldAndSend(
     newEdits: saved.edits,
     known: saved.known,
     problem: problemIn(stored.problem ?? (saved.status === 'saved' ? skipped : saved.error)),
-    summary: planned ? undefined : summaryFor(engine, opened, result),
+    summary,
   });
 }
 
@@ -167,8 +176,8 @@ function observed(prepared: PreparedRequest, conversation: Conversation): Prepar
   return { ...sent, maySendClientBody, report, prompt, reportPromptTokens, identity };
 }
 
-/** The links of so many messages are computed before other requests may run: about 15 ms. */
-const linksPerSlice = 20_000;
+/** The links of so many messages are computed before other requests may run: about 3 ms. */
+const linksPerSlice = 4_000;
 
 /** Returns the same as `clientLinksOf`, and lets other requests run in between. */
 async function linksInSlices(

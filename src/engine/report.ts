@@ -1,6 +1,6 @@
 /** Builds the result of the engine for a request, and the report for its receipt. Pure. */
 import type { RecallTool } from '../codecs/codec.ts';
-import type { Conversation } from '../conversation/conversation.ts';
+import type { Block, Conversation, Message } from '../conversation/conversation.ts';
 import { type Edit, originalIdsOf, originalsOf } from '../conversation/edit.ts';
 import { beginningOf, compressionsOf, correctedSteps, reservedTokens } from './demand.ts';
 import { type OpenedRequest, windowKey } from './history.ts';
@@ -212,15 +212,26 @@ function describeOversize(
   if (atMost === undefined || needed <= atMost) return undefined;
   // The calibrated total differs from the count, so each part is shown with its share of that total.
   const share = (counted: number): number => Math.round((counted * needed) / tokens);
-  const blocks = sent.preamble.map((block) => ({
-    name: block.parts[0]?.type === 'tool-definition' ? 'tools' : 'system',
-    size: counter.block(sent, block),
-  }));
-  const messages = sent.messages.map((message) => ({
-    name: `message ${message.index} (${message.role})`,
-    size: counter.message(sent, message.index),
-  }));
-  const largest = [...blocks, ...messages].toSorted((a, b) => b.size - a.size).slice(0, 3);
-  const named = largest.map(({ name, size }) => `${name} ${share(size)}`).join(', ');
+  const blocks = sent.preamble.map((block) => ({ block, size: counter.block(sent, block) }));
+  let largest: { readonly block: Block | Message; readonly size: number }[] = largestOf(blocks);
+  for (const message of sent.messages) {
+    const size = counter.message(sent, message.index);
+    if (largest.length === namedBlocks && size <= largest.at(-1)!.size) continue;
+    largest = largestOf([...largest, { block: message, size }]);
+  }
+  const named = largest.map(({ block, size }) => `${nameOf(block)} ${share(size)}`).join(', ');
   return `${needed} tokens remain, ${atMost} fit: ${named}.`;
+}
+
+/** The number of blocks that are named. */
+const namedBlocks = 3;
+
+/** Returns the largest, the first of equal ones. */
+function largestOf<T extends { readonly size: number }>(blocks: readonly T[]): T[] {
+  return blocks.toSorted((a, b) => b.size - a.size).slice(0, namedBlocks);
+}
+
+function nameOf(block: Block | Message): string {
+  if ('index' in block) return `message ${block.index} (${block.role})`;
+  return block.parts[0]?.type === 'tool-definition' ? 'tools' : 'system';
 }

@@ -3,7 +3,7 @@ import { openFixed, type Cache, createCaches } from '../caches.ts';
 import type { ReadBlock, ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, allOriginalIdsOf, lastMessageOf, originalsOf } from '../conversation/edit.ts';
-import { prefixLinks } from '../conversation/incremental.ts';
+import { openSlices, prefixLinks } from '../conversation/incremental.ts';
 import { type Draft, type PlanInput, draft } from './plan.ts';
 import {
   hasWayBack,
@@ -276,7 +276,9 @@ export async function rememberFold(
   yieldsTo: RecordOptions['yieldsTo'],
 ): Promise<Recorded> {
   const { edits } = fold;
+  const slices = openSlices();
   const originals = originalsToKeep(conversation, removed);
+  if (slices.isOver()) await slices.pause();
   const lastEdited = edits.reduce((last, edit) => Math.max(last, lastMessageOf(edit)), 0);
   const { encryptedStore, foldStore, tenant, clientLinks, fullLinks } = memory;
   const from = placeForClient(memory, lastEdited + 1);

@@ -6,8 +6,12 @@
 import { type Caches, createCaches } from '../caches.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type EncryptedStore, type FirstSealed, type Sealed, sha256 } from './encrypted-store.ts';
-import { nextTurn } from '../conversation/incremental.ts';
-import { decodeRecord, encodeRecord } from './sealing.ts';
+import { nextTurn, openSlices, runInSlices } from '../conversation/incremental.ts';
+import { type Steps, runSteps } from '../conversation/steps.ts';
+import { type Fold, type SentWith, encodeFold, foldKeys, parseFold, parseSentWith } from './fold-records.ts';
+import { encodeRecord } from './sealing.ts';
+
+export type { Fold, Prefix } from './fold-records.ts';
 
 /** A fold, and how many messages of the conversation match it: all of the fold's messages, or fewer when the newest ones differ. */
 export type FoundFold = { readonly fold: Fold; readonly matched: number };
@@ -117,14 +121,16 @@ export function createFoldStore({
   return {
     async find(tenant, links) {
       await load(tenant, links);
-      return decide(tenant, links);
+      return runInSlices(decideInSteps(tenant, links), openSlices());
     },
     findHere: (tenant, links) => decide(tenant, links, 'unknown links are skipped'),
     async record(tenant, links, made, options = {}) {
       const length = links.length - 1;
       const { from = length, yieldsTo, rememberLocally = false } = options;
       const write: Write = options.write ?? ((record) => encryptedStore.keep(tenant, [], record));
+      const slices = openSlices();
       const fold: Fold = { length, ...made, id: sha256(encodeFold({ length, ...made })) };
+      if (slices.isOver()) await slices.pause();
       const link = links[length]!;
       const prefixes = links.slice(Math.max(from, length - maxLinks + 1, 1), length);
       // First, because the write may fail or hang.
@@ -202,17 +208,23 @@ export function createFoldStore({
   }
 
   /** Finds the folds of a conversation in what this process knows. */
-  function decide(
+  function decide(tenant: string, links: readonly string[], mode?: FindMode): FoundFolds {
+    return runSteps(decideInSteps(tenant, links, mode));
+  }
+
+  /** Does the same in steps: a conversation may have very many prefixes. */
+  function* decideInSteps(
     tenant: string,
     links: readonly string[],
-    mode: 'all links are known' | 'unknown links are skipped' = 'all links are known',
-  ): FoundFolds {
+    mode: FindMode = 'all links are known',
+  ): Steps<FoundFolds> {
     const length = links.length - 1;
     const folds: FoundFold[] = [];
     const later = new Set<string>();
     let lastSent: FoundFolds['lastSent'];
     let sentAs: FoundFolds['sentAs'];
     for (let matched = length; matched > 0; matched--) {
+      if (matched % 64 === 0) yield;
       const here = knownOf(tenant, links[matched]!);
       // The store could not be asked for this prefix.
       if (here === undefined && mode === 'unknown links are skipped') continue;
@@ -330,71 +342,6 @@ export function createFoldStore({
 const isCurrentAt = (asOf: number | undefined, here: KnownLink | undefined) =>
   asOf !== undefined && here?.asOf === asOf;
 
+type FindMode = 'all links are known' | 'unknown links are skipped';
+
 const kinds = ['fold', 'sentWith', 'prefixFold'] as const;
-
-// Records of folds: a fold, and the fold that a request was sent with; their keys and their format on disk
-
-/** A recorded set of edits over the first `length` messages. It is complete: it includes the edits of earlier folds. */
-export type Fold = {
-  /** Messages of the conversation as its client sent it. */
-  readonly length: number;
-  readonly edits: readonly Edit[];
-  /** The provider rejected this conversation with edits and accepted it without: it is not folded for a while. */
-  readonly foldingDisabled: boolean;
-  /** When the provider did so, in milliseconds since the epoch; undefined when it did not, or when that is unknown. */
-  readonly foldingDisabledSince?: number | undefined;
-  /** The store does not have this fold: it failed or did not answer before the request had to be sent. Never written to a store. */
-  readonly isUnsaved?: boolean | undefined;
-  /** The prefix whose places the edits name; undefined when there are no edits. */
-  readonly over?: Prefix | undefined;
-  /** Index of the first message whose tool results were made smaller on arrival; undefined when that need not be remembered. */
-  readonly shrinksFrom?: number | undefined;
-  /** When the request was sent that this fold was made for, in milliseconds since the epoch. */
-  readonly at?: number | undefined;
-  /** Token limit of the request that this fold was made for; undefined when it had none. */
-  readonly limit?: number | undefined;
-  /** A digest of the fold that identifies it. */
-  readonly id: string;
-};
-
-/** A prefix of a conversation, hidden recalls included: how many messages it has, and its hash. */
-export type Prefix = { readonly messages: number; readonly link: string };
-
-/** Says which fold a request without a fold of its own was sent with, or that it was sent without any. */
-type SentWith = Pick<Fold, 'at' | 'limit'> & {
-  readonly with?: { readonly matched: number; readonly id: string } | undefined;
-};
-
-const foldKeys = {
-  fold: (link: string) => `fold/${link}`,
-  sentWith: (link: string) => `sent/${link}`,
-  prefixFold: (link: string) => `near/${link}`,
-};
-
-/** Fields that records on disk call by an older name. */
-const namesOnDisk: readonly (readonly [name: keyof Fold, onDisk: string])[] = [
-  ['foldingDisabled', 'alone'],
-  ['foldingDisabledSince', 'aloneSince'],
-];
-
-/** Encodes a fold, with or without its id. Fields keep their order, since the id is a digest of the bytes. */
-function encodeFold(fold: Omit<Fold, 'id'>): Uint8Array {
-  return encodeRecord(renamed(fold, new Map<string, string>(namesOnDisk)));
-}
-
-/** Reads a fold; undefined if it is missing or of a later version. Returns `here` if it is the same fold, for what others remember of it. */
-function parseFold(record: Uint8Array | undefined, here?: Fold): Fold | undefined {
-  const stored = record && (decodeRecord(record, 'A fold') as object | undefined);
-  if (stored === undefined) return undefined;
-  const fold = renamed(stored, new Map(namesOnDisk.map(([name, onDisk]) => [onDisk, name]))) as Fold;
-  return fold.id === here?.id ? here : fold;
-}
-
-function renamed(record: object, names: ReadonlyMap<string, string>): object {
-  return Object.fromEntries(Object.entries(record).map(([name, value]) => [names.get(name) ?? name, value]));
-}
-
-/** Reads the record of a sent request; undefined for one that is missing or of a later version. */
-function parseSentWith(record: Uint8Array | undefined): SentWith | undefined {
-  return record && (decodeRecord(record, 'The record of a sent request') as SentWith | undefined);
-}

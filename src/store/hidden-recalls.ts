@@ -6,6 +6,7 @@ import { type Caches, createCaches } from '../caches.ts';
 import type { HiddenRecall, KeptReply } from '../conversation/conversation.ts';
 import type { Clock } from './store.ts';
 import { type EncryptedStore, sha256 } from './encrypted-store.ts';
+import { openSlices } from '../conversation/incremental.ts';
 import { decodeRecord, encodeRecord } from './sealing.ts';
 
 export interface HiddenRecalls {
@@ -58,7 +59,9 @@ export function createHiddenRecalls({
       const now = records;
       const met: { readonly reply: R; readonly key: string; turns: readonly HiddenRecall[] | undefined }[] =
         [];
+      const slices = openSlices();
       for (const reply of newestFirst) {
+        if (slices.isOver()) await slices.pause();
         const key = keyIn(tenant, reply.through);
         if (without.get(key) === now) break;
         const turns = known.get(key);
@@ -76,11 +79,15 @@ export function createHiddenRecalls({
           const stored = parseTurns(kept[at]);
           one.turns = merged(made.get(keyIn(tenant, one.reply.before)), stored?.turns);
           known.set(one.key, one.turns);
+          if (slices.isOver()) await slices.pause();
           if (stored) renew(tenant, one.reply.before, stored.at);
         }
       }
       const oldest = met.findLastIndex(({ turns = [] }) => turns.length > 0);
-      for (const { key } of met.slice(oldest + 1)) without.set(key, now);
+      for (const { key } of met.slice(oldest + 1)) {
+        without.set(key, now);
+        if (slices.isOver()) await slices.pause();
+      }
       for (const { reply, turns = [] } of met) if (turns.length > 0) renew(tenant, reply.before);
       return met.flatMap(({ reply, turns = [] }) => (turns.length > 0 ? [{ reply, turns }] : []));
     },

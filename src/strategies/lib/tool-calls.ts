@@ -64,14 +64,19 @@ const MAX_LABEL = 48;
 const descriptive = /path|file|command|cmd|query|pattern|url|id$/i;
 
 function firstText(input: string): string | undefined {
-  const fields = parseRecord(input);
-  if (!fields) return undefined;
-  const texts = Object.entries(fields).filter(
-    (entry): entry is [string, string] => typeof entry[1] === 'string' && entry[1].trim() !== '',
-  );
-  const found = (texts.find(([key]) => descriptive.test(key)) ?? texts[0])?.[1];
-  return found === undefined ? undefined : shortened(found);
+  const fields = input.length > MAX_NAMED ? undefined : parseRecord(input);
+  let first: string | undefined;
+  for (const key in fields) {
+    const value = fields[key];
+    if (typeof value !== 'string' || value.trim() === '') continue;
+    if (descriptive.test(key)) return shortened(value);
+    first ??= value;
+  }
+  return first === undefined ? undefined : shortened(first);
 }
+
+/** UTF-16 units of the longest arguments that are parsed for a name. */
+const MAX_NAMED = 1_000_000;
 
 /** Shortens a text to one line: the end of a path, or the beginning of another text. */
 function shortened(text: string): string {
