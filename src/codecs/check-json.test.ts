@@ -1,18 +1,19 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkJson, ReadingPaused, openReadSlice, readPausably } from './pausable-reading.ts';
+import { checkJson, parseJson } from './check-json.ts';
+import { Paused, openRun, runPausably } from './pausable.ts';
 
 const encoder = new TextEncoder();
 
 /** Checks with a pause behind every step, and returns how many there were. */
 function checkInSteps(bytes: Uint8Array): number {
-  const slice = openReadSlice(() => true);
+  const slice = openRun(() => true);
   for (let pauses = 0; ; pauses++) {
     try {
-      readPausably(slice, () => checkJson(bytes));
+      runPausably(slice, () => checkJson(bytes));
       return pauses;
     } catch (error) {
-      if (!(error instanceof ReadingPaused)) throw error;
+      if (!(error instanceof Paused)) throw error;
     }
   }
 }
@@ -70,6 +71,8 @@ describe('checking JSON in steps', () => {
               one.slice(0, 60),
             ).toBe(isJson(one));
             expect(passes(() => checkInSteps(bytes))).toBe(isJson(one));
+            if (isJson(one))
+              expect(JSON.stringify(parseJson(bytes)) === JSON.stringify(JSON.parse(one))).toBe(true);
           }
         },
       ),

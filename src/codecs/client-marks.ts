@@ -5,7 +5,7 @@
  */
 import { type Member, isRecord, parseSpan, scanObject } from '../conversation/json-scan.ts';
 import type { Block, Span } from '../conversation/conversation.ts';
-import { inSteps } from './pausable-reading.ts';
+import { inSteps } from './pausable.ts';
 import { elementsAt, startsWith } from './read-body.ts';
 
 export const markKey = 'cache_control';

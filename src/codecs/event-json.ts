@@ -13,6 +13,8 @@ import {
   skipSpace,
 } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
+import { parseJson } from './check-json.ts';
+import { Paused, oneStep } from './pausable.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -139,14 +141,27 @@ export function parseResponse(body: Uint8Array): unknown {
 
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Returns undefined for a body that is no JSON object. */
+/** Returns undefined for a body that is no JSON object. A body of more than a megabyte is cut into pieces first. */
 export function parsedBody(body: Uint8Array): JsonRecord | undefined {
   try {
-    const value: unknown = JSON.parse(strictDecoder.decode(body));
+    const value = body.length > maxUncutBytes ? parseJson(trimmed(body)) : parseWhole(body);
     return isRecord(value) ? value : undefined;
-  } catch {
+  } catch (error) {
+    if (error instanceof Paused) throw error;
     return undefined;
   }
+}
+
+const maxUncutBytes = 1_000_000;
+
+function parseWhole(body: Uint8Array): unknown {
+  return oneStep(() => JSON.parse(strictDecoder.decode(body)) as unknown);
+}
+
+function trimmed(body: Uint8Array): Uint8Array {
+  let end = body.length;
+  while (end > 0 && [9, 10, 13, 32].includes(body[end - 1]!)) end--;
+  return body.subarray(skipSpace(body, 0), end);
 }
 
 /** Returns the objects of a list; anything else in it counts as an empty object. */

@@ -16,15 +16,8 @@ import {
 import type { Slices } from '../conversation/incremental.ts';
 import { joinedPieces } from '../conversation/incremental.ts';
 import { LeporelloError } from '../errors.ts';
-import {
-  checkJson,
-  ReadingPaused,
-  inSteps,
-  oneStep,
-  openReadSlice,
-  readAtOnce,
-  readPausably,
-} from './pausable-reading.ts';
+import { checkJson } from './check-json.ts';
+import { inSteps, oneStep, runAtOnce, runInPauses } from './pausable.ts';
 
 export type { BodyFields } from './codec.ts';
 
@@ -132,7 +125,7 @@ function blockOf(fields: BodyFields, span: Span, of: string, reading: ReadContex
     reading.blocks.set(digest, block);
     return { digest, block };
   };
-  return bytes.length < minPausableBytes ? readAtOnce(read) : read();
+  return bytes.length < minPausableBytes ? runAtOnce(read) : read();
 }
 
 /** Bytes of the shortest block that is read in steps. */
@@ -367,14 +360,5 @@ export async function readInSlices(
   reading: ReadContext,
   slices: Slices | undefined,
 ): Promise<Conversation> {
-  if (!slices) return codec.read(body, reading);
-  const slice = openReadSlice(slices.isOver);
-  for (;;) {
-    try {
-      return readPausably(slice, () => codec.read(body, reading));
-    } catch (error) {
-      if (!(error instanceof ReadingPaused)) throw error;
-      await slices.pause();
-    }
-  }
+  return runInPauses(slices, () => codec.read(body, reading));
 }

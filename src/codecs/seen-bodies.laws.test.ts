@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { commonLength, sha256 } from '../store/encrypted-store.ts';
 import type { ReadContext } from './codec.ts';
 import { openaiChat } from './openai-chat/index.ts';
-import { ReadingPaused, openReadSlice, readPausably } from './pausable-reading.ts';
+import { Paused, openRun, runPausably } from './pausable.ts';
 import { createSeenBodies } from './read-body.ts';
 
 const encoder = new TextEncoder();
@@ -119,9 +119,9 @@ describe('bodies read before', () => {
     const other = [...start, 'two', ...long.slice(31, 35)];
     openaiChat.read(bodyOf([...start, 'one', ...long.slice(31, 40)]), reading);
     let left = 5;
-    const slice = openReadSlice(() => left-- === 0);
-    const readPaused = () => readPausably(slice, () => openaiChat.read(paused, reading));
-    expect(readPaused).toThrow(ReadingPaused);
+    const slice = openRun(() => left-- === 0);
+    const readPaused = () => runPausably(slice, () => openaiChat.read(paused, reading));
+    expect(readPaused).toThrow(Paused);
     openaiChat.read(bodyOf(other), reading);
     const fresh = (body: Uint8Array) => openaiChat.read(body, { digest: sha256, blocks: new Map() });
     expect(readPaused()).toEqual(fresh(paused));

@@ -1,7 +1,6 @@
 /**
  * The shared part of every codec's writer: orders the edits, refuses those that name no place, and turns drops and insertions
- * of messages into splices. How a part is dropped or a message is spelled is the codec's own. The end of the file says what a
- * fold keeps in every format.
+ * of messages into splices. How a part is dropped or a message is spelled is the codec's own.
  */
 import {
   type Conversation,
@@ -9,7 +8,6 @@ import {
   type Part,
   type TextPlace,
   type Span,
-  type Stays,
   textsOf,
 } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
@@ -17,15 +15,16 @@ import {
   type Insertion,
   type Splice,
   applySplices,
+  concatBytes,
   listSplices,
   literalBytes,
   scanObject,
   skipSpace,
 } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
-import { type Codec, type RecallTool, type FormatRules, memoized } from './codec.ts';
+import type { Codec, RecallTool } from './codec.ts';
+import { inSteps, oneStep } from './pausable.ts';
 import { startsWith } from './read-body.ts';
-import { pairCalls, placeKey, unitsOf } from '../conversation/turns.ts';
 
 const encoder = new TextEncoder();
 
@@ -56,8 +55,9 @@ export function messageSplices(
   added: readonly Insertion[] = [],
 ): readonly Splice[] {
   if (edits.length === 0 && added.length === 0) return [];
-  const dropped = droppedMessages(conversation, edits);
-  const perMessage = groupByMessage(conversation, edits, dropped);
+  const dropped = oneStep(() => droppedMessages(conversation, edits));
+  spellLongTexts(edits);
+  const perMessage = oneStep(() => groupByMessage(conversation, edits, dropped));
   const insertions: Insertion[] = [];
   for (const edit of edits) {
     if (edit.kind !== 'insert-message') continue;
@@ -70,7 +70,8 @@ export function messageSplices(
     const spans = conversation.messages.map((message) => message.span);
     // An edit names an existing message, so the list has elements and the position of its closing bracket does not matter.
     const end = spans.at(-1)?.end ?? 0;
-    splices.push(...listSplices(spans, end, (index) => dropped.has(index), insertions));
+    for (const splice of oneStep(() => listSplices(spans, end, (index) => dropped.has(index), insertions)))
+      splices.push(splice);
   }
   for (const group of perMessage) {
     for (const splice of group.replaced) splices.push(splice);
@@ -81,20 +82,6 @@ export function messageSplices(
 
 /** Returns the messages that are removed as a whole: by an edit, or because no part is left. */
 export function droppedMessages(conversation: Conversation, edits: readonly Edit[]): ReadonlySet<number> {
-  const known = droppedBefore.get(edits);
-  if (known?.conversation === conversation) return known.dropped;
-  const dropped = findDropped(conversation, edits);
-  droppedBefore.set(edits, { conversation, dropped });
-  return dropped;
-}
-
-/** By the list of edits: some codecs ask more than once while they write a body. */
-const droppedBefore = new WeakMap<
-  readonly Edit[],
-  { readonly conversation: Conversation; readonly dropped: ReadonlySet<number> }
->();
-
-function findDropped(conversation: Conversation, edits: readonly Edit[]): ReadonlySet<number> {
   const whole = new Set<number>();
   const parts = new Map<number, Set<number>>();
   for (const edit of edits) {
@@ -199,6 +186,39 @@ function replacedText(conversation: Conversation, edit: Edit & { kind: 'replace-
 /** Bytes by edit: the same edits are written again with every request. */
 const literals = new WeakMap<Edit, Uint8Array>();
 const texts = new WeakMap<Edit, Uint8Array>();
+
+/** Spells very long texts ahead of the others, in steps. */
+function spellLongTexts(edits: readonly Edit[]): void {
+  const long = oneStep(() =>
+    edits.filter(
+      (edit) => edit.kind === 'replace-text' && edit.stub.length > minLongText && !literals.has(edit),
+    ),
+  );
+  inSteps(long, (edit) => {
+    if (edit.kind === 'replace-text') literals.set(edit, longLiteral(edit.stub));
+  });
+}
+
+function longLiteral(text: string): Uint8Array {
+  const starts: number[] = [];
+  for (let at = 0; at < text.length; at = cutAt(text, at + minLongText)) starts.push(at);
+  const pieces = inSteps(starts, (start, index) =>
+    literalBytes(text.slice(start, starts[index + 1])).slice(1, -1),
+  );
+  return concatBytes([quote, ...pieces, quote]);
+}
+
+/** UTF-16 units. */
+const minLongText = 262_144;
+
+const quote = encoder.encode('"');
+
+/** Returns a place at or behind `at` that is not within a character. */
+function cutAt(text: string, at: number): number {
+  const isWithin =
+    at < text.length && /[\udc00-\udfff]/.test(text[at]!) && /[\ud800-\udbff]/.test(text[at - 1]!);
+  return isWithin ? at + 1 : at;
+}
 
 function once(known: WeakMap<Edit, Uint8Array>, edit: Edit, spell: () => Uint8Array): Uint8Array {
   const bytes = known.get(edit) ?? spell();
@@ -323,101 +343,6 @@ export function bodyWriter(
   return function write(conversation, edits, extra = {}) {
     const splices = [...messageSplices(conversation, edits, writer)];
     if (extra.recallTool) splices.push(appendTool(conversation, toolDefinition(extra.recallTool)));
-    return applySplices(conversation.body, splices);
+    return oneStep(() => applySplices(conversation.body, splices));
   };
 }
-
-// Decides what a fold keeps in every format, whatever the trigger: tools that the model has only from the messages (results of
-// a tool search, lists of tools), and objects that two parsers may read differently. A codec's reader sets `stays` on such
-// parts.
-
-type Staying = {
-  /** Messages that stay as a whole message; single parts of them may change. */
-  readonly messages: ReadonlySet<number>;
-  /** Keys of the parts that stay. */
-  readonly parts: ReadonlySet<string>;
-};
-
-/** Applies these limits ahead of the rules of a format. */
-export function exceptKept(mayEdit: FormatRules['mayEdit']): FormatRules['mayEdit'] {
-  return (conversation, edit) => !touchesWhatStays(conversation, edit) && mayEdit(conversation, edit);
-}
-
-function touchesWhatStays(conversation: Conversation, edit: Edit): boolean {
-  const staying = stayingIn(conversation);
-  if (staying === undefined || edit.kind === 'insert-message') return false;
-  const { messages, parts } = staying;
-  const message = lastMessageOf(edit);
-  if (!messages.has(message)) return false;
-  if (edit.kind === 'drop-message') return true;
-  return parts.has(placeKey({ message, part: edit.kind === 'replace-text' ? edit.at.part : edit.part }));
-}
-
-/** Called for every edit that is considered. Undefined for nearly every conversation: nothing has to stay. */
-const stayingIn: (conversation: Conversation) => Staying | undefined = memoized((conversation) => {
-  if (!holdsStaying(conversation.messages)) return undefined;
-  const messages = new Set<number>();
-  const parts = new Set<string>();
-  const keep = (message: number, part: number) => {
-    messages.add(message);
-    parts.add(placeKey({ message, part }));
-  };
-  let hasPair = false;
-  let hasStep = false;
-  for (const { index, parts: all } of conversation.messages) {
-    for (const [at, part] of all.entries()) {
-      const stays = staysWith(part);
-      if (stays === undefined) continue;
-      keep(index, at);
-      hasPair ||= stays === 'pair';
-      hasStep ||= stays === 'step';
-    }
-  }
-  for (const { call, result } of hasPair ? pairCalls(conversation).pairs : []) {
-    if (!result || (!parts.has(placeKey(call)) && !parts.has(placeKey(result)))) continue;
-    keep(call.message, call.part);
-    keep(result.message, result.part);
-  }
-  for (const unit of hasStep ? unitsOf(conversation) : []) {
-    if (!unit.some((message) => message.parts.some(({ stays }) => stays === 'step'))) continue;
-    for (const message of unit) message.parts.forEach((_, at) => keep(message.index, at));
-  }
-  return { messages, parts };
-});
-
-/** Looks only at the messages behind those of an earlier request. */
-function holdsStaying(messages: readonly Message[]): boolean {
-  let from = messages.length;
-  while (from > 0 && !free.has(messages[from - 1]!)) from--;
-  for (let index = from; index < messages.length; index++) {
-    for (const part of messages[index]!.parts) if (staysWith(part) !== undefined) return true;
-  }
-  const last = messages.at(-1);
-  if (last) free.add(last);
-  return false;
-}
-
-/** Newest messages of requests in which no part has to stay. */
-const free = new WeakSet<Message>();
-
-function staysWith(part: Part): Stays | undefined {
-  return part.stays ?? (part.type === 'tool-call' && loadsTools(part.name) ? 'pair' : undefined);
-}
-
-/**
- * True for the name of a tool by which a client loads other tools: agents call it ToolSearch, gateways of MCP servers
- * `search_tools`, and a provider's own is `tool_search_tool_regex` or `tool_search_tool_bm25`.
- */
-export function loadsTools(name: string): boolean {
-  const known = loading.get(name);
-  if (known !== undefined) return known;
-  const loads = loadingName.test(name);
-  if (loading.size < 10_000) loading.set(name, loads);
-  return loads;
-}
-
-/** Results by name: every call of a conversation is checked in every turn. */
-const loading = new Map<string, boolean>();
-
-const loadingName =
-  /^(?:mcp__\w+__)?(?:tool_?search(?:_?tool(?:_\w+)?)?|(?:search|find|load|discover)_?tools?)$/i;

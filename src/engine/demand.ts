@@ -2,7 +2,7 @@
 import type { Overflow } from '../codecs/provider-errors.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { runInSlices } from '../conversation/incremental.ts';
-import { runSteps } from '../conversation/steps.ts';
+import { runSteps } from '../conversation/texts.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { idleContent, foldableTokens } from './idle-content.ts';
 import type { Draft, PlanInput } from './plan.ts';

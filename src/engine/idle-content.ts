@@ -3,7 +3,7 @@
  * the conversation alone, so that every instance finds the same, and uses remembered counts, so that it is cheap on every request.
  */
 import type { Message, Part } from '../conversation/conversation.ts';
-import type { Steps } from '../conversation/steps.ts';
+import type { Steps } from '../conversation/texts.ts';
 import { unitsOf, userSpeaks } from '../conversation/turns.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { type Shrink, savedByMessage } from './references.ts';
@@ -306,8 +306,15 @@ export function* foldableTokens(input: PlanInput, { edits, shrinks }: Draft): St
   for (const unit of unitsOf(conversation)) {
     yield;
     const open = unit.filter(({ index }) => !edited.messages.has(index));
-    const tokensOf = open.every(isFree) ? ({ index }: Message) => remaining(index) : tokensOfResults;
-    for (const message of open) tokens += tokensOf(message);
+    let isAllFree = true;
+    for (const message of open) {
+      isAllFree &&= isFree(message);
+      yield;
+    }
+    for (const message of open) {
+      tokens += isAllFree ? remaining(message.index) : tokensOfResults(message);
+      yield;
+    }
   }
   return Math.round(tokens);
 }

@@ -17,6 +17,7 @@ import { placeKey } from '../conversation/turns.ts';
 import { newFault, newProblems, noteSound } from './protect.ts';
 import { type Shrink, savedByMessage } from './references.ts';
 import { type ShrinkInput, shrinksOf } from './shrinks.ts';
+import { runInPauses } from '../codecs/pausable.ts';
 import { readInSlices } from '../codecs/read-body.ts';
 import type { Compression } from '../receipts/compression.ts';
 import type { FoldStep } from '../receipts/receipt.ts';
@@ -82,7 +83,9 @@ export async function draft(
   const all = [...edits, ...shrinks];
   const offers = input.recallTool !== undefined && (input.isOffered || leavesOriginals(all));
   const recallTool = offers && !input.isHistoryKept ? input.recallTool : undefined;
-  const body = codec.write(conversation, all, recallTool ? { recallTool } : {});
+  const body = await runInPauses(input.slices, () =>
+    codec.write(conversation, all, recallTool ? { recallTool } : {}),
+  );
   const isUnedited = all.length === 0;
   await input.slices?.pause();
   const sent = isUnedited ? conversation : await readInSlices(codec, body, input.reading, input.slices);
@@ -138,17 +141,21 @@ export async function planFold(
 ): Promise<FoldPlan> {
   const planned = await foldOnce(input, before, demand, strategies);
   await input.slices?.pause();
-  const fault = faultIn(input, before, planned.draft);
+  const fault = await faultIn(input, before, planned.draft);
   if (fault === undefined) return planned;
   const checked = await foldOnce({ ...input, checksEachStep: true }, before, demand, strategies);
-  if (faultIn(input, before, checked.draft) === undefined) return checked;
+  if ((await faultIn(input, before, checked.draft)) === undefined) return checked;
   return { draft: before, steps: [{ strategy: 'check', edits: 0, tokensSaved: 0, refused: fault }] };
 }
 
 /** Returns the fault of a new body; undefined when it is sound. */
-function faultIn({ codec, conversation }: PlanInput, before: Draft, made: Draft): string | undefined {
+async function faultIn(
+  { codec, conversation, slices }: PlanInput,
+  before: Draft,
+  made: Draft,
+): Promise<string | undefined> {
   if (made === before) return undefined;
-  const fault = newFault(codec.rules, conversation.body, made.body);
+  const fault = await runInPauses(slices, () => newFault(codec.rules, conversation.body, made.body));
   if (fault === undefined) noteSound(made.edits);
   return fault;
 }
@@ -236,7 +243,10 @@ async function runStrategy(
     if (!demand.force && input.isTooLate()) break;
     // A strategy that shortens texts does so once to each, so it starts over with a larger excess; one that drops content continues.
     const from = startsOver ? start : best;
-    const proposed = await proposedBy(strategy, viewOf(plan, from, wanted), input.slices);
+    const view = viewOf(plan, from, wanted);
+    const proposed = strategy.proposeInSteps
+      ? await runInSlices(strategy.proposeInSteps(view), input.slices)
+      : strategy.propose(view);
     if (proposed.length === 0) break;
     await input.slices?.pause();
     const next = await tryEdits(plan, from, proposed);
@@ -254,12 +264,6 @@ async function runStrategy(
   if (edits === 0 && refused === undefined) return { draft: start };
   const step = { strategy: strategy.name, edits, tokensSaved: start.tokens - best.tokens };
   return { draft: best, step: refused === undefined ? step : { ...step, refused } };
-}
-
-async function proposedBy(strategy: Strategy, view: FoldView, slices: Slices | undefined) {
-  return strategy.proposeInSteps
-    ? runInSlices(strategy.proposeInSteps(view), slices)
-    : strategy.propose(view);
 }
 
 async function tryEdits(

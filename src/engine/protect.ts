@@ -2,6 +2,7 @@
 import type { Codec, FormatRules, Problem, RecallTool } from '../codecs/codec.ts';
 import { type Conversation, type Message, inputOf, textOf, textsOf } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
+import { oneStep } from '../codecs/pausable.ts';
 import { lastUser, newestBatch, pairCalls, placeKey, turnStart } from '../conversation/turns.ts';
 import type { EngineOptions, Pins } from './types.ts';
 import { recallToolFor } from '../recall/tool.ts';
@@ -147,10 +148,11 @@ export function newFault(
   before: Uint8Array,
   after: Uint8Array,
 ): string | undefined {
-  const found = faults(after);
-  const fault = found.length === 0 ? undefined : found.find(exceeds(faults(before)));
+  const found = oneStep(() => faults(after));
+  const allowed = found.length === 0 ? [] : oneStep(() => faults(before));
+  const fault = found.find(exceeds(allowed));
   if (fault !== undefined) return fault;
-  const loaded = loadedTools(before);
+  const loaded = oneStep(() => loadedTools(before));
   if (loaded.length === 0) return undefined;
   return loadedTools(after).length < loaded.length ? 'loaded-tools-stay' : undefined;
 }

@@ -4,7 +4,7 @@ import { type Conversation, type Message, type Part, textOf, textsOf } from '../
 import { type Edit, originalOfMessages } from '../conversation/edit.ts';
 import { type Steps, runSteps } from '../conversation/texts.ts';
 import { placesEdited, freeMessagesOf, remainingInSteps } from './lib/editable-texts.ts';
-import { keyValues } from './lib/tool-calls.ts';
+import { keyValuesInSteps } from './lib/tool-calls.ts';
 import { messagesStub, quote } from './lib/stub.ts';
 import { type FoldView, type Strategy, steppedStrategy } from './strategy.ts';
 import { type Pair, type PartPlace, pairCalls, placeKey, unitsOf } from '../conversation/turns.ts';
@@ -40,7 +40,7 @@ function* proposeOldest(view: FoldView): Steps<readonly Edit[]> {
   for (const unit of unitsOf(view.conversation)) {
     if (savedWithValues() >= view.excess.amount) break;
     yield;
-    const open = freeMessagesOf(view, unit);
+    const open = yield* freeMessagesOf(view, unit);
     if (open.length === 0) continue;
     dropped.push(...open.map((message) => message.index));
     bytes += open.reduce((sum, { span }) => sum + span.end - span.start, 0);
@@ -62,7 +62,7 @@ function* editsFor(view: FoldView, dropped: readonly number[], room: number): St
   const memory = view.idOf(originalOfMessages(conversation, dropped));
   const messages = dropped.map((index) => conversation.messages[index]!);
   yield;
-  const values = keyValues(conversation, messages, { max: room, known: stubsIn(view.edits) });
+  const values = yield* keyValuesInSteps(conversation, messages, { max: room, known: stubsIn(view.edits) });
   const left = room - sizeOf(values);
   yield;
   const said = yield* repliesInSteps(conversation, messages, left);

@@ -57,8 +57,9 @@ import {
   type RecallTool,
   memoized,
 } from '../codec.ts';
-import { inSteps, oneStep } from '../pausable-reading.ts';
-import { type MessageWriter, loadsTools, appendMessages, bodyWriter, shift } from '../write-body.ts';
+import { inSteps, oneStep } from '../pausable.ts';
+import { loadsTools } from '../what-stays.ts';
+import { type MessageWriter, appendMessages, bodyWriter, shift } from '../write-body.ts';
 import { jsonList, stringIn, withMembers, elementsOf } from '../event-json.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 

@@ -5,7 +5,7 @@
 import { aroundSystem, problems } from './problems.ts';
 import { type FormatRules, memoized } from '../codec.ts';
 import { isFilled, objectsOf, parsedBody } from '../event-json.ts';
-import { exceptKept } from '../write-body.ts';
+import { exceptKept } from '../what-stays.ts';
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import type { JsonRecord } from '../../conversation/json-scan.ts';

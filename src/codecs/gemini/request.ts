@@ -43,7 +43,7 @@ import {
   stringAt,
   toolNamesOf,
 } from '../read-body.ts';
-import { inSteps, oneStep } from '../pausable-reading.ts';
+import { inSteps, oneStep } from '../pausable.ts';
 import {
   byName,
   namedMembers,
@@ -263,7 +263,9 @@ type Extra = { readonly recallTool?: RecallTool };
 export function write(conversation: Conversation, edits: readonly Edit[], extra: Extra = {}): Uint8Array {
   const body = writeApart(conversation, edits, extra);
   const moves = edits.some(({ kind }) => kind !== 'replace-text' && kind !== 'replace-input');
-  return moves ? joinNeighbours(body, originsAfter(conversation, edits)) : body;
+  if (!moves) return body;
+  const origins = oneStep(() => originsAfter(conversation, edits));
+  return oneStep(() => joinNeighbours(body, origins));
 }
 
 /** Does the same without joining: an inserted message is a content of its own, and dropped ones leave neighbors. */
@@ -274,7 +276,7 @@ export function writeApart(
 ): Uint8Array {
   const splices = [...messageSplices(conversation, edits, writer)];
   if (extra.recallTool) splices.push(toolSplice(conversation, extra.recallTool));
-  return applySplices(conversation.body, splices);
+  return oneStep(() => applySplices(conversation.body, splices));
 }
 
 /** Appends the model's content as it was (signatures included), and one content of the user's with the answers, to the sent body. */

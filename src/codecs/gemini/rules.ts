@@ -5,7 +5,8 @@
 import { type FormatRules, type Problem, memoized } from '../codec.ts';
 import { valueOf, isSigned, stringOf, nameInId } from './read-part.ts';
 import { objectsOf, parsedBody } from '../event-json.ts';
-import { exceptKept } from '../write-body.ts';
+import { oneStep } from '../pausable.ts';
+import { exceptKept } from '../what-stays.ts';
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import { type JsonRecord, isRecord, parseSpan } from '../../conversation/json-scan.ts';
@@ -70,7 +71,7 @@ type ParsedContent = { readonly isModel: boolean; readonly parts: readonly JsonR
 function faults(body: Uint8Array): readonly string[] {
   const parsed = parsedBody(body);
   if (!parsed) return ['body-is-json'];
-  const contents = objectsOf(parsed['contents']).map(contentOf);
+  const contents = oneStep(() => objectsOf(parsed['contents']).map(contentOf));
   if (contents.length === 0) return ['messages-not-empty'];
   const found: string[] = [];
   if (contents[0]!.isModel) found.push('first-is-user');
@@ -82,8 +83,10 @@ function faults(body: Uint8Array): readonly string[] {
     if (last?.isModel === isModel) last.parts.push(...parts);
     else turns.push({ isModel, parts: [...parts] });
   }
-  for (const [index, turn] of turns.entries()) found.push(...pairing(turn, turns[index + 1], index === 0));
-  return found;
+  const unpaired = oneStep(() =>
+    turns.flatMap((turn, index) => pairing(turn, turns[index + 1], index === 0)),
+  );
+  return [...found, ...unpaired];
 }
 
 function contentOf(content: JsonRecord): ParsedContent {

@@ -47,7 +47,7 @@ import {
   retentionMs,
   writesLong,
 } from '../client-marks.ts';
-import { inSteps, oneStep } from '../pausable-reading.ts';
+import { inSteps, oneStep } from '../pausable.ts';
 import {
   type ReadBlock,
   type ReadContext,

@@ -4,7 +4,7 @@
  */
 import type { FormatRules, Problem } from '../codec.ts';
 import { isFilled, objectsOf, parsedBody, wordAt } from '../event-json.ts';
-import { exceptKept } from '../write-body.ts';
+import { exceptKept } from '../what-stays.ts';
 import { type Conversation, type Message, bytesOf } from '../../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import { type JsonRecord, isRecord, scanObject } from '../../conversation/json-scan.ts';

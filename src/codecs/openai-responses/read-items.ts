@@ -13,7 +13,7 @@ import {
 } from '../../conversation/json-scan.ts';
 import { canonicalDigest, significantBytes } from '../../conversation/incremental.ts';
 import type { ReadBlock, ReadContext } from '../codec.ts';
-import { inSteps, oneStep } from '../pausable-reading.ts';
+import { inSteps, oneStep } from '../pausable.ts';
 import {
   elementsAt,
   keptWithStep,

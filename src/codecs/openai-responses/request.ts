@@ -47,7 +47,7 @@ import {
   uniqueMembers,
   unremembered,
 } from '../read-body.ts';
-import { ReadingPaused, inSteps } from '../pausable-reading.ts';
+import { Paused, inSteps } from '../pausable.ts';
 import { parseItem } from './read-items.ts';
 import { continuesElsewhere, itemText } from './structure.ts';
 import type { Edit } from '../../conversation/edit.ts';
@@ -82,7 +82,7 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
       readRequest(body, fields, reading, parseItem),
     );
   } catch (error) {
-    const fields = error instanceof ReadingPaused ? undefined : textFields(body);
+    const fields = error instanceof Paused ? undefined : textFields(body);
     if (!fields) throw error;
     return readFields(format, fields.rest, 'input', reading, () =>
       readRequest(body, fields, reading, parseText),

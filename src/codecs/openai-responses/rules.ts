@@ -2,7 +2,8 @@
 import type { FormatRules, Problem } from '../codec.ts';
 import { type ReasoningGroup, isKind, isOfProgram, itemText, structureOf, isReasoning } from './structure.ts';
 import { objectsOf, parsedBody, wordAt } from '../event-json.ts';
-import { exceptKept, droppedMessages } from '../write-body.ts';
+import { exceptKept } from '../what-stays.ts';
+import { droppedMessages } from '../write-body.ts';
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import type { JsonRecord } from '../../conversation/json-scan.ts';

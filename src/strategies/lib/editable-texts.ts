@@ -114,16 +114,20 @@ export function byteLength(text: string): number {
 /** Yields the units (messages that must be dropped together) that may be dropped, oldest first. */
 export function* freeUnits(view: FoldView): Generator<readonly Message[]> {
   for (const unit of unitsOf(view.conversation)) {
-    const open = freeMessagesOf(view, unit);
+    const open = runSteps(freeMessagesOf(view, unit));
     if (open.length > 0) yield open;
   }
 }
 
 /** Returns the messages of a unit that are not dropped yet; none if the unit may not be dropped. */
-export function freeMessagesOf(view: FoldView, unit: readonly Message[]): readonly Message[] {
+export function* freeMessagesOf(view: FoldView, unit: readonly Message[]): Steps<readonly Message[]> {
   const gone = placesEdited(view.edits).messages;
   const open = gone.size === 0 ? unit : unit.filter(({ index }) => !gone.has(index));
-  return open.every((message) => isFree(view, message)) ? open : [];
+  for (const message of open) {
+    yield;
+    if (!isFree(view, message)) return [];
+  }
+  return open;
 }
 
 function isFree(view: FoldView, message: Message): boolean {

@@ -2,7 +2,7 @@
  * Classifies calls: whether a call shows a file or searches, its name in references, and the short values that it names. A stub with these
  * values spares the model a recall just to find out what something was called. Pure.
  */
-import { spellValue } from '../../conversation/texts.ts';
+import { type Steps, runSteps, spellValue } from '../../conversation/texts.ts';
 import { inputOf, type Conversation, type Message } from '../../conversation/conversation.ts';
 import { parseRecord } from '../../conversation/json-scan.ts';
 
@@ -96,12 +96,24 @@ const minNumber = 100;
 export function keyValues(
   conversation: Conversation,
   messages: readonly Message[],
-  { max, known }: { readonly max: number; readonly known: string },
+  options: KeyValueOptions,
 ): readonly string[] {
+  return runSteps(keyValuesInSteps(conversation, messages, options));
+}
+
+type KeyValueOptions = { readonly max: number; readonly known: string };
+
+/** Does the same in steps. */
+export function* keyValuesInSteps(
+  conversation: Conversation,
+  messages: readonly Message[],
+  { max, known }: KeyValueOptions,
+): Steps<readonly string[]> {
   const times = new Map<string, number>();
   for (const message of messages) {
     for (const part of message.parts) {
       if (part.type !== 'tool-call') continue;
+      yield;
       for (const value of shortValues(inputOf(conversation.body, message, part))) {
         const before = times.get(value) ?? 0;
         // Moves the value to the end, as used last.
@@ -125,24 +137,27 @@ export function keyValues(
 /** Returns the one-line values in arguments, in order. */
 export function shortValues(argumentsJson: string): readonly string[] {
   try {
-    return leavesOf('', JSON.parse(argumentsJson));
+    const values: string[] = [];
+    addLeaves(values, '', JSON.parse(argumentsJson));
+    return values;
   } catch {
     return [];
   }
 }
 
-/** Returns the values inside a value; `key` is the name of its argument or member. */
-function leavesOf(key: string, value: unknown): readonly string[] {
+/** Adds the values inside a value; `key` is the name of its argument or member. */
+function addLeaves(values: string[], key: string, value: unknown): void {
   if (typeof value === 'string') {
     const text = value.trim();
     const isName =
       text.length >= minLength && text.length <= maxLength && !text.includes('\n') && text.isWellFormed();
-    return isName ? [text] : [];
+    if (isName) values.push(text);
+  } else if (typeof value === 'number') {
+    // A number without a name would say nothing.
+    if (value >= minNumber && /^[\w-]{1,40}$/.test(key)) values.push(`${key}=${value}`);
+  } else if (Array.isArray(value)) {
+    for (const member of value) addLeaves(values, '', member);
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [name, member] of Object.entries(value)) addLeaves(values, name, member);
   }
-  // A number without a name would say nothing.
-  if (typeof value === 'number')
-    return value >= minNumber && /^[\w-]{1,40}$/.test(key) ? [`${key}=${value}`] : [];
-  if (typeof value !== 'object' || value === null) return [];
-  if (Array.isArray(value)) return value.flatMap((member) => leavesOf('', member));
-  return Object.entries(value).flatMap(([name, member]) => leavesOf(name, member));
 }

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { Paused, inSteps, oneStep, openRun, runAtOnce, runInPauses, runPausably } from './pausable.ts';
+
+/** Runs to the end with a pause behind every step, and counts the pauses. */
+function runWithPauses<T>(run: () => T): { readonly result: T; readonly pauses: number } {
+  const progress = openRun(() => true);
+  for (let pauses = 0; ; pauses++) {
+    try {
+      return { result: runPausably(progress, run), pauses };
+    } catch (error) {
+      if (!(error instanceof Paused)) throw error;
+    }
+  }
+}
+
+describe('a function that may pause', () => {
+  it('runs each step once, nested ones too, and gives the same result', () => {
+    const runs: string[] = [];
+    const run = () => {
+      const first = oneStep(() => runs.push('first'));
+      const lists = inSteps(['a', 'b'], (name) => {
+        const inner = inSteps([1, 2], (item) => {
+          runs.push(`${name}${item}`);
+          return item * 10;
+        });
+        return [name, ...inner];
+      });
+      return [first, ...lists];
+    };
+    expect(runWithPauses(run)).toEqual({ result: [1, ['a', 10, 20], ['b', 10, 20]], pauses: 7 });
+    expect(runs).toEqual(['first', 'a1', 'a2', 'b1', 'b2']);
+  });
+
+  it('does not pause outside a run, nor in a part that runs at once', () => {
+    expect(inSteps([1, 2], (item) => item + 1)).toEqual([2, 3]);
+    expect(runWithPauses(() => runAtOnce(() => inSteps([1, 2], (item) => item)))).toEqual({
+      result: [1, 2],
+      pauses: 0,
+    });
+  });
+
+  it('throws what a step throws', async () => {
+    const slices = { isOver: () => true, pause: () => Promise.resolve() };
+    const run = () => {
+      oneStep(() => 1);
+      return oneStep(() => {
+        throw new RangeError('no');
+      });
+    };
+    await expect(runInPauses(slices, run)).rejects.toThrow(RangeError);
+  });
+});
