@@ -56,7 +56,7 @@ export function messageSplices(
 ): readonly Splice[] {
   if (edits.length === 0 && added.length === 0) return [];
   const dropped = oneStep(() => droppedMessages(conversation, edits));
-  spellLongTexts(edits);
+  spellReplaced(conversation, edits);
   const perMessage = oneStep(() => groupByMessage(conversation, edits, dropped));
   const insertions: Insertion[] = [];
   for (const edit of edits) {
@@ -187,8 +187,8 @@ function replacedText(conversation: Conversation, edit: Edit & { kind: 'replace-
 const literals = new WeakMap<Edit, Uint8Array>();
 const texts = new WeakMap<Edit, Uint8Array>();
 
-/** Spells very long texts ahead of the others, in steps. */
-function spellLongTexts(edits: readonly Edit[]): void {
+/** Makes the splices of all replacements ahead, in steps, very long texts first. They are remembered by edit. */
+function spellReplaced(conversation: Conversation, edits: readonly Edit[]): void {
   const long = oneStep(() =>
     edits.filter(
       (edit) => edit.kind === 'replace-text' && edit.stub.length > minLongText && !literals.has(edit),
@@ -196,6 +196,13 @@ function spellLongTexts(edits: readonly Edit[]): void {
   );
   inSteps(long, (edit) => {
     if (edit.kind === 'replace-text') literals.set(edit, longLiteral(edit.stub));
+  });
+  const starts = oneStep(() =>
+    Array.from({ length: Math.ceil(edits.length / editsPerStep) }, (_, at) => at * editsPerStep),
+  );
+  inSteps(starts, (start) => {
+    for (const edit of edits.slice(start, start + editsPerStep))
+      if (edit.kind === 'replace-text' || edit.kind === 'replace-input') replacedBy(conversation, edit);
   });
 }
 
@@ -207,6 +214,8 @@ function longLiteral(text: string): Uint8Array {
   );
   return concatBytes([quote, ...pieces, quote]);
 }
+
+const editsPerStep = 1_000;
 
 /** UTF-16 units. */
 const minLongText = 262_144;

@@ -76,9 +76,8 @@ export function isSummary(edit: Edit): edit is Edit & { readonly kind: 'insert-m
 /** Returns the edits without the summaries and sub-goals that a later one includes. */
 export function withoutTakenIn(edits: readonly Edit[]): readonly Edit[] {
   const newest = edits.findLastIndex((edit) => isSummary(edit) && edit.summary === 'instead');
-  const takenIn = new Set(
-    edits.flatMap((edit) => subgoalOf(edit)?.of.map(({ stretch }) => stretch.memory) ?? []),
-  );
+  const takenIn = new Set<string>();
+  for (const edit of edits) for (const { stretch } of subgoalOf(edit)?.of ?? []) takenIn.add(stretch.memory);
   return edits.filter(
     (edit, at) => (at >= newest || !isSummary(edit)) && !takenIn.has(subgoalOf(edit)?.memory ?? ''),
   );
@@ -96,7 +95,12 @@ const encoder = new TextEncoder();
 
 /** Returns the ids that can be recalled under these edits, each once. */
 export function originalIdsOf(edits: readonly Edit[]): readonly string[] {
-  return [...new Set(edits.flatMap((edit) => originalIdOf(edit) ?? []))];
+  const ids = new Set<string>();
+  for (const edit of edits) {
+    const id = originalIdOf(edit);
+    if (id !== undefined) ids.add(id);
+  }
+  return [...ids];
 }
 
 /** Returns the ids of all originals of these edits, each once, including those of the levels within a sub-goal. */

@@ -281,6 +281,7 @@ async function tryEdits(
   const completedEdits = completed.edits.filter(
     (edit) => edit.kind !== 'drop-part' || !sentPlaces.has(droppedPlace(edit)),
   );
+  await input.slices?.pause();
   const edits = withoutTakenIn([...sent, ...withOriginalIds(input.conversation, completedEdits, input.idOf)]);
   await input.slices?.pause();
   const next = await draft(input, edits, { references: false });

@@ -147,11 +147,9 @@ function countCalls({ messages }: Conversation, tool: RecallTool | undefined): n
 
 /** Returns the ids that a recall without an id searches: the newest folds first, shrinks last, and none whose message was dropped later. */
 export function searchIdsOf(folds: readonly Edit[], shrinks: readonly Edit[]): readonly string[] {
-  const dropped = new Set(
-    folds.flatMap((edit) =>
-      edit.kind === 'drop-message' && edit.memory !== undefined ? [edit.message] : [],
-    ),
-  );
+  const dropped = new Set<number>();
+  for (const edit of folds)
+    if (edit.kind === 'drop-message' && edit.memory !== undefined) dropped.add(edit.message);
   const isDroppedLater = (edit: Edit) =>
     (edit.kind === 'replace-text' && dropped.has(edit.at.message)) ||
     (edit.kind === 'replace-input' && dropped.has(edit.message));
