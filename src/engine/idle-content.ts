@@ -33,7 +33,8 @@ export function idleContent(
   const behind = tokensBehind(start, counter);
   const candidates: EvictionCandidate[] = [];
   const saved = savedByMessage(start.shrinks);
-  const tokensOf = (index: number) => counter.message(conversation, index) - (saved.get(index) ?? 0);
+  const counts = counter.messages(conversation);
+  const tokensOf = (index: number) => counts[index]! - (saved.get(index) ?? 0);
   const references = referencesIn(start.shrinks);
   let requests = 0;
   for (let index = messages.length - 1; index >= 0; index--) {
@@ -92,13 +93,16 @@ type IdleStep = { readonly kind: 'steps' | 'recalls' | 'replies'; readonly messa
 
 /** Finds the complete steps that may be dropped, by the index of each of their messages. It runs on every request, in one pass. */
 function finishedSteps({ conversation, protects, codec }: PlanInput, edited: EditedPlaces['messages']) {
-  const isFree = (message: Message) =>
-    !edited.has(message.index) &&
-    !protects.message(message.index) &&
-    message.parts.every((_, part) => !protects.part(message.index, part)) &&
-    !userSpeaks(conversation, message) &&
-    codec.rules.mayEdit(conversation, { kind: 'drop-message', message: message.index, memory: undefined });
-  const steps: (IdleStep | undefined)[] = [];
+  const isFree = (message: Message) => {
+    const { index, parts } = message;
+    if (edited.has(index) || protects.message(index)) return false;
+    for (let part = 0; part < parts.length; part++) if (protects.part(index, part)) return false;
+    return (
+      !userSpeaks(conversation, message) &&
+      codec.rules.mayEdit(conversation, { kind: 'drop-message', message: index, memory: undefined })
+    );
+  };
+  const steps = Array.from<IdleStep | undefined>({ length: conversation.messages.length });
   for (const messages of unitsOf(conversation)) {
     if (messages[0]!.role !== 'assistant') continue;
     const kind = kindOf(messages, protects);
@@ -162,6 +166,7 @@ function referencesIn(shrinks: readonly Shrink[]) {
   return {
     /** Records that the references of this message stay. */
     keep(message: number): void {
+      if (from.size === 0) return;
       for (const { refers = [] } of from.get(message) ?? [])
         for (const { message: to, tokens } of refers) returning.set(to, (returning.get(to) ?? 0) + tokens);
     },
@@ -178,6 +183,7 @@ function remainingAfterEdits(
   message: Message,
   tokensOf: (index: number) => number,
 ): number {
+  if (edited.inputs.size === 0 && edited.texts.size === 0) return tokensOf(message.index);
   const isStubbed = (part: Part, at: number) => {
     const key = `${message.index}.${at}`;
     return (
@@ -190,13 +196,13 @@ function remainingAfterEdits(
 
 /** Returns a function that counts the tokens of the last messages that are sent. Edited messages are always in front of unedited ones. */
 function tokensBehind({ sent }: Draft, counter: PlanInput['counter']): (messages: number) => number {
+  const counts = counter.messages(sent);
+  const { length } = sent.messages;
   const sums = [0];
   return (messages) => {
-    const wanted = Math.min(messages, sent.messages.length);
-    while (sums.length <= wanted) {
-      const index = sent.messages.length - sums.length;
-      sums.push(sums.at(-1)! + counter.message(sent, index));
-    }
+    const wanted = Math.min(messages, length);
+    for (let behind = sums.length; behind <= wanted; behind++)
+      sums.push(sums[behind - 1]! + counts[length - behind]!);
     return sums[wanted]!;
   };
 }
@@ -220,11 +226,13 @@ export function idleArguments(
   const { index, role, parts } = message;
   if (role !== 'assistant' || edited.messages.has(index) || input.protects.message(index)) return 0;
   return parts.reduce((sum, part, at) => {
-    const key = `${index}.${at}`;
-    if (part.type !== 'tool-call' || edited.parts.has(key) || edited.inputs.has(key)) return sum;
+    if (part.type !== 'tool-call') return sum;
     const saved = savedIn(input, message, part);
+    if (saved === 0) return sum;
+    const key = `${index}.${at}`;
     const isKept =
-      saved === 0 ||
+      edited.parts.has(key) ||
+      edited.inputs.has(key) ||
       input.protects.part(index, at) ||
       input.protects.recalled(index, at) ||
       !input.codec.rules.mayEdit(input.conversation, {

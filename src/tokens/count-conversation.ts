@@ -33,6 +33,8 @@ export interface ConversationCounter {
   block(conversation: Conversation, block: Block): number;
   /** Counts the tokens of one part of a block. Remembered as long as the part is alive. */
   part(conversation: Conversation, block: Block, part: Part): number;
+  /** Counts the tokens of all messages, in their order. The list may be longer than the conversation. */
+  messages(conversation: Conversation): readonly number[];
   /** Counts the tokens of a message with its wrapping. Throws a RangeError for an index without a message. */
   message(conversation: Conversation, index: number): number;
   /** Counts the tokens of the whole prompt: system, tools and messages. */
@@ -133,6 +135,7 @@ export function createConversationCounter(options: {
       answers
         ? countPart(counter, conversation.body, block, part)
         : remembered(parts, part, () => countPart(counter, conversation.body, block, part)),
+    messages: countsOf,
     message: countMessage,
     total(conversation) {
       const known = totals.get(conversation);
