@@ -83,8 +83,16 @@ export function* shrinksOf(
   const variant = variantOf(input, shrinking);
   const texts: ArrivedText[] = [];
   for (const pair of inOrder(pairCalls(conversation).pairs)) {
-    const resultTexts = yield* textsOfResult(input, shrinking, variant, pair, edited);
-    for (const text of resultTexts) texts.push(text);
+    const arrived = leftByFold(input, shrinking, pair, edited);
+    if (!arrived) continue;
+    // Nearly all results are known, and a generator for each would take longer than all else here.
+    const resultTexts =
+      knownTexts(input, variant, pair, arrived) ??
+      (yield* textsOfResult(input, shrinking, variant, pair, arrived));
+    for (const text of resultTexts) {
+      if (edited.texts.size > 0 && edited.texts.has(`${placeKey(arrived.place)}.${text.at.text}`)) continue;
+      texts.push(text);
+    }
   }
   const { referenceMemo } = shrinking;
   if (references && referenceMemo)
@@ -111,30 +119,44 @@ function byResult({ result: one }: Pair, { result: other }: Pair): number {
   return (one?.message ?? 0) - (other?.message ?? 0) || (one?.part ?? 0) - (other?.part ?? 0);
 }
 
-/** Returns the texts of one result that the fold has left, as they are sent without references. Recalled originals are left out. */
+/** A result that a fold has left. `mayEdit`: true if it may be made smaller. */
+type ArrivedResult = {
+  readonly place: PartPlace;
+  readonly result: ToolResultPart;
+  readonly mayEdit: boolean;
+};
+
+/** Returns the result of a call unless it is missing, recalled, or removed by the fold. */
+function leftByFold(
+  { conversation, protects, codec }: ShrinkInput,
+  { from }: Shrinking,
+  { result: place }: Pair,
+  edited: ReturnType<typeof placesEdited>,
+): ArrivedResult | undefined {
+  if (!place || edited.messages.has(place.message)) return undefined;
+  if (edited.parts.size > 0 && edited.parts.has(placeKey(place))) return undefined;
+  const { message, part } = place;
+  const result = conversation.messages[message]!.parts[part]!;
+  if (result.type !== 'tool-result' || protects.recalled(message, part)) return undefined;
+  // One answer holds for all texts of a part.
+  const at = { message, part, text: 0 };
+  const mayEdit =
+    message >= from &&
+    !protects.part(message, part) &&
+    codec.rules.mayEdit(conversation, { kind: 'replace-text', at, stub: '', memory: undefined });
+  return { place, result, mayEdit };
+}
+
+/** Returns the texts of a result as they are sent without references. */
 function* textsOfResult(
   input: ShrinkInput,
-  { settings, from }: Shrinking,
+  { settings }: Shrinking,
   variant: string,
   pair: Pair,
-  edited: ReturnType<typeof placesEdited>,
+  { place, result, mayEdit }: ArrivedResult,
 ): Steps<readonly ArrivedText[]> {
-  const { conversation, protects, codec } = input;
-  const { result: place } = pair;
-  if (!place || edited.messages.has(place.message)) return [];
-  if (edited.parts.size > 0 && edited.parts.has(placeKey(place))) return [];
-  const result = conversation.messages[place.message]!.parts[place.part]!;
-  if (result.type !== 'tool-result' || protects.recalled(place.message, place.part)) return [];
-  const isFree = place.message >= from && !protects.part(place.message, place.part);
-  // One answer holds for all texts of a part.
-  const at = { ...place, text: 0 };
-  const mayEdit =
-    isFree && codec.rules.mayEdit(conversation, { kind: 'replace-text', at, stub: '', memory: undefined });
-  const texts = mayEdit
-    ? yield* shrunkTexts(input, settings, variant, pair, place)
-    : arrivedTexts(conversation, pair, place, result, undefined);
-  if (edited.texts.size === 0) return texts;
-  return texts.filter((one) => !edited.texts.has(`${placeKey(place)}.${one.at.text}`));
+  if (mayEdit) return yield* shrunkTexts(input, settings, variant, pair, place, result);
+  return arrivedTexts(input.conversation, pair, place, result, undefined);
 }
 
 /** Describes the texts of a result. `shrinks` is undefined for a result that must not change. */
@@ -187,25 +209,34 @@ function variantOf({ counter, recallTool }: ShrinkInput, { settings, tenant }: S
   return [tenant, counter.name, recallTool?.name, ...Object.values(settings)].join(' ');
 }
 
+function knownTexts(
+  { conversation }: ShrinkInput,
+  variant: string,
+  { call }: Pair,
+  { place, result, mayEdit }: ArrivedResult,
+): readonly ArrivedText[] | undefined {
+  const variants = mayEdit ? shrunkResults.get(result) : undefined;
+  if (!variants) return undefined;
+  const { digest } = conversation.messages[call.message]!;
+  for (const one of variants)
+    if (one.message === place.message && one.callDigest === digest && one.variant === variant)
+      return one.texts;
+  return undefined;
+}
+
 function* shrunkTexts(
   input: ShrinkInput,
   settings: ShrinkSettings,
   variant: string,
   pair: Pair,
   place: PartPlace,
+  result: ToolResultPart,
 ): Steps<readonly ArrivedText[]> {
   const { conversation, counter, recallTool, idOf } = input;
   const { call } = pair;
   const { message: index, part } = place;
   const message = conversation.messages[index]!;
-  const result = message.parts[part];
-  if (result?.type !== 'tool-result') return [];
   const { digest: callDigest } = conversation.messages[call.message]!;
-  const variants = shrunkResults.get(result) ?? [];
-  const before = variants.find(
-    (one) => one.message === index && one.callDigest === callDigest && one.variant === variant,
-  );
-  if (before) return before.texts;
   const view = {
     conversation,
     count: (text: string) => counter.text(text),
@@ -227,7 +258,10 @@ function* shrunkTexts(
   const texts = arrivedTexts(conversation, pair, place, result, shrinks);
   shrunkResults.set(
     result,
-    [{ variant, message: index, callDigest, texts }, ...variants].slice(0, maxVariants),
+    [{ variant, message: index, callDigest, texts }, ...(shrunkResults.get(result) ?? [])].slice(
+      0,
+      maxVariants,
+    ),
   );
   return texts;
 }

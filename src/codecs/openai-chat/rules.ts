@@ -36,10 +36,15 @@ function problems(conversation: Conversation): readonly Problem[] {
       );
     asking = undefined;
   };
-  for (const message of conversation.messages) {
+  const { messages } = conversation;
+  let from = messages.length - 1;
+  while (from > 0 && !soundBefore.has(messages[from]!)) from--;
+  for (let index = Math.max(from, 0); index < messages.length; index++) {
+    const message = messages[index]!;
     const result = message.parts.find((part) => part.type === 'tool-result');
     if (!result) {
       close();
+      if (found.length === 0 && index >= messages.length - newestMessages) soundBefore.add(message);
       const ids = message.parts.flatMap((part) => (part.type === 'tool-call' ? [part.id] : []));
       if (ids.length > 0) asking = { message, open: new Set(ids), answered: new Set() };
       if (new Set(ids).size < ids.length)
@@ -65,6 +70,12 @@ function problems(conversation: Conversation): readonly Problem[] {
   close();
   return found;
 }
+
+/** Messages in front of which no rule is broken, and no call is open. A message that was read before follows the same messages as then. */
+const soundBefore = new WeakSet<Message>();
+
+/** The newest messages that are remembered: a turn adds a few, and clients often rewrite the last ones. */
+const newestMessages = 8;
 
 /**
  * System messages and opaque parts stay. Content may be missing only in messages with tool calls, so texts are replaced, never
