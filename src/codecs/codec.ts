@@ -284,25 +284,3 @@ export type GatewayProblem = {
   readonly status: number;
   readonly message: string;
 };
-
-/** True when the model waits only for recalls: the client has nothing to run. */
-export function awaitsRecall(reply: ModelReply): boolean {
-  return reply.recalls.length > 0 && reply.calls.length === 0;
-}
-
-/** True when the model made recalls together with calls that the client runs. */
-export function recallsWithCalls(reply: ModelReply): boolean {
-  return reply.recalls.length > 0 && reply.calls.length > 0;
-}
-
-/** Remembers the result for an object as long as the object is alive. The object must not change. */
-export function memoized<Key extends WeakKey, Made>(make: (key: Key) => Made): (key: Key) => Made {
-  const known = new WeakMap<Key, { readonly made: Made }>();
-  return (key) => {
-    const before = known.get(key);
-    if (before) return before.made;
-    const made = make(key);
-    known.set(key, { made });
-    return made;
-  };
-}

@@ -14,6 +14,7 @@ import {
 } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
 import { parseJson } from './check-json.ts';
+import type { ModelReply } from './codec.ts';
 import { Paused, oneStep } from './pausable.ts';
 
 const encoder = new TextEncoder();
@@ -135,6 +136,18 @@ export function parseResponse(body: Uint8Array): unknown {
     if (!(cause instanceof ScanError)) throw cause;
     throw new LeporelloError('bad-response', 'The upstream response is not JSON.', { cause });
   }
+}
+
+// Recalls of a reply
+
+/** True when the model waits only for recalls: the client has nothing to run. */
+export function awaitsRecall(reply: ModelReply): boolean {
+  return reply.recalls.length > 0 && reply.calls.length === 0;
+}
+
+/** True when the model made recalls together with calls that the client runs. */
+export function recallsWithCalls(reply: ModelReply): boolean {
+  return reply.recalls.length > 0 && reply.calls.length > 0;
 }
 
 // Bodies that are read with `JSON.parse`, for checks that must not depend on our own reader

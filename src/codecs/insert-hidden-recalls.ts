@@ -15,7 +15,8 @@ import {
   textsOf,
 } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { type Codec, type PlacedHiddenRecall, memoized } from './codec.ts';
+import type { Codec, PlacedHiddenRecall } from './codec.ts';
+import { memoized } from '../conversation/incremental.ts';
 import {
   maybeSame,
   nothingMatched,

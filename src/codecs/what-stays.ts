@@ -5,7 +5,8 @@
 import type { Conversation, Message, Part, Stays } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { pairCalls, placeKey, unitsOf } from '../conversation/turns.ts';
-import { type FormatRules, memoized } from './codec.ts';
+import type { FormatRules } from './codec.ts';
+import { memoized } from '../conversation/incremental.ts';
 
 type Staying = {
   /** Messages that stay as a whole message; single parts of them may change. */

@@ -109,6 +109,18 @@ export function perMessage<T>(): PerMessage<T> {
   };
 }
 
+/** Remembers the result for an object as long as the object is alive. The object must not change. */
+export function memoized<Key extends WeakKey, Made>(make: (key: Key) => Made): (key: Key) => Made {
+  const known = new WeakMap<Key, { readonly made: Made }>();
+  return (key) => {
+    const before = known.get(key);
+    if (before) return before.made;
+    const made = make(key);
+    known.set(key, { made });
+    return made;
+  };
+}
+
 // Cuts long work on one body into slices, so that it does not hold up other requests of the same thread. All passes over a
 // conversation remember their results by message, so a pass that was paused continues where it was.
 

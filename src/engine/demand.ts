@@ -8,17 +8,11 @@ import { idleContent, foldableTokens } from './idle-content.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import type { FoundLastRequest } from './send.ts';
 import type { CachePrices, ModelWindow, Refusal } from './types.ts';
-import { type Compression, scaledCompressions } from '../receipts/compression.ts';
+import type { Compression } from '../receipts/compression.ts';
 import type { FoldStep } from '../receipts/receipt.ts';
 import type { FoundFolds } from '../store/fold-store.ts';
 import type { Calibration, Correction } from '../tokens/calibration.ts';
-import {
-  type Demand,
-  type Economy,
-  type Trigger,
-  type TriggerState,
-  firstDemand,
-} from '../triggers/trigger.ts';
+import type { Demand, Economy, Trigger, TriggerState } from '../triggers/trigger.ts';
 import { newestGoal } from '../triggers/token-limits.ts';
 
 /** Everything that the state of triggers is computed from. */
@@ -232,16 +226,22 @@ function correctedEconomy(economy: Economy, { slope }: Correction): Economy {
   };
 }
 
-/** Returns the compressions that these edits apply, in calibrated tokens. */
+/** Returns the compressions that these edits apply, in calibrated tokens; their ratios stay. */
 export function compressionsOf(
   edits: readonly Edit[],
   { compressions }: { readonly compressions: ReadonlyMap<string, Compression> },
   { slope }: Correction,
 ): readonly Compression[] {
-  return scaledCompressions(
-    edits.flatMap((edit) => compressions.get(textIn(edit)) ?? []),
-    slope,
-  );
+  return edits.flatMap((edit) => {
+    const one = compressions.get(textIn(edit));
+    if (!one) return [];
+    const { tokensBefore, tokensAfter } = one;
+    return {
+      ...one,
+      tokensBefore: Math.round(tokensBefore * slope),
+      tokensAfter: Math.round(tokensAfter * slope),
+    };
+  });
 }
 
 function textIn(edit: Edit): string {
@@ -266,6 +266,15 @@ export function demandFor(
 ): Demand | undefined {
   if (refusal?.reason === 'too long') return overflowDemand(tokensThatFit(refusal.overflow, state));
   return mustReplay(sentAs, state) ? undefined : firstDemand(triggers, state);
+}
+
+/** Returns the demand of the first trigger that fires: the order of the list is the priority. */
+export function firstDemand(triggers: readonly Trigger[], state: TriggerState): Demand | undefined {
+  for (const trigger of triggers) {
+    const demand = trigger.demand(state);
+    if (demand !== undefined) return demand;
+  }
+  return undefined;
 }
 
 /** True when this very request was sent before to a model with the same or a smaller limit, so that it must be sent the same way again. */

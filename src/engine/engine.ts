@@ -5,15 +5,10 @@ import { unremembered } from '../codecs/read-body.ts';
 import type { KeptReply } from '../conversation/conversation.ts';
 import { calibratorFor } from './demand.ts';
 import { prepareRequest } from './prepare.ts';
-import { identityOf } from './report.ts';
+import { identityOf, passThrough } from './report.ts';
 import { type EngineState, clientLinksOf, createEngineState, disableFolding, foldMemory } from './state.ts';
-import {
-  type EngineOptions,
-  type EngineRequest,
-  type PreparedRequest,
-  inTime,
-  passThrough,
-} from './types.ts';
+import type { EngineOptions, EngineRequest, PreparedRequest } from './types.ts';
+import { inTime } from './history.ts';
 import type { Outcome } from '../receipts/receipt.ts';
 import { createConversationCounter } from '../tokens/count-conversation.ts';
 

@@ -20,13 +20,7 @@ import {
   replayFold,
   withoutOldRefusal,
 } from './state.ts';
-import {
-  type CachePrices,
-  type EngineOptions,
-  type EngineRequest,
-  type ModelWindow,
-  inTime,
-} from './types.ts';
+import type { CachePrices, EngineOptions, EngineRequest, ModelWindow } from './types.ts';
 import { LeporelloError } from '../errors.ts';
 import type { FoundFold, FoundFolds } from '../store/fold-store.ts';
 import type { FoundRecalls, Reply } from '../store/hidden-recalls.ts';
@@ -344,4 +338,23 @@ function smallerWindow(window: ModelWindow, learned: number | undefined): ModelW
   return learned === undefined || learned >= (window.tokens ?? Number.POSITIVE_INFINITY)
     ? window
     : { ...window, tokens: learned };
+}
+
+/** Settles like the promise, but rejects with `deadline` when the request's time runs out first. */
+export async function inTime<T>({ leftMs }: Pick<EngineRequest, 'leftMs'>, promise: Promise<T>): Promise<T> {
+  if (!leftMs) return promise;
+  const left = Math.max(0, leftMs());
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () =>
+      late.reject(
+        new LeporelloError('deadline', `The store did not answer within the ${Math.round(left)} ms left.`),
+      ),
+    left,
+  );
+  try {
+    return await Promise.race([promise, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

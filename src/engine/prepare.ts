@@ -23,10 +23,11 @@ import {
   type StoredState,
   windowKey,
   withKeptReply,
+  inTime,
 } from './history.ts';
 import { type Draft, dropReasoning, type FoldPlan, planFold } from './plan.ts';
 import { hasWayBack } from './protect.ts';
-import { preparedFrom, withoutFolding } from './report.ts';
+import { preparedFrom, withoutFolding, passThrough } from './report.ts';
 import {
   clientLinksOf,
   type EngineState,
@@ -38,7 +39,7 @@ import {
   withoutStore,
 } from './state.ts';
 import { summaryFor } from './summary-ahead.ts';
-import { type EngineRequest, inTime, passThrough, type PreparedRequest } from './types.ts';
+import type { EngineRequest, PreparedRequest } from './types.ts';
 
 /** Prepares a request to be sent. Never rejects: when a step fails, the client's own body is sent, and the outcome says why. */
 export async function prepareRequest(engine: EngineState, request: EngineRequest): Promise<PreparedRequest> {

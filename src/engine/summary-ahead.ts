@@ -4,7 +4,7 @@
  */
 import type { Message } from '../conversation/conversation.ts';
 import { lastMessageOf } from '../conversation/edit.ts';
-import { demandInCounts } from './demand.ts';
+import { demandInCounts, firstDemand } from './demand.ts';
 import type { OpenedRequest } from './history.ts';
 import { type Draft, type PlanInput, viewOf } from './plan.ts';
 import { hasWayBack } from './protect.ts';
@@ -15,7 +15,7 @@ import type { SummaryRequest } from '../outline/summarizer.ts';
 import { editableTexts, freeUnits, remainingTokens } from '../strategies/lib/editable-texts.ts';
 import { summarySteps } from '../strategies/lib/summaries.ts';
 import type { FoldView } from '../strategies/strategy.ts';
-import { type Demand, type Trigger, type TriggerState, firstDemand } from '../triggers/trigger.ts';
+import type { Demand, Trigger, TriggerState } from '../triggers/trigger.ts';
 
 /** The share of a trigger's size from which summaries are written. */
 const aheadShare = 0.6;

@@ -2,8 +2,7 @@
 import type { Caches } from '../caches.ts';
 import type { Codec, SeenBodies } from '../codecs/codec.ts';
 import type { Overflow } from '../codecs/provider-errors.ts';
-import type { Conversation, HiddenRecall, KeptReply } from '../conversation/conversation.ts';
-import { LeporelloError } from '../errors.ts';
+import type { HiddenRecall, KeptReply } from '../conversation/conversation.ts';
 import type { FoldReport, Outcome } from '../receipts/receipt.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { FoldStore } from '../store/fold-store.ts';
@@ -127,26 +126,7 @@ export type Refusal =
   | { readonly reason: 'too long'; readonly overflow: Overflow }
   | { readonly reason: 'reasoning' };
 
-/** Settles like the promise, but rejects with `deadline` when the request's time runs out first. */
-export async function inTime<T>({ leftMs }: Pick<EngineRequest, 'leftMs'>, promise: Promise<T>): Promise<T> {
-  if (!leftMs) return promise;
-  const left = Math.max(0, leftMs());
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () =>
-      late.reject(
-        new LeporelloError('deadline', `The store did not answer within the ${Math.round(left)} ms left.`),
-      ),
-    left,
-  );
-  try {
-    return await Promise.race([promise, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-// PreparedRequest requests.
+// Prepared requests.
 
 export type PreparedRequest = {
   readonly outcome: Outcome;
@@ -218,47 +198,3 @@ export type SummaryJob = {
   /** Writes and stores it; resolves with its tokens. Rejects when the summarizer fails, or with `store-failed`. */
   readonly write: (summarizer: Summarizer, signal?: AbortSignal) => Promise<number>;
 };
-
-/** Returns a request that is sent without a fold. `said` holds the fields that could be read of its body. */
-export function passThrough(
-  body: Uint8Array,
-  outcome: Outcome,
-  said?: Partial<Pick<Conversation, 'model' | 'sessionKey'>>,
-): PreparedRequest {
-  return {
-    outcome,
-    body,
-    maySendClientBody: true,
-    report: {
-      model: said?.model,
-      counter: undefined,
-      window: undefined,
-      trigger: undefined,
-      replayed: 0,
-      shrunk: 0,
-      hiddenRecalls: 0,
-      steps: [],
-      compressions: [],
-      memories: [],
-      tokensBefore: undefined,
-      tokensAfter: undefined,
-      tokensKept: undefined,
-      bytesBefore: body.length,
-      bytesAfter: body.length,
-      cacheMarks: 0,
-      unstableFrom: undefined,
-      unfit: undefined,
-    },
-    identity: { links: [], beginning: undefined, session: said?.sessionKey },
-    recallTool: undefined,
-    original: () => undefined,
-    searched: [],
-    remember: () => Promise.resolve(),
-    keepReply: () => Promise.resolve(),
-    room: undefined,
-    counter: undefined,
-    prompt: undefined,
-    known: Promise.resolve(),
-    reportPromptTokens: () => {},
-  };
-}

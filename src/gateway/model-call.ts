@@ -2,7 +2,8 @@
  * Serves one model call: read the body, fold, send, relay the response, write the receipt. When anything inside the gateway fails, the
  * client's own bytes are sent.
  */
-import { type EngineRequest, type PreparedRequest, passThrough } from '../engine/types.ts';
+import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
+import { passThrough } from '../engine/report.ts';
 import { LeporelloError } from '../errors.ts';
 import {
   type GatewayRequest,

@@ -2,15 +2,8 @@
  * Answers the model's recalls and lets the model continue, until its reply is for the client. This works for complete responses and for
  * streams: in a stream only the recall is held back, everything else is relayed as it arrives.
  */
-import {
-  type Codec,
-  type ModelReply,
-  type RecallAnswer,
-  type ReplyUsage,
-  type StreamRelay,
-  awaitsRecall,
-  recallsWithCalls,
-} from '../codecs/codec.ts';
+import type { Codec, ModelReply, RecallAnswer, ReplyUsage, StreamRelay } from '../codecs/codec.ts';
+import { awaitsRecall, recallsWithCalls } from '../codecs/event-json.ts';
 import type { KeptReply, RecallRound } from '../conversation/conversation.ts';
 import type { PreparedRequest } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';

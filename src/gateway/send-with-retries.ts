@@ -5,7 +5,8 @@
  */
 import type { Codec } from '../codecs/codec.ts';
 import type { Overflow } from '../codecs/provider-errors.ts';
-import { passThrough, type PreparedRequest, type Refusal } from '../engine/types.ts';
+import type { PreparedRequest, Refusal } from '../engine/types.ts';
+import { passThrough } from '../engine/report.ts';
 import { headerOf, type UpstreamResponse } from './http/http.ts';
 import { peekBody } from './http/body.ts';
 import { LeporelloError } from '../errors.ts';

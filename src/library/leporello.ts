@@ -1,6 +1,7 @@
 /** Leporello in process: folds request bodies before they are sent, answers recalls, and returns originals. */
 import type { RecallTool } from '../codecs/codec.ts';
-import { type PreparedRequest, passThrough } from '../engine/types.ts';
+import type { PreparedRequest } from '../engine/types.ts';
+import { passThrough } from '../engine/report.ts';
 import { createCaches } from '../caches.ts';
 import {
   type CompressedResult,

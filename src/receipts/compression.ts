@@ -31,18 +31,6 @@ export function compressionOf(made: Omit<Compression, 'ratio' | 'warning'>): Com
   return { ...made, ratio, warning: warningOf(ratio, made.target) };
 }
 
-/** Returns the compressions with token counts scaled by a correction factor; the ratios stay. */
-export function scaledCompressions(
-  compressions: readonly Compression[],
-  slope: number,
-): readonly Compression[] {
-  return compressions.map((one) => ({
-    ...one,
-    tokensBefore: Math.round(one.tokensBefore * slope),
-    tokensAfter: Math.round(one.tokensAfter * slope),
-  }));
-}
-
 function warningOf(ratio: number, target: number | undefined): Compression['warning'] {
   if (target === undefined) return undefined;
   if (ratio < 0.7 * target) return 'under';

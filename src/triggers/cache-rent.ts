@@ -6,7 +6,8 @@
  * the provider does not cache.
  */
 import { checkSettings, numberFrom, object, wholeNumber } from '../checks.ts';
-import { type EvictionCandidate, isTooShortToCache, onlyCandidates, type Trigger } from './trigger.ts';
+import type { EvictionCandidate, FoldOnly, Trigger } from './trigger.ts';
+import { isTooShortToCache } from './token-limits.ts';
 
 export type CacheRentOptions = {
   /** Requests for which a result counts as used after it arrived; arguments of calls count as used twice as long. Default 4. */
@@ -142,4 +143,11 @@ function bestRun(
     if (tokens >= minTokens && gain >= 0 && gain >= (best?.gain ?? 0)) best = { gain, from, tokens };
   }
   return best && { tokens: best.tokens, candidates: candidates.slice(best.from) };
+}
+
+/** Limits a fold to these candidates. */
+export function onlyCandidates(candidates: readonly EvictionCandidate[]): FoldOnly {
+  const gone = new Set(candidates.flatMap(({ message, evicts }) => (evicts === 'texts' ? [] : [message])));
+  const smaller = new Set(candidates.flatMap(({ message }) => (gone.has(message) ? [] : [message])));
+  return { smaller, gone };
 }

@@ -4,7 +4,9 @@
  * `cache-rent`, which would fold only a part and would still subtract the price of rewriting the cache.
  */
 import { checkSettings, numberFrom, object, wholeNumber } from '../checks.ts';
-import { isTooShortToCache, onlyCandidates, type Trigger } from './trigger.ts';
+import type { Trigger } from './trigger.ts';
+import { onlyCandidates } from './cache-rent.ts';
+import { isTooShortToCache } from './token-limits.ts';
 
 export type ColdCacheOptions = {
   /**

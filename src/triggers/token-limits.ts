@@ -1,6 +1,6 @@
 /** Three triggers that compare the tokens of a request with a limit: a share of the context window, the whole window, and a budget. */
 import { checkSettings, fraction, object, wholeNumber } from '../checks.ts';
-import { type Demand, type Trigger, isTooShortToCache, shortestCached } from './trigger.ts';
+import type { Demand, Economy, Trigger } from './trigger.ts';
 import { LeporelloError } from '../errors.ts';
 
 // Fires when the request takes more than the fraction `triggerShare` of the context window, and asks for `targetShare`: the gap is
@@ -172,4 +172,14 @@ export function tokenBudget(options: TokenBudgetOptions = {}): Trigger {
 function checkBelow(key: string, value: number, limit: number, name: string): void {
   if (value < limit) return;
   throw new LeporelloError('bad-config', `${key} is ${value}, but must be below ${limit} (${name}).`);
+}
+
+/** True for a prompt that is too short for its provider to cache: making it shorter saves no cache cost. */
+export function isTooShortToCache(tokens: number, economy: Economy | undefined): boolean {
+  return tokens < shortestCached(economy);
+}
+
+/** Returns the tokens below which a prompt is no longer cached, and so gets dearer when it is folded; 0 when there is no such limit. */
+export function shortestCached(economy: Economy | undefined): number {
+  return economy && economy.read < 1 ? (economy.minCachedTokens ?? 0) : 0;
 }

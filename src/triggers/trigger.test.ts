@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { defaultTriggers } from './default-triggers.ts';
 import { messageCount } from './message-count.ts';
 import { mustFit, windowFraction, tokenBudget } from './token-limits.ts';
-import { firstDemand } from './trigger.ts';
+import { firstDemand } from '../engine/demand.ts';
 import type { Demand, Trigger, TriggerState } from './trigger.ts';
 
 const calm: TriggerState = { tokens: 100, window: 200_000, reserved: 8_000, messages: 3 };

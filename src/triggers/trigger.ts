@@ -106,29 +106,3 @@ export type FoldOnly = {
   /** Messages that are removed as a whole. */
   readonly gone: ReadonlySet<number>;
 };
-
-/** Returns the demand of the first trigger that fires: the order of the list is the priority. */
-export function firstDemand(triggers: readonly Trigger[], state: TriggerState): Demand | undefined {
-  for (const trigger of triggers) {
-    const demand = trigger.demand(state);
-    if (demand !== undefined) return demand;
-  }
-  return undefined;
-}
-
-/** Limits a fold to these candidates. */
-export function onlyCandidates(candidates: readonly EvictionCandidate[]): FoldOnly {
-  const gone = new Set(candidates.flatMap(({ message, evicts }) => (evicts === 'texts' ? [] : [message])));
-  const smaller = new Set(candidates.flatMap(({ message }) => (gone.has(message) ? [] : [message])));
-  return { smaller, gone };
-}
-
-/** True for a prompt that is too short for its provider to cache: making it shorter saves no cache cost. */
-export function isTooShortToCache(tokens: number, economy: Economy | undefined): boolean {
-  return tokens < shortestCached(economy);
-}
-
-/** Returns the tokens below which a prompt is no longer cached, and so gets dearer when it is folded; 0 when there is no such limit. */
-export function shortestCached(economy: Economy | undefined): number {
-  return economy && economy.read < 1 ? (economy.minCachedTokens ?? 0) : 0;
-}

@@ -4,7 +4,8 @@
  */
 import { type Conversation, type Message, type Part, bytesOf } from '../../conversation/conversation.ts';
 import { scanObject } from '../../conversation/json-scan.ts';
-import { type Problem, memoized } from '../codec.ts';
+import type { Problem } from '../codec.ts';
+import { memoized } from '../../conversation/incremental.ts';
 import { isNull } from '../read-body.ts';
 import { placeKey } from '../../conversation/turns.ts';
 

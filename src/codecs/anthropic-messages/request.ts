@@ -20,7 +20,7 @@ import {
   jsonBytes,
   listSplices,
 } from '../../conversation/json-scan.ts';
-import { canonicalDigest } from '../../conversation/incremental.ts';
+import { canonicalDigest, memoized } from '../../conversation/incremental.ts';
 import {
   type LastMembers,
   contentPieces,
@@ -47,16 +47,7 @@ import {
   markMs,
   writesLong,
 } from '../client-marks.ts';
-import {
-  type ReadBlock,
-  type ReadContext,
-  type Codec,
-  type ModelReply,
-  type Prompt,
-  type RecallAnswer,
-  type RecallTool,
-  memoized,
-} from '../codec.ts';
+import type { ReadBlock, ReadContext, Codec, ModelReply, Prompt, RecallAnswer, RecallTool } from '../codec.ts';
 import { inSteps, oneStep } from '../pausable.ts';
 import { loadsTools } from '../what-stays.ts';
 import { type MessageWriter, appendMessages, bodyWriter, shift } from '../write-body.ts';

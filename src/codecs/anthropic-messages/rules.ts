@@ -3,7 +3,8 @@
  * https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking
  */
 import { aroundSystem, problems } from './problems.ts';
-import { type FormatRules, memoized } from '../codec.ts';
+import type { FormatRules } from '../codec.ts';
+import { memoized } from '../../conversation/incremental.ts';
 import { isFilled, objectsOf, parsedBody } from '../event-json.ts';
 import { exceptKept } from '../what-stays.ts';
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';

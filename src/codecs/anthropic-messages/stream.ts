@@ -3,15 +3,9 @@
  * continuations follow, the client sees one message: one start, block indices without gaps, one stop, usage of all rounds.
  */
 import { clientStop, errorBody, isComplete, replyFrom, usageFrom } from './response.ts';
+import type { GatewayProblem, ModelReply, StreamEvent, StreamOptions, StreamRelay } from '../codec.ts';
 import {
-  type GatewayProblem,
-  type ModelReply,
-  type StreamEvent,
-  type StreamOptions,
-  type StreamRelay,
   awaitsRecall,
-} from '../codec.ts';
-import {
   addUsage,
   eventBytes,
   jsonList,

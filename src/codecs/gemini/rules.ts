@@ -2,7 +2,8 @@
  * Says which edits of a generateContent body are allowed. No part is bound to its prefix: a signature belongs to its own part.
  * https://ai.google.dev/gemini-api/docs/thought-signatures
  */
-import { type FormatRules, type Problem, memoized } from '../codec.ts';
+import type { FormatRules, Problem } from '../codec.ts';
+import { memoized } from '../../conversation/incremental.ts';
 import { valueOf, isSigned, stringOf, nameInId } from './read-part.ts';
 import { objectsOf, parsedBody } from '../event-json.ts';
 import { oneStep } from '../pausable.ts';

@@ -6,16 +6,9 @@
  * another").
  */
 import { type JsonRecord, isRecord, jsonBytes, parseRecord } from '../../conversation/json-scan.ts';
+import type { GatewayProblem, ModelReply, RelayEnd, StreamEvent, StreamOptions, StreamRelay } from '../codec.ts';
 import {
-  type GatewayProblem,
-  type ModelReply,
-  type RelayEnd,
-  type StreamEvent,
-  type StreamOptions,
-  type StreamRelay,
   awaitsRecall,
-} from '../codec.ts';
-import {
   addUsage,
   eventBytes,
   jsonList,

@@ -20,7 +20,7 @@ import {
   jsonBytes,
   listSplices,
 } from '../../conversation/json-scan.ts';
-import { canonicalDigest } from '../../conversation/incremental.ts';
+import { canonicalDigest, memoized } from '../../conversation/incremental.ts';
 import {
   type LastMembers,
   elementsAt,
@@ -48,14 +48,7 @@ import {
   writesLong,
 } from '../client-marks.ts';
 import { inSteps, oneStep } from '../pausable.ts';
-import {
-  type ReadBlock,
-  type ReadContext,
-  type Codec,
-  type Prompt,
-  type RecallTool,
-  memoized,
-} from '../codec.ts';
+import type { ReadBlock, ReadContext, Codec, Prompt, RecallTool } from '../codec.ts';
 import { type MessageEdits, type MessageWriter, appendMessages, bodyWriter, shift } from '../write-body.ts';
 import { jsonList, withMembers } from '../event-json.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';

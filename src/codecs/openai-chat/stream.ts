@@ -2,15 +2,16 @@
  * Relays a streamed completion: every chunk is passed on unchanged, except for the fragments of a private recall call. When
  * continuations follow, the client sees one message: one role, call indices without gaps, one finish, usage of all rounds.
  */
+import type { GatewayProblem, ModelReply, StreamEvent, StreamOptions, StreamRelay } from '../codec.ts';
 import {
-  type GatewayProblem,
-  type ModelReply,
-  type StreamEvent,
-  type StreamOptions,
-  type StreamRelay,
   awaitsRecall,
-} from '../codec.ts';
-import { addUsage, eventBytes, numberAt, recordAt, setMembers, stringIn } from '../event-json.ts';
+  addUsage,
+  eventBytes,
+  numberAt,
+  recordAt,
+  setMembers,
+  stringIn,
+} from '../event-json.ts';
 import {
   changeChoice,
   clientFinish,

@@ -21,18 +21,10 @@ import {
   jsonBytes,
   listSplices,
 } from '../../conversation/json-scan.ts';
-import { canonicalDigest } from '../../conversation/incremental.ts';
+import { canonicalDigest, memoized } from '../../conversation/incremental.ts';
 import { LeporelloError } from '../../errors.ts';
 import { retentionMs } from '../client-marks.ts';
-import {
-  type ReadBlock,
-  type ReadContext,
-  type ModelReply,
-  type Prompt,
-  type RecallAnswer,
-  type RecallTool,
-  memoized,
-} from '../codec.ts';
+import type { ReadBlock, ReadContext, ModelReply, Prompt, RecallAnswer, RecallTool } from '../codec.ts';
 import {
   elementsAt,
   type BodyFields,
