@@ -76,7 +76,8 @@ export function createCaches(megabytes: number = defaultCacheMb): Caches {
 
 /** Everything else. The number of entries, or of UTF-16 units, is fixed: these are small, or serve the whole process. */
 export const fixedSpecs = {
-  'model facts': { max: 500, holds: 'Windows and prices, by model.' },
+  'model facts': { max: 500, holds: 'Windows, prices and token counters, by model.' },
+  'model prices': { max: 500, holds: 'Rates of the price catalog and of the settings, by model.' },
   'catalog entries': { max: 1_000, holds: 'Entries of the price catalog, by model.' },
   'pattern fits': { max: 200, holds: 'The entry of a table of settings that fits a model.' },
   'token counters': { max: 200, holds: 'Token counters, by model.' },

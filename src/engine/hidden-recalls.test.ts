@@ -5,7 +5,7 @@ import { chatBody, readChat, type Step } from '../../test/support/chat-conversat
 import { outline } from '../../test/support/codec-suite/outline.ts';
 import { hiddenRecallOf } from '../../test/support/codec-suite/with-hidden-recalls.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import { answerRecall } from '../library/leporello.ts';
+import { answerRecall } from '../recall/tool.ts';
 import type { Engine } from './engine.ts';
 import type { PreparedRequest } from './types.ts';
 

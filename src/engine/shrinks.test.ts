@@ -6,7 +6,7 @@ import { inMemoryStore } from '../store/in-memory.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { chatBody, freshReading, type Step } from '../../test/support/chat-conversation.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import { answerRecall } from '../library/leporello.ts';
+import { answerRecall } from '../recall/tool.ts';
 import type { PreparedRequest } from './types.ts';
 
 const tools = ['read_file', 'search', 'run'];

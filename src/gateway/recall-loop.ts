@@ -10,7 +10,7 @@ import { LeporelloError } from '../errors.ts';
 import { peekBody, peekBytes } from './http/body.ts';
 import { type UpstreamResponse, splitEvents } from './http/http.ts';
 import { type ContinuationDeps, sendContinuation, storeWaitMs, waitAtMost } from './send-with-retries.ts';
-import { answerRecall } from '../library/leporello.ts';
+import { answerRecall } from '../recall/tool.ts';
 import type { RecallReport } from '../receipts/receipt.ts';
 import { addedUsage, noUsage } from '../receipts/prices.ts';
 

@@ -11,7 +11,7 @@ import type {
   OfferRecall,
   Pins,
 } from '../engine/types.ts';
-import { type PriceOverrides, createPriceList } from '../receipts/prices.ts';
+import { type PriceList, type PriceOverrides, createPriceList } from '../receipts/prices.ts';
 import { type EncryptedStore, commonLength, sha256 } from '../store/encrypted-store.ts';
 import { createFoldStore } from '../store/fold-store.ts';
 import { createHiddenRecalls, createKeptReplies } from '../store/hidden-recalls.ts';
@@ -22,6 +22,7 @@ import type { Strategy } from '../strategies/strategy.ts';
 import { type CalibrationOptions, createCalibration, uncalibrated } from '../tokens/calibration.ts';
 import { loadCatalog } from '../tokens/catalog.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
+import type { TokenCounter } from '../tokens/token-counter.ts';
 import { FALLBACK_WINDOW, type ModelOverrides, loadModelInfo } from '../tokens/models.ts';
 import { type TriggerSettings, defaultTriggers } from '../triggers/default-triggers.ts';
 
@@ -91,7 +92,7 @@ export function createDefaultEngine(
     caches,
     triggers,
     strategies,
-    counterFor: (model) => loadTokenCounter(model, models),
+    counterFor: async (model) => (await factsFor(model)).counter,
     windowFor: async (model) => (await factsFor(model)).window,
     pricesFor: async (model, promptTokens) => (await factsFor(model)).pricesAt(promptTokens),
     calibration: settings.calibration === false ? uncalibrated : createCalibration(settings.calibration),
@@ -108,6 +109,7 @@ export function createDefaultEngine(
 
 type ModelFacts = {
   readonly window: ModelWindow;
+  readonly counter: TokenCounter;
   /** Returns the prices for a prompt of so many tokens. */
   readonly pricesAt: (promptTokens: number) => CachePrices | undefined;
 };
@@ -115,37 +117,41 @@ type ModelFacts = {
 /** Looks each model up once, because its name is compared with a dozen tables of patterns. */
 function modelFacts(models: ModelOverrides, overrides: PriceOverrides | undefined) {
   const cached = openFixed<string, Promise<ModelFacts>>('model facts');
+  let prices: PriceList | undefined;
+
+  async function loadFacts(model: string | undefined): Promise<ModelFacts> {
+    const [info, counter, catalog] = await Promise.all([
+      loadModelInfo(model, models),
+      loadTokenCounter(model, models),
+      loadCatalog(),
+    ]);
+    const { window, maxInput, cacheKeptMs: keptMs, minCachedTokens } = info;
+    const list = (prices ??= createPriceList(catalog, overrides));
+    return {
+      window: { tokens: maxInput ?? window ?? FALLBACK_WINDOW, holdsReply: maxInput === undefined },
+      counter,
+      pricesAt(promptTokens) {
+        const price = list.priceOf(model, promptTokens);
+        if (!price) return undefined;
+        const { input, cacheRead, cacheWrite, cacheWriteLong } = price;
+        return {
+          read: cacheRead / input,
+          write: cacheWrite / input,
+          writeLong: cacheWriteLong === undefined ? undefined : cacheWriteLong / input,
+          keptMs,
+          minCachedTokens,
+        };
+      },
+    };
+  }
+
   return function factsFor(model: string | undefined): Promise<ModelFacts> {
     // A client may send a name of any length, so it is cut.
     const name = (model ?? '').slice(0, 200);
-    const facts = cached.get(name) ?? loadFacts(model, models, overrides);
+    const facts = cached.get(name) ?? loadFacts(model);
     cached.set(name, facts);
     facts.catch(() => cached.delete(name));
     return facts;
-  };
-}
-
-async function loadFacts(
-  model: string | undefined,
-  models: ModelOverrides,
-  overrides: PriceOverrides | undefined,
-): Promise<ModelFacts> {
-  const { window, maxInput, cacheKeptMs: keptMs, minCachedTokens } = await loadModelInfo(model, models);
-  const prices = createPriceList(await loadCatalog(), overrides);
-  return {
-    window: { tokens: maxInput ?? window ?? FALLBACK_WINDOW, holdsReply: maxInput === undefined },
-    pricesAt(promptTokens) {
-      const price = prices.priceOf(model, promptTokens);
-      if (!price) return undefined;
-      const { input, cacheRead, cacheWrite, cacheWriteLong } = price;
-      return {
-        read: cacheRead / input,
-        write: cacheWrite / input,
-        writeLong: cacheWriteLong === undefined ? undefined : cacheWriteLong / input,
-        keptMs,
-        minCachedTokens,
-      };
-    },
   };
 }
 

@@ -25,7 +25,7 @@ import {
   type PrepareRequest,
 } from './prepared.ts';
 import { engineChecks } from './settings.ts';
-import { recallToolFor, resolveRecall } from '../recall/tool.ts';
+import { recallToolFor, resolveRecall, answerRecall } from '../recall/tool.ts';
 import { createEncryptedStore, secretFor } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
@@ -208,36 +208,3 @@ const leporelloCheck = object<LeporelloOptions>({
     (value) => (value instanceof Uint8Array ? shown(value) : `a value of the type ${typeof value}`),
   ),
 });
-
-// Answers to the recall tool, from the request itself: a model that sees a stub may read its original.
-
-export type RecallText = {
-  /** The text for the model: the original, a part of it, or a sentence that says why there is none. */
-  readonly text: string;
-  /** True when there was an original for the id, or originals to search. */
-  readonly found: boolean;
-  /** Tokens of the text. */
-  readonly tokens: number;
-};
-
-/** Answers a recall with at most `maxTokens` of text, for any arguments. */
-export async function answerRecall(
-  prepared: PreparedRequest,
-  argumentsJson: string,
-  maxTokens: number,
-): Promise<RecallText> {
-  const count = (text: string) => prepared.counter?.count(text) ?? text.length;
-  let found = false;
-  const text = await resolveRecall({
-    argumentsJson,
-    async lookup(id) {
-      const original = await (prepared.lookUpOriginal ?? prepared.original)(id);
-      found ||= original !== undefined;
-      return original && new TextDecoder().decode(original);
-    },
-    all: prepared.searched,
-    maxTokens,
-    countTokens: count,
-  });
-  return { text, found, tokens: count(text) };
-}

@@ -299,3 +299,47 @@ function lastLine(
   const rest = cut.rest === undefined ? '' : ` For the rest: ${callFor(spellRange(text, cut.rest))}`;
   return `[${noun} ${place} of ${total[cut.unit]}.${rest}]`;
 }
+
+// Answers from what a request knows: a model that sees a stub may read its original.
+
+/** The part of a prepared request that recalls are answered from. */
+type RecallSource = {
+  /** Counts the tokens of the answer; if undefined, its characters are counted. */
+  readonly counter: { count(text: string): number } | undefined;
+  readonly original: (id: string) => Uint8Array | undefined;
+  /** Does the same as `original` when the originals are held elsewhere; undefined when `original` has them all. */
+  readonly lookUpOriginal?: (id: string) => Promise<Uint8Array | undefined>;
+  /** The ids that a recall without an id searches, the most likely first. */
+  readonly searched: readonly string[];
+};
+
+export type RecallText = {
+  /** The text for the model: the original, a part of it, or a sentence that says why there is none. */
+  readonly text: string;
+  /** True when there was an original for the id, or originals to search. */
+  readonly found: boolean;
+  /** Tokens of the text. */
+  readonly tokens: number;
+};
+
+/** Answers a recall with at most `maxTokens` of text, for any arguments. */
+export async function answerRecall(
+  request: RecallSource,
+  argumentsJson: string,
+  maxTokens: number,
+): Promise<RecallText> {
+  const count = (text: string) => request.counter?.count(text) ?? text.length;
+  let found = false;
+  const text = await resolveRecall({
+    argumentsJson,
+    async lookup(id) {
+      const original = await (request.lookUpOriginal ?? request.original)(id);
+      found ||= original !== undefined;
+      return original && new TextDecoder().decode(original);
+    },
+    all: request.searched,
+    maxTokens,
+    countTokens: count,
+  });
+  return { text, found, tokens: count(text) };
+}

@@ -65,6 +65,23 @@ describe('createPriceList', () => {
     ]);
   });
 
+  it('asks the catalog once for each model, and for a name that is too long each time', () => {
+    const asked: string[] = [];
+    const list = createPriceList({
+      ...catalog,
+      ratesOf(model) {
+        asked.push(model.slice(0, 10));
+        return catalog.ratesOf(model);
+      },
+    });
+    const long = 'x'.repeat(1_000);
+    for (const model of ['tiered', 'unknown', long]) {
+      list.priceOf(model, 0);
+      list.priceOf(model, 101);
+    }
+    expect(asked).toEqual(['tiered', 'unknown', 'xxxxxxxxxx', 'xxxxxxxxxx']);
+  });
+
   it('has no price for unknown models, for no model and for half a list', () => {
     const list = createPriceList(catalog);
     expect([list.priceOf('unknown'), list.priceOf(undefined), list.priceOf('embedding')]).toEqual([

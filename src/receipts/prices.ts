@@ -3,6 +3,7 @@
  * Pure: the catalog is passed in (tokens/catalog.ts loads it), since loading takes time and modules of one layer do not import
  * each other.
  */
+import { openFixed } from '../caches.ts';
 
 /** Token usage. `input` counts all prompt tokens, including cache reads and cache writes. */
 export type Usage = {
@@ -68,9 +69,12 @@ export type PriceOverrides = Readonly<Record<string, Partial<Price>>>;
 
 /** The part of a model catalog that prices need. */
 export interface PriceCatalog {
-  ratesOf(model: string): Readonly<Record<string, PriceRate | undefined>> | undefined;
+  ratesOf(model: string): ModelRates | undefined;
   pick<T>(model: string, table: Readonly<Record<string, T>>): T | undefined;
 }
+
+/** Rates by the name that the catalog gives to them. */
+type ModelRates = Readonly<Record<string, PriceRate | undefined>>;
 
 export type PriceRate =
   | number
@@ -95,12 +99,20 @@ export interface PriceList {
  * prices.priceOf('my-model'); // { input: 1, cacheRead: 1, cacheWrite: 1, output: 4 }
  */
 export function createPriceList(catalog: PriceCatalog, overrides: PriceOverrides = noOverrides): PriceList {
+  const known = openFixed<string, ModelPrices>('model prices');
+  /** Asks the catalog once for each model, except for names that are too long to remember. */
+  const pricesOf = (model: string): ModelPrices => {
+    const before = known.get(model);
+    if (before !== undefined) return before;
+    const found = { rates: catalog.ratesOf(model), said: catalog.pick(model, overrides) };
+    if (model.length <= maxRememberedName) known.set(model, found);
+    return found;
+  };
   return {
     priceOf(model, promptTokens = 0) {
       if (model === undefined) return undefined;
-      const rates = catalog.ratesOf(model);
+      const { rates, said } = pricesOf(model);
       const listed = (key: string): number | undefined => rateFor(rates?.[key], promptTokens);
-      const said = catalog.pick(model, overrides);
       const input = said?.input ?? listed('input_mtok');
       const output = said?.output ?? listed('output_mtok');
       if (input === undefined || output === undefined) return undefined;
@@ -117,6 +129,12 @@ export function createPriceList(catalog: PriceCatalog, overrides: PriceOverrides
     },
   };
 }
+
+/** UTF-16 units of the longest name that is remembered: clients choose the names of models. */
+const maxRememberedName = 200;
+
+/** The rates of a model in the catalog, and its prices that the user set. */
+type ModelPrices = { readonly rates: ModelRates | undefined; readonly said: Partial<Price> | undefined };
 
 /** One object for all lists, because look-ups are remembered by table. */
 const noOverrides: PriceOverrides = {};

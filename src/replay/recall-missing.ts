@@ -3,7 +3,7 @@
  * all originals if several contain some; then further calls for values that did not come. The exchange is remembered as the gateway does.
  */
 import type { ModelReply } from '../codecs/codec.ts';
-import { answerRecall } from '../library/leporello.ts';
+import { answerRecall } from '../recall/tool.ts';
 import type { PreparedRequest } from '../engine/types.ts';
 import type { RecallRound } from '../conversation/conversation.ts';
 import { readOriginal } from '../recall/read-original.ts';

@@ -47,7 +47,15 @@ import {
   markMs,
   writesLong,
 } from '../client-marks.ts';
-import type { ReadBlock, ReadContext, Codec, ModelReply, Prompt, RecallAnswer, RecallTool } from '../codec.ts';
+import type {
+  ReadBlock,
+  ReadContext,
+  Codec,
+  ModelReply,
+  Prompt,
+  RecallAnswer,
+  RecallTool,
+} from '../codec.ts';
 import { inSteps, oneStep } from '../pausable.ts';
 import { loadsTools } from '../what-stays.ts';
 import { type MessageWriter, appendMessages, bodyWriter, shift } from '../write-body.ts';

@@ -6,7 +6,14 @@
  * another").
  */
 import { type JsonRecord, isRecord, jsonBytes, parseRecord } from '../../conversation/json-scan.ts';
-import type { GatewayProblem, ModelReply, RelayEnd, StreamEvent, StreamOptions, StreamRelay } from '../codec.ts';
+import type {
+  GatewayProblem,
+  ModelReply,
+  RelayEnd,
+  StreamEvent,
+  StreamOptions,
+  StreamRelay,
+} from '../codec.ts';
 import {
   awaitsRecall,
   addUsage,

@@ -13,7 +13,14 @@
  * (`continueReply` in request.ts).
  */
 import { type JsonRecord, isRecord, jsonBytes, parseRecord } from '../../conversation/json-scan.ts';
-import type { GatewayProblem, ModelReply, RelayEnd, StreamEvent, StreamOptions, StreamRelay } from '../codec.ts';
+import type {
+  GatewayProblem,
+  ModelReply,
+  RelayEnd,
+  StreamEvent,
+  StreamOptions,
+  StreamRelay,
+} from '../codec.ts';
 import {
   awaitsRecall,
   addUsage,

@@ -4,7 +4,7 @@ import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
 import { geminiFor } from '../../codecs/gemini/index.ts';
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../codecs/openai-responses/index.ts';
-import { answerRecall } from '../../library/leporello.ts';
+import { answerRecall } from '../../recall/tool.ts';
 import { createDefaultEngine, type FoldSettings } from '../../library/default-engine.ts';
 import type { EngineRequest } from '../../engine/types.ts';
 import { inMemoryStore } from '../../store/in-memory.ts';

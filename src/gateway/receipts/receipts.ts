@@ -278,9 +278,10 @@ export type Prices = () => Promise<PriceList>;
 
 /** Returns the prices of the catalog with overrides. The catalog takes a moment to load, so it is loaded with the first request. */
 export function pricesFrom(overrides: PriceOverrides | undefined): Prices {
+  let list: PriceList | undefined;
   return async function prices() {
     try {
-      return createPriceList(await loadCatalog(), overrides);
+      return (list ??= createPriceList(await loadCatalog(), overrides));
     } catch {
       return { priceOf: () => undefined };
     }
