@@ -180,6 +180,6 @@ export function isTooShortToCache(tokens: number, economy: Economy | undefined):
 }
 
 /** Returns the tokens below which a prompt is no longer cached, and so gets dearer when it is folded; 0 when there is no such limit. */
-export function shortestCached(economy: Economy | undefined): number {
+function shortestCached(economy: Economy | undefined): number {
   return economy && economy.read < 1 ? (economy.minCachedTokens ?? 0) : 0;
 }
