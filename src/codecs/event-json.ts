@@ -14,7 +14,6 @@ import {
 } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
 import { parseJson } from './check-json.ts';
-import type { ModelReply } from './codec.ts';
 import { Paused, oneStep } from './pausable.ts';
 
 const encoder = new TextEncoder();
@@ -140,14 +139,17 @@ export function parseResponse(body: Uint8Array): unknown {
 
 // Recalls of a reply
 
+/** The calls in a `ModelReply`: those of the recall tool, and those for the client. */
+type CallsOfReply = { readonly recalls: readonly unknown[]; readonly calls: readonly unknown[] };
+
 /** True when the model waits only for recalls: the client has nothing to run. */
-export function awaitsRecall(reply: ModelReply): boolean {
-  return reply.recalls.length > 0 && reply.calls.length === 0;
+export function awaitsRecall({ recalls, calls }: CallsOfReply): boolean {
+  return recalls.length > 0 && calls.length === 0;
 }
 
 /** True when the model made recalls together with calls that the client runs. */
-export function recallsWithCalls(reply: ModelReply): boolean {
-  return reply.recalls.length > 0 && reply.calls.length > 0;
+export function recallsWithCalls({ recalls, calls }: CallsOfReply): boolean {
+  return recalls.length > 0 && calls.length > 0;
 }
 
 // Bodies that are read with `JSON.parse`, for checks that must not depend on our own reader
