@@ -26,7 +26,7 @@ export type Fold = {
 };
 
 /** A prefix of a conversation, hidden recalls included: how many messages it has, and its hash. */
-export type Prefix = { readonly messages: number; readonly link: string };
+type Prefix = { readonly messages: number; readonly link: string };
 
 /** Says which fold a request without a fold of its own was sent with, or that it was sent without any. */
 export type SentWith = Pick<Fold, 'at' | 'limit'> & {

@@ -11,7 +11,7 @@ import { type Steps, runSteps } from '../conversation/texts.ts';
 import { type Fold, type SentWith, encodeFold, foldKeys, parseFold, parseSentWith } from './fold-records.ts';
 import { encodeRecord } from './sealing.ts';
 
-export type { Fold, Prefix } from './fold-records.ts';
+export type { Fold } from './fold-records.ts';
 
 /** A fold, and how many messages of the conversation match it: all of the fold's messages, or fewer when the newest ones differ. */
 export type FoundFold = { readonly fold: Fold; readonly matched: number };
