@@ -82,7 +82,9 @@ export function* shrinksOf(
   const edited = placesEdited(fold);
   const variant = variantOf(input, shrinking);
   const texts: ArrivedText[] = [];
+  let visited = 0;
   for (const pair of inOrder(pairCalls(conversation).pairs)) {
+    if (++visited % 64 === 0) yield;
     const arrived = leftByFold(input, shrinking, pair, edited);
     if (!arrived) continue;
     // Nearly all results are known, and a generator for each would take longer than all else here.

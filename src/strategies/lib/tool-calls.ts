@@ -137,27 +137,32 @@ export function* keyValuesInSteps(
 /** Returns the one-line values in arguments, in order. */
 export function shortValues(argumentsJson: string): readonly string[] {
   try {
-    const values: string[] = [];
-    addLeaves(values, '', JSON.parse(argumentsJson));
-    return values;
+    return leavesOf(JSON.parse(argumentsJson));
   } catch {
     return [];
   }
 }
 
-/** Adds the values inside a value; `key` is the name of its argument or member. */
-function addLeaves(values: string[], key: string, value: unknown): void {
-  if (typeof value === 'string') {
-    const text = value.trim();
-    const isName =
-      text.length >= minLength && text.length <= maxLength && !text.includes('\n') && text.isWellFormed();
-    if (isName) values.push(text);
-  } else if (typeof value === 'number') {
-    // A number without a name would say nothing.
-    if (value >= minNumber && /^[\w-]{1,40}$/.test(key)) values.push(`${key}=${value}`);
-  } else if (Array.isArray(value)) {
-    for (const member of value) addLeaves(values, '', member);
-  } else if (typeof value === 'object' && value !== null) {
-    for (const [name, member] of Object.entries(value)) addLeaves(values, name, member);
+/** Returns the values inside a value, in order. Without recursion: a model's arguments may be very deep. */
+function leavesOf(root: unknown): readonly string[] {
+  const leaves: string[] = [];
+  const open: { readonly key: string; readonly value: unknown }[] = [{ key: '', value: root }];
+  for (let next = open.pop(); next; next = open.pop()) {
+    const { key, value } = next;
+    if (typeof value === 'string') {
+      const text = value.trim();
+      const isName =
+        text.length >= minLength && text.length <= maxLength && !text.includes('\n') && text.isWellFormed();
+      if (isName) leaves.push(text);
+    } else if (typeof value === 'number') {
+      // A number without a name would say nothing.
+      if (value >= minNumber && /^[\w-]{1,40}$/.test(key)) leaves.push(`${key}=${value}`);
+    } else if (Array.isArray(value)) {
+      for (const member of value.toReversed()) open.push({ key: '', value: member });
+    } else if (typeof value === 'object' && value !== null) {
+      for (const [name, member] of Object.entries(value).toReversed())
+        open.push({ key: name, value: member });
+    }
   }
+  return leaves;
 }
