@@ -11,7 +11,7 @@ import { extract } from '../src/outline/extract.ts';
 import { createModelSummarizer, type SummaryPrompt } from '../src/outline/model.ts';
 import type { SummaryRequest, SummaryStep } from '../src/outline/summarizer.ts';
 import { recallToolFor, resolveRecall } from '../src/recall/tool.ts';
-import * as stubs from '../src/strategies/lib/stub.ts';
+import * as stubs from '../src/strategies/lib/stubs.ts';
 import { spellRecord } from '../src/strategies/lib/summaries.ts';
 import { answering, openScene, work } from './support/trajectory-scene.ts';
 

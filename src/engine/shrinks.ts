@@ -10,7 +10,7 @@ import { type ArrivedText, type ReferenceMemo, type Shrink, withReferences } fro
 import type { Steps } from '../conversation/texts.ts';
 import type { Fold } from '../store/fold-store.ts';
 import { placesEdited } from '../strategies/lib/editable-texts.ts';
-import { callLabel } from '../strategies/lib/tool-calls.ts';
+import { callLabel } from '../strategies/lib/stubs.ts';
 import { type ShrinkSettings, type ToolResultPart, shrinkResult } from '../strategies/shrink-results.ts';
 import type { Protection } from '../strategies/strategy.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';

@@ -28,8 +28,7 @@ import {
   createReceiptLog,
   pricesFrom,
 } from './receipts/receipts.ts';
-import { type UpstreamUrls, defaultUpstreams } from './routing/provider-of.ts';
-import { routeOf } from './routing/routes.ts';
+import { type UpstreamUrls, defaultUpstreams, routeOf } from './routing/routes.ts';
 import { type TenantSetting, carriesToken, createTenantRule } from './routing/tenant.ts';
 import {
   type Checks,

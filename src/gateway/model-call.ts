@@ -32,12 +32,11 @@ import {
   logCompressions,
 } from './receipts/receipts.ts';
 import { type Exchange, type RecallLimits, relayStream, relayWhole } from './recall-loop.ts';
-import { type Route, promptUrl, sessionOf } from './routing/routes.ts';
+import { type Route, type UpstreamUrls, promptUrl, sessionOf } from './routing/routes.ts';
 import { type BackgroundSummarizer, addSummaryReceipt } from './background-summarizer.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { ReceiptTotals } from '../receipts/totals.ts';
-import type { UpstreamUrls } from './routing/provider-of.ts';
 import type { TenantRule } from './routing/tenant.ts';
 
 type ModelRoute = Route & { readonly kind: 'model' | 'count' };

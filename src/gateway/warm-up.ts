@@ -6,8 +6,7 @@ import { createDefaultEngine } from '../library/default-engine.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
 import type { Outcome } from '../receipts/receipt.ts';
-import { defaultUpstreams } from './routing/provider-of.ts';
-import { routeOf } from './routing/routes.ts';
+import { defaultUpstreams, routeOf } from './routing/routes.ts';
 
 /**
  * Warms up this process. It takes about 600 ms of CPU, and saves a first request of 2.3 MB about 350 ms. `model` names a model with the

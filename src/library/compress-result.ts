@@ -9,8 +9,7 @@ import { type Summarizer, type SummaryStep, looksFailed } from '../outline/summa
 import { type Compression, compressionOf } from '../receipts/compression.ts';
 import { type EncryptedStore, sha256 } from '../store/encrypted-store.ts';
 import { decodeRecord, encodeRecord } from '../store/sealing.ts';
-import { itemsNote } from '../strategies/lib/stub.ts';
-import { isSearch } from '../strategies/lib/tool-calls.ts';
+import { itemsNote, isSearch } from '../strategies/lib/stubs.ts';
 
 export type ResultRequest = {
   readonly text: string;

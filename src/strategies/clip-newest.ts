@@ -5,7 +5,7 @@
 import type { Edit } from '../conversation/edit.ts';
 import type { Steps } from '../conversation/texts.ts';
 import { type FoldView, type Strategy, steppedStrategy } from './strategy.ts';
-import { clipStub } from './lib/stub.ts';
+import { clipStub } from './lib/stubs.ts';
 import { editableTexts, type EditableText } from './lib/editable-texts.ts';
 
 /** Cuts the largest newest texts of a request that would not fit otherwise. A list without it may leave a request too long. */

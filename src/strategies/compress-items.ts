@@ -9,7 +9,7 @@ import type { Edit } from '../conversation/edit.ts';
 import type { Steps } from '../conversation/texts.ts';
 import { pairCalls, placeKey, turnStart } from '../conversation/turns.ts';
 import { type Compression, compressionOf } from '../receipts/compression.ts';
-import { isFileContent, isSearch } from './lib/tool-calls.ts';
+import { isFileContent, isSearch, itemsNote } from './lib/stubs.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import {
   type MinBytesOptions,
@@ -17,7 +17,6 @@ import {
   minBytesStrategy,
   editableTexts,
 } from './lib/editable-texts.ts';
-import { itemsNote } from './lib/stub.ts';
 
 /** Shortens the items of the newest results that are lists. Throws `bad-config` for options that are not allowed. */
 export function compressItems(options: MinBytesOptions = {}): Strategy {

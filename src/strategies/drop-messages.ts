@@ -4,8 +4,7 @@ import { type Conversation, type Message, type Part, textOf, textsOf } from '../
 import { type Edit, originalOfMessages } from '../conversation/edit.ts';
 import { type Steps, runSteps } from '../conversation/texts.ts';
 import { placesEdited, freeMessagesOf, remainingInSteps } from './lib/editable-texts.ts';
-import { keyValuesInSteps } from './lib/tool-calls.ts';
-import { messagesStub, quote } from './lib/stub.ts';
+import { keyValuesInSteps, messagesStub, quote } from './lib/stubs.ts';
 import { type FoldView, type Strategy, steppedStrategy } from './strategy.ts';
 import { type Pair, type PartPlace, pairCalls, placeKey, unitsOf } from '../conversation/turns.ts';
 import { saysNoSuchTool } from './lib/no-such-tool.ts';

@@ -14,7 +14,7 @@ import {
   longArguments,
   placesEdited,
 } from './lib/editable-texts.ts';
-import { resultStub, argumentStub } from './lib/stub.ts';
+import { resultStub, argumentStub } from './lib/stubs.ts';
 import { type Part, bytesOf } from '../conversation/conversation.ts';
 import { type PartPlace, newestBatch, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type Splice, applySplices, literalBytes } from '../conversation/json-scan.ts';

@@ -12,8 +12,7 @@ import {
   textInSteps,
 } from '../conversation/conversation.ts';
 import type { Steps } from '../conversation/texts.ts';
-import { isFileContent } from './lib/tool-calls.ts';
-import { shrunkNote } from './lib/stub.ts';
+import { isFileContent, shrunkNote } from './lib/stubs.ts';
 
 /** Settings for tool results on arrival. */
 export type ShrinkSettings = Pick<ShrinkOptions, 'lossless' | 'lineNumbers' | 'without'> & {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { HeaderList } from '../http/http.ts';
-import { defaultUpstreams, type UpstreamUrls } from './provider-of.ts';
-import { routeOf } from './routes.ts';
+import { type UpstreamUrls, defaultUpstreams, routeOf } from './routes.ts';
 
 /** Returns the host that a request is sent to, or the status with which it is answered. */
 function sentTo(line: string, headers: HeaderList, urls: UpstreamUrls = defaultUpstreams): string {

@@ -1,4 +1,7 @@
-/** Reads the credentials of a request, and decides which tenant it belongs to, according to the setting `tenant`. */
+/**
+ * Reads the credentials of a request. They decide which tenant it belongs to, according to the setting `tenant`, and must not be sent to
+ * another provider than their own.
+ */
 import { LeporelloError } from '../../errors.ts';
 import { type EncryptedStore, isTenantLabel } from '../../store/encrypted-store.ts';
 import type { GatewayRequest, HeaderList } from '../http/http.ts';
@@ -153,7 +156,7 @@ function badTenant(setting: unknown): LeporelloError {
 }
 
 /** A credential. `from` is the header that contains it, or `?key` for the query. */
-export type Credential = { readonly from: string; readonly value: string };
+type Credential = { readonly from: string; readonly value: string };
 
 /** Headers that contain a credential, for all clients and hosts. Not cookies: load balancers set new ones all the time. */
 const credentialHeaders: readonly string[] = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'];
@@ -221,4 +224,53 @@ function sameText(given: string, wanted: string): boolean {
   let difference = 0;
   for (let at = 0; at < wanted.length; at++) difference |= given.charCodeAt(at) ^ wanted.charCodeAt(at);
   return difference === 0;
+}
+
+// The owner of a credential: the provider that gave it out, as far as that can be recognized.
+
+/** Key formats by issuer. The first match counts. */
+const keyShapes: readonly { readonly shape: RegExp; readonly owner: string }[] = [
+  { shape: /^sk-ant-/, owner: 'Anthropic' },
+  { shape: /^sk-or-/, owner: 'OpenRouter' },
+  { shape: /^sk-/, owner: 'OpenAI' },
+  { shape: /^(?:ya29\.|AIza|AQ\.)/, owner: 'Google' },
+  { shape: /^(?:AWS4-HMAC-|ABSK|bedrock-api-key-)/, owner: 'Amazon' },
+  { shape: /^gsk_/, owner: 'Groq' },
+  { shape: /^xai-/, owner: 'xAI' },
+  { shape: /^hf_/, owner: 'Hugging Face' },
+  { shape: /^(?:gh[opsu]_|github_pat_)/, owner: 'GitHub' },
+  { shape: /^pplx-/, owner: 'Perplexity' },
+  { shape: /^nvapi-/, owner: 'NVIDIA' },
+];
+
+/** Hosts that accept only keys of their owner. Any other host may accept any key. */
+const hosts: readonly { readonly host: RegExp; readonly owner: string }[] = [
+  { host: /(?:^|\.)api\.openai\.com$/, owner: 'OpenAI' },
+  { host: /(?:^|\.)anthropic\.com$/, owner: 'Anthropic' },
+  { host: /(?:^|\.)googleapis\.com$/, owner: 'Google' },
+];
+
+/** Returns the issuer of a key; undefined when its format is not known. */
+export function ownerOf(key: string): string | undefined {
+  return keyShapes.find(({ shape }) => shape.test(key))?.owner;
+}
+
+/** Returns a credential that another issuer than the host of the URL gave out, as far as that can be recognized. */
+export function strayCredential(
+  credentials: readonly Credential[],
+  url: string,
+): { readonly from: string; readonly owner: string } | undefined {
+  const host = hosts.find((known) => known.host.test(hostOf(url)))?.owner;
+  if (host === undefined) return undefined;
+  return credentials
+    .map(({ from, value }) => ({ from, owner: ownerOfHeader[from] ?? ownerOf(value) ?? host }))
+    .find(({ owner }) => owner !== host);
+}
+
+/** Headers that only one provider uses for its key. */
+const ownerOfHeader: Readonly<Record<string, string>> = { 'x-goog-api-key': 'Google', 'api-key': 'Azure' };
+
+/** Returns the host of a URL, without the port. */
+export function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).hostname : url;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { callLabel } from './tool-calls.ts';
+import { callLabel } from './stubs.ts';
 
 const labelOf = (name: string, input: unknown) => callLabel({ name, input: JSON.stringify(input) });
 

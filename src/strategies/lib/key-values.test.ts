@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { chatBody, readChat, type Step } from '../../../test/support/chat-conversation.ts';
-import { keyValues } from './tool-calls.ts';
+import { keyValues } from './stubs.ts';
 
 const call = (name: string, input: unknown): Step => ({
   calls: [{ name, input: JSON.stringify(input), result: 'ok' }],

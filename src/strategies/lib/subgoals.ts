@@ -18,7 +18,7 @@ import type { SummaryStep } from '../../outline/summarizer.ts';
 import { type Compression, compressionOf } from '../../receipts/compression.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited, remainingTokens, freeUnits } from './editable-texts.ts';
-import { shortValues } from './tool-calls.ts';
+import { shortValues } from './stubs.ts';
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { unitsOf, userSpeaks } from '../../conversation/turns.ts';
 import { type NeutralStep, findSubgoals } from '../../outline/finder.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isFileContent } from './tool-calls.ts';
+import { isFileContent } from './stubs.ts';
 
 const call = (name: string, input: unknown = {}) => ({ name, input: JSON.stringify(input) });
 
