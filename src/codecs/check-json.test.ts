@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkJson, parseJson } from './check-json.ts';
-import { Paused, openRun, runPausably } from './pausable.ts';
+import { checkJson, parseJson, Paused, openRun, runPausably } from './pausable.ts';
 
 const encoder = new TextEncoder();
 

@@ -2,7 +2,6 @@
  * The interface of a wire format. Every difference between providers is a member here, never an `if` in shared code. A codec is
  * pure: bytes and values in, bytes and values out. All codecs pass one conformance suite (test/support/codec-suite).
  */
-import type { Overflow } from './provider-errors.ts';
 import type {
   Block,
   Conversation,
@@ -284,3 +283,18 @@ export type GatewayProblem = {
   readonly status: number;
   readonly message: string;
 };
+
+/** A provider's refusal of a request that is too long. */
+export type Overflow =
+  /** The body or a file in it is too large. Folding helps, but the sizes say nothing about the context window. */
+  | { readonly unit: 'bytes' }
+  | {
+      readonly unit: 'tokens';
+      /**
+       * The longest prompt, or prompt with reply, that the provider accepts for this model, in tokens; undefined when it does not
+       * say.
+       */
+      readonly limit: number | undefined;
+      /** The length of the refused prompt as the provider counted it, in tokens; undefined when it does not say. */
+      readonly prompt: number | undefined;
+    };

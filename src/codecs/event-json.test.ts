@@ -7,7 +7,7 @@ import {
   objectBytes,
   setMembers,
   withMembers,
-} from './event-json.ts';
+} from './shared-json.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

@@ -3,22 +3,8 @@
  * and error bodies that are passed on to the client. Pure.
  */
 import { ScanError, concatBytes, isRecord, jsonBytes, parseSpan } from '../conversation/json-scan.ts';
-import { memberBytes, setMembers, stringIn } from './event-json.ts';
-
-/** A provider's refusal of a request that is too long. */
-export type Overflow =
-  /** The body or a file in it is too large. Folding helps, but the sizes say nothing about the context window. */
-  | { readonly unit: 'bytes' }
-  | {
-      readonly unit: 'tokens';
-      /**
-       * The longest prompt, or prompt with reply, that the provider accepts for this model, in tokens; undefined when it does not
-       * say.
-       */
-      readonly limit: number | undefined;
-      /** The length of the refused prompt as the provider counted it, in tokens; undefined when it does not say. */
-      readonly prompt: number | undefined;
-    };
+import { memberBytes, setMembers, stringIn } from './shared-json.ts';
+import type { Overflow } from './codec.ts';
 
 /**
  * A wording of such a refusal. The groups `limit` and `prompt` capture the numbers, in tokens; the pattern of a limit in bytes

@@ -16,8 +16,7 @@ import {
 import type { Slices } from '../conversation/incremental.ts';
 import { joinedPieces } from '../conversation/incremental.ts';
 import { LeporelloError } from '../errors.ts';
-import { checkJson } from './check-json.ts';
-import { inSteps, oneStep, runAtOnce, runInPauses } from './pausable.ts';
+import { checkJson, inSteps, oneStep, runAtOnce, runInPauses } from './pausable.ts';
 
 export type { BodyFields } from './codec.ts';
 

@@ -1,5 +1,5 @@
 /** Computes the inputs of triggers (tokens, window, prices, idle time), and decides whether the request must be folded. */
-import type { Overflow } from '../codecs/provider-errors.ts';
+import type { Overflow } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { runInSlices } from '../conversation/incremental.ts';
 import { runSteps } from '../conversation/texts.ts';

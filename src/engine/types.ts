@@ -1,7 +1,6 @@
 /** Types of the engine: its options, its requests, and its results. */
 import type { Caches } from '../caches.ts';
-import type { Codec, SeenBodies } from '../codecs/codec.ts';
-import type { Overflow } from '../codecs/provider-errors.ts';
+import type { Codec, SeenBodies, Overflow } from '../codecs/codec.ts';
 import type { HiddenRecall, KeptReply } from '../conversation/conversation.ts';
 import type { FoldReport, Outcome } from '../receipts/receipt.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';

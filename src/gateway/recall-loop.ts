@@ -3,7 +3,7 @@
  * streams: in a stream only the recall is held back, everything else is relayed as it arrives.
  */
 import type { Codec, ModelReply, RecallAnswer, ReplyUsage, StreamRelay } from '../codecs/codec.ts';
-import { awaitsRecall, recallsWithCalls } from '../codecs/event-json.ts';
+import { awaitsRecall, recallsWithCalls } from '../codecs/shared-json.ts';
 import type { KeptReply, RecallRound } from '../conversation/conversation.ts';
 import type { PreparedRequest } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';

@@ -3,8 +3,7 @@
  * when it is too long, without reasoning when the reasoning is refused, with the client's own bytes when the folded ones are rejected.
  * The number of attempts is bounded. Every other answer is final. Continuations after a recall are retried when a failure may be temporary.
  */
-import type { Codec } from '../codecs/codec.ts';
-import type { Overflow } from '../codecs/provider-errors.ts';
+import type { Codec, Overflow } from '../codecs/codec.ts';
 import type { PreparedRequest, Refusal } from '../engine/types.ts';
 import { passThrough } from '../engine/report.ts';
 import { headerOf, type UpstreamResponse } from './http/http.ts';

@@ -2,7 +2,7 @@
 import type { SourceFile } from './source-file.ts';
 
 const maxLines = 400;
-const maxMedianLines = 180;
+const maxMedianLines = 200;
 
 export function lengthProblems(files: readonly SourceFile[]): readonly string[] {
   return files

@@ -12,7 +12,7 @@ import {
   scanObject,
   skipSpace,
 } from '../../conversation/json-scan.ts';
-import { markKey, usualMarkMs } from '../client-marks.ts';
+import { markKey, usualMarkMs } from '../shared-json.ts';
 import type { CacheMarks } from '../codec.ts';
 import { startsWith, stringAt, uniqueMembers } from '../read-body.ts';
 

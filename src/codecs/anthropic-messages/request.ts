@@ -46,7 +46,11 @@ import {
   markedForMs,
   markMs,
   writesLong,
-} from '../client-marks.ts';
+  jsonList,
+  stringIn,
+  withMembers,
+  elementsOf,
+} from '../shared-json.ts';
 import type {
   ReadBlock,
   ReadContext,
@@ -57,9 +61,8 @@ import type {
   RecallTool,
 } from '../codec.ts';
 import { inSteps, oneStep } from '../pausable.ts';
-import { loadsTools } from '../what-stays.ts';
+import { loadsTools } from '../../conversation/edit.ts';
 import { type MessageWriter, appendMessages, bodyWriter, shift } from '../write-body.ts';
-import { jsonList, stringIn, withMembers, elementsOf } from '../event-json.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 
 /** Clients move cache marks from turn to turn; the model does not see them. */

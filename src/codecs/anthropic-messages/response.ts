@@ -1,7 +1,7 @@
 /** Reads and rewrites complete Anthropic Messages responses, and spells our own errors in Anthropic's shape. */
 import { isRecord, jsonBytes } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
-import type { GatewayProblem, ModelReply, ToolCall, ReplyUsage } from '../codec.ts';
+import type { GatewayProblem, ModelReply, ToolCall, ReplyUsage, Overflow } from '../codec.ts';
 import {
   addUsage,
   jsonList,
@@ -12,8 +12,8 @@ import {
   stringIn,
   parseResponse,
   elementsOf,
-} from '../event-json.ts';
-import { type Overflow, type OverflowWording, readOverflow } from '../provider-errors.ts';
+} from '../shared-json.ts';
+import { type OverflowWording, readOverflow } from '../provider-errors.ts';
 
 const decoder = new TextDecoder();
 

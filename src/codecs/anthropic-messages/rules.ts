@@ -5,10 +5,10 @@
 import { aroundSystem, problems } from './problems.ts';
 import type { FormatRules } from '../codec.ts';
 import { memoized } from '../../conversation/incremental.ts';
-import { isFilled, objectsOf, parsedBody } from '../event-json.ts';
-import { exceptKept } from '../what-stays.ts';
+import { isFilled, objectsOf } from '../shared-json.ts';
+import { parsedBody } from '../pausable.ts';
+import { type Edit, exceptKept, lastMessageOf } from '../../conversation/edit.ts';
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
-import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import type { JsonRecord } from '../../conversation/json-scan.ts';
 import { type PartPlace, lastAssistant, placeKey } from '../../conversation/turns.ts';
 

@@ -15,7 +15,7 @@ import {
   setMembers,
   stringIn,
   withMembers,
-} from '../event-json.ts';
+} from '../shared-json.ts';
 import { providerError } from '../provider-errors.ts';
 import { type JsonRecord, isRecord, jsonBytes, parseRecord } from '../../conversation/json-scan.ts';
 

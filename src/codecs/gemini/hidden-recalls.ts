@@ -1,7 +1,7 @@
 /** Writes hidden recalls in generateContent: the model's content as it was, and the answers in the user's content behind it. */
 import type { Conversation, Part, RecallRound } from '../../conversation/conversation.ts';
 import { type Splice, jsonBytes, listSplices, scanArray } from '../../conversation/json-scan.ts';
-import { jsonList, memberBytes, withMembers } from '../event-json.ts';
+import { jsonList, memberBytes, withMembers } from '../shared-json.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { startsWith, unremembered } from '../read-body.ts';
 import { memoized } from '../../conversation/incremental.ts';

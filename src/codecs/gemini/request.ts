@@ -63,7 +63,7 @@ import {
   messageSplices,
   shift,
 } from '../write-body.ts';
-import { jsonList, stringIn, withMembers } from '../event-json.ts';
+import { jsonList, stringIn, withMembers } from '../shared-json.ts';
 import { joinNeighbours, originsAfter } from './join.ts';
 import { callIn, partsOf } from './response.ts';
 

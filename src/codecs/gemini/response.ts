@@ -1,5 +1,5 @@
 /** Reads and rewrites complete generateContent responses, and spells our own errors in Google's shape. */
-import type { GatewayProblem, ModelReply, ReplyUsage, ToolCall } from '../codec.ts';
+import type { GatewayProblem, ModelReply, ReplyUsage, ToolCall, Overflow } from '../codec.ts';
 import {
   type JsonElement,
   addUsage,
@@ -9,9 +9,9 @@ import {
   numberAt,
   parseResponse,
   withMembers,
-} from '../event-json.ts';
+} from '../shared-json.ts';
 import { stringOf, valueOf } from './read-part.ts';
-import { type Overflow, type OverflowWording, readOverflow } from '../provider-errors.ts';
+import { type OverflowWording, readOverflow } from '../provider-errors.ts';
 import type { Span } from '../../conversation/conversation.ts';
 import { applySplices, isRecord, jsonBytes, scanArray } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';

@@ -5,11 +5,10 @@
 import type { FormatRules, Problem } from '../codec.ts';
 import { memoized } from '../../conversation/incremental.ts';
 import { valueOf, isSigned, stringOf, nameInId } from './read-part.ts';
-import { objectsOf, parsedBody } from '../event-json.ts';
-import { oneStep } from '../pausable.ts';
-import { exceptKept } from '../what-stays.ts';
+import { objectsOf } from '../shared-json.ts';
+import { parsedBody, oneStep } from '../pausable.ts';
+import { type Edit, exceptKept, lastMessageOf } from '../../conversation/edit.ts';
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
-import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import { type JsonRecord, isRecord, parseSpan } from '../../conversation/json-scan.ts';
 
 export const rules: FormatRules = {

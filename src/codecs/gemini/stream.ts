@@ -25,7 +25,7 @@ import {
   stringIn,
   withMembers,
   type JsonElement,
-} from '../event-json.ts';
+} from '../shared-json.ts';
 import { providerError } from '../provider-errors.ts';
 import {
   callIn,

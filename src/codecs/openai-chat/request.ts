@@ -46,11 +46,12 @@ import {
   markedForMs,
   retentionMs,
   writesLong,
-} from '../client-marks.ts';
+  jsonList,
+  withMembers,
+} from '../shared-json.ts';
 import { inSteps, oneStep } from '../pausable.ts';
 import type { ReadBlock, ReadContext, Codec, Prompt, RecallTool } from '../codec.ts';
 import { type MessageEdits, type MessageWriter, appendMessages, bodyWriter, shift } from '../write-body.ts';
-import { jsonList, withMembers } from '../event-json.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 
 /** Fields that are read as blocks; all other fields are parsed whole. */

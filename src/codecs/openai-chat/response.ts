@@ -1,5 +1,5 @@
 /** Reads and rewrites complete Chat Completions responses, and spells our own errors in OpenAI's shape. */
-import type { GatewayProblem, ModelReply, ReplyUsage, ToolCall } from '../codec.ts';
+import type { GatewayProblem, ModelReply, ReplyUsage, ToolCall, Overflow } from '../codec.ts';
 import {
   addUsage,
   jsonList,
@@ -11,14 +11,9 @@ import {
   setMembers,
   stringIn,
   withMembers,
-} from '../event-json.ts';
+} from '../shared-json.ts';
 import { functionId, isFunctionId } from './request.ts';
-import {
-  type Overflow,
-  type OverflowWording,
-  contextLengthWordings,
-  readOverflow,
-} from '../provider-errors.ts';
+import { type OverflowWording, contextLengthWordings, readOverflow } from '../provider-errors.ts';
 import {
   type JsonRecord,
   applySplices,

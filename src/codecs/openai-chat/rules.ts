@@ -3,10 +3,10 @@
  * https://platform.openai.com/docs/api-reference/chat/create
  */
 import type { FormatRules, Problem } from '../codec.ts';
-import { isFilled, objectsOf, parsedBody, wordAt } from '../event-json.ts';
-import { exceptKept } from '../what-stays.ts';
+import { isFilled, objectsOf, wordAt } from '../shared-json.ts';
+import { parsedBody } from '../pausable.ts';
+import { type Edit, exceptKept, lastMessageOf } from '../../conversation/edit.ts';
 import { type Conversation, type Message, bytesOf } from '../../conversation/conversation.ts';
-import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import { type JsonRecord, isRecord, scanObject } from '../../conversation/json-scan.ts';
 
 export const rules: FormatRules = {

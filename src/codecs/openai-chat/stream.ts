@@ -11,7 +11,7 @@ import {
   recordAt,
   setMembers,
   stringIn,
-} from '../event-json.ts';
+} from '../shared-json.ts';
 import {
   changeChoice,
   clientFinish,

@@ -23,7 +23,16 @@ import {
 } from '../../conversation/json-scan.ts';
 import { canonicalDigest, memoized } from '../../conversation/incremental.ts';
 import { LeporelloError } from '../../errors.ts';
-import { retentionMs } from '../client-marks.ts';
+import {
+  type JsonElement,
+  retentionMs,
+  jsonList,
+  memberBytes,
+  setMembers,
+  stringIn,
+  withMembers,
+  elementsOf,
+} from '../shared-json.ts';
 import type { ReadBlock, ReadContext, ModelReply, Prompt, RecallAnswer, RecallTool } from '../codec.ts';
 import {
   elementsAt,
@@ -51,15 +60,6 @@ import {
   messageSplices,
   shift,
 } from '../write-body.ts';
-import {
-  type JsonElement,
-  jsonList,
-  memberBytes,
-  setMembers,
-  stringIn,
-  withMembers,
-  elementsOf,
-} from '../event-json.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { isReasoning, withoutStrayReasoning } from './response.ts';
 

@@ -4,7 +4,7 @@
  */
 import { isRecord, jsonBytes } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
-import type { GatewayProblem, ModelReply, ToolCall, ReplyUsage } from '../codec.ts';
+import type { GatewayProblem, ModelReply, ToolCall, ReplyUsage, Overflow } from '../codec.ts';
 import {
   type JsonElement,
   addUsage,
@@ -16,13 +16,8 @@ import {
   stringIn,
   parseResponse,
   elementsOf,
-} from '../event-json.ts';
-import {
-  type Overflow,
-  type OverflowWording,
-  contextLengthWordings,
-  readOverflow,
-} from '../provider-errors.ts';
+} from '../shared-json.ts';
+import { type OverflowWording, contextLengthWordings, readOverflow } from '../provider-errors.ts';
 
 export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
   const response = parseResponse(body);

@@ -1,11 +1,11 @@
 /** Says which edits of an OpenAI Responses body are allowed and which must go together, and checks what a compressor could break. */
 import type { FormatRules, Problem } from '../codec.ts';
 import { type ReasoningGroup, isKind, isOfProgram, itemText, structureOf, isReasoning } from './structure.ts';
-import { objectsOf, parsedBody, wordAt } from '../event-json.ts';
-import { exceptKept } from '../what-stays.ts';
+import { objectsOf, wordAt } from '../shared-json.ts';
+import { parsedBody } from '../pausable.ts';
+import { type Edit, exceptKept, lastMessageOf } from '../../conversation/edit.ts';
 import { droppedMessages } from '../write-body.ts';
 import type { Conversation, Message } from '../../conversation/conversation.ts';
-import { type Edit, lastMessageOf } from '../../conversation/edit.ts';
 import type { JsonRecord } from '../../conversation/json-scan.ts';
 
 export const rules: FormatRules = {

@@ -35,7 +35,7 @@ import {
   withMembers,
   elementsOf,
   type JsonElement,
-} from '../event-json.ts';
+} from '../shared-json.ts';
 import { providerError } from '../provider-errors.ts';
 import { isPrivate, visibleItems, errorEvent, errorOf, replyFrom, usageFrom } from './response.ts';
 

@@ -3,8 +3,7 @@
  * not compile until it has answered each; a case that a format cannot have is answered with the reason. This file describes the
  * cases in format-neutral terms.
  */
-import type { Codec, ToolCall, ReplyUsage } from '../../../src/codecs/codec.ts';
-import type { Overflow } from '../../../src/codecs/provider-errors.ts';
+import type { Codec, ToolCall, ReplyUsage, Overflow } from '../../../src/codecs/codec.ts';
 
 export interface CodecFixture extends RequestFixture, ResponseFixture, StreamFixture, ErrorFixture {
   readonly usage: UsageFixture;
