@@ -200,17 +200,17 @@ function firstText(input: string): string | undefined {
   for (const key in fields) {
     const value = fields[key];
     if (typeof value !== 'string' || value.trim() === '') continue;
-    if (descriptive.test(key)) return shortened(value);
+    if (descriptive.test(key)) return oneLine(value);
     first ??= value;
   }
-  return first === undefined ? undefined : shortened(first);
+  return first === undefined ? undefined : oneLine(first);
 }
 
 /** UTF-16 units of the longest arguments that are parsed for a name. */
 const MAX_NAMED = 1_000_000;
 
 /** Shortens a text to one line: the end of a path, or the beginning of another text. */
-function shortened(text: string): string {
+function oneLine(text: string): string {
   const line = text.trim().split('\n', 1)[0]!;
   if (/^\S*\/\S+$/.test(line)) return line.split('/').slice(-2).join('/').slice(-MAX_LABEL);
   return line.length > MAX_LABEL ? `${line.slice(0, MAX_LABEL).toWellFormed()}…` : line;
