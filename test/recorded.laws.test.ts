@@ -15,7 +15,7 @@ import type { Terminal } from '../src/cli/terminal.ts';
 import { anthropicMessages } from '../src/codecs/anthropic-messages/index.ts';
 import type { Codec } from '../src/codecs/codec.ts';
 import { openaiChat } from '../src/codecs/openai-chat/index.ts';
-import { textsOf } from '../src/conversation/conversation.ts';
+import { textsOf } from '../src/conversation/messages.ts';
 import type { Receipt } from '../src/receipts/receipt.ts';
 import { shrink } from '../src/arrival/shrink.ts';
 import { createEncryptedStore } from '../src/store/encrypted-store.ts';

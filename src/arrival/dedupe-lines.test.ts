@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { resolveReferences, type LabeledText, unpadded } from '../../test/support/resolve-references.ts';
 import { refer } from './dedupe-lines.ts';
-import { runSteps } from '../conversation/texts.ts';
+import { runSteps } from '../conversation/steps.ts';
 import { createShownTexts, MAX_COMPARED, type ShownTexts, readLines, splitLines } from './shown-texts.ts';
 
 /** Shows texts one after the other. */

@@ -3,7 +3,7 @@
  * looks in the newest earlier text with that name that shows such lines, finds exactly these lines, and finds the lines themselves, not
  * another reference: a result that is requested again after a reference to it is shown again.
  */
-import type { Steps } from '../conversation/texts.ts';
+import type { Steps } from '../conversation/steps.ts';
 import { isReference, sameLines, sameNumbered, sameText, type Numbered } from './markers.ts';
 import {
   MIN_LINES,

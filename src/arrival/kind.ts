@@ -3,7 +3,7 @@
  * and returns a smaller one. All kinds are pure, synchronous, linear in the length of the text, and deterministic across processes.
  */
 
-import type { Steps } from '../conversation/texts.ts';
+import type { Steps } from '../conversation/steps.ts';
 
 /** The kinds of tool results. */
 export type Kind =

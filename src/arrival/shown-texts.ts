@@ -4,7 +4,7 @@
  * branch.
  */
 import { isOurs, isShrunk } from './markers.ts';
-import type { Steps } from '../conversation/texts.ts';
+import type { Steps } from '../conversation/steps.ts';
 
 /** A range of lines; `end` is exclusive. */
 export type LineRange = { readonly start: number; readonly end: number };

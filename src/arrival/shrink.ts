@@ -19,7 +19,7 @@ import { json } from './json.ts';
 import { isShrunk, leftOut } from './markers.ts';
 import { numberedLines } from './numbered-lines.ts';
 import { search } from './search.ts';
-import { type Steps, runSteps } from '../conversation/texts.ts';
+import { type Steps, runSteps } from '../conversation/steps.ts';
 import { sharedLines } from './shared-lines.ts';
 import { renderTerminal } from './terminal.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { runSteps } from '../conversation/texts.ts';
+import { runSteps } from '../conversation/steps.ts';
 import { readLines } from './shown-texts.ts';
 
 describe('the lines of a text', () => {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkJson, parseJson, Paused, openRun, runPausably } from './pausable.ts';
+import { checkJson, parseJson, Paused, openRun, runPausably } from '../conversation/steps.ts';
 
 const encoder = new TextEncoder();
 

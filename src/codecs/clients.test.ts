@@ -4,7 +4,8 @@
  */
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { type Conversation, type Message, textsOf } from '../conversation/conversation.ts';
+import type { Conversation, Message } from '../conversation/conversation.ts';
+import { textsOf } from '../conversation/messages.ts';
 import { pairCalls } from '../conversation/turns.ts';
 import { outline } from '../../test/support/codec-suite/outline.ts';
 import { bytesOfBlock, shown, view } from '../../test/support/codec-suite/views.ts';

@@ -3,20 +3,10 @@
  * How a round is spelled, and how one part is distinguished from another, is the codec's own.
  */
 import { type Insertion, type Splice, applySplices, isRecord } from '../conversation/json-scan.ts';
-import {
-  type Conversation,
-  type Message,
-  type Part,
-  type HiddenRecall,
-  type RecallRound,
-  bytesOf,
-  decodeLiteral,
-  textOf,
-  textsOf,
-} from '../conversation/conversation.ts';
+import type { Conversation, Message, Part, HiddenRecall, RecallRound } from '../conversation/conversation.ts';
+import { bytesOf, decodeLiteral, textOf, textsOf, memoized } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { Codec, PlacedHiddenRecall } from './codec.ts';
-import { memoized } from '../conversation/incremental.ts';
 import {
   maybeSame,
   nothingMatched,

@@ -13,10 +13,9 @@ import {
   scanObject,
   skipSpace,
 } from '../conversation/json-scan.ts';
-import type { Slices } from '../conversation/incremental.ts';
-import { joinedPieces } from '../conversation/incremental.ts';
+import { type Slices, checkJson, inSteps, oneStep, runAtOnce, runInPauses } from '../conversation/steps.ts';
+import { joinedPieces } from '../conversation/messages.ts';
 import { LeporelloError } from '../errors.ts';
-import { checkJson, inSteps, oneStep, runAtOnce, runInPauses } from './pausable.ts';
 
 export type { BodyFields } from './codec.ts';
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { commonLength, sha256 } from '../store/encrypted-store.ts';
 import type { ReadContext } from './codec.ts';
 import { openaiChat } from './openai-chat/index.ts';
-import { Paused, openRun, runPausably } from './pausable.ts';
+import { Paused, openRun, runPausably } from '../conversation/steps.ts';
 import { createSeenBodies } from './read-body.ts';
 
 const encoder = new TextEncoder();

@@ -18,7 +18,7 @@ import {
 } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
 import type { Block, Span } from '../conversation/conversation.ts';
-import { inSteps } from './pausable.ts';
+import { inSteps } from '../conversation/steps.ts';
 import { elementsAt, startsWith } from './read-body.ts';
 
 const encoder = new TextEncoder();

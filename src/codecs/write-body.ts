@@ -2,14 +2,8 @@
  * The shared part of every codec's writer: orders the edits, refuses those that name no place, and turns drops and insertions
  * of messages into splices. How a part is dropped or a message is spelled is the codec's own.
  */
-import {
-  type Conversation,
-  type Message,
-  type Part,
-  type TextPlace,
-  type Span,
-  textsOf,
-} from '../conversation/conversation.ts';
+import type { Conversation, Message, Part, TextPlace, Span } from '../conversation/conversation.ts';
+import { textsOf } from '../conversation/messages.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import {
   type Insertion,
@@ -23,7 +17,7 @@ import {
 } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
 import type { Codec, RecallTool } from './codec.ts';
-import { inSteps, oneStep } from './pausable.ts';
+import { inSteps, oneStep } from '../conversation/steps.ts';
 import { startsWith } from './read-body.ts';
 
 const encoder = new TextEncoder();

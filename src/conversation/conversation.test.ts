@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { jsonStringText } from '../../test/support/codec-suite/json-text.ts';
-import { decodeLiteral, type Part, textOf, textsOf } from './conversation.ts';
+import type { Part } from './conversation.ts';
+import { decodeLiteral, textOf, textsOf } from './messages.ts';
 
 const encoder = new TextEncoder();
 

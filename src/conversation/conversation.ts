@@ -1,9 +1,8 @@
 /**
  * The read-only view of a request body: messages and their parts, each with its place in the bytes it was read from. No content
- * is copied: a codec builds the view, and text is decoded only where it is needed. The end of the file describes the recalls
+ * is copied: a codec builds the view, and text is decoded only where it is needed (messages.ts). The end of the file describes the recalls
  * that the client does not see.
  */
-import { type Steps, decodeInSteps, rememberedText } from './texts.ts';
 
 /** A range of bytes, `end` exclusive. */
 export type Span = { readonly start: number; readonly end: number };
@@ -118,54 +117,6 @@ export type Conversation = {
 
 /** The place of a text: `text` counts the literals in the part's `texts`. */
 export type TextPlace = { readonly message: number; readonly part: number; readonly text: number };
-
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/** Returns the bytes of a span that is relative to a block. A view, not a copy. */
-export function bytesOf(body: Uint8Array, block: { readonly span: Span }, span: Span): Uint8Array {
-  return body.subarray(block.span.start + span.start, block.span.start + span.end);
-}
-
-/** Decodes a JSON string literal (quotes included). */
-export function decodeLiteral(literal: Uint8Array): string {
-  const text = decoder.decode(literal);
-  return text.includes('\\') ? (JSON.parse(text) as string) : text.slice(1, -1);
-}
-
-/** Returns the text of one literal of a block. */
-export function textOf(body: Uint8Array, block: { readonly span: Span }, span: Span): string {
-  return rememberedText(span) ?? decodeLiteral(bytesOf(body, block, span));
-}
-
-/** Returns the same as `textOf`, in steps. */
-export function textInSteps(body: Uint8Array, block: { readonly span: Span }, span: Span): Steps<string> {
-  return decodeInSteps(bytesOf(body, block, span), span);
-}
-
-/** Returns the arguments of a call as JSON text in any format; empty for a call without arguments. */
-export function inputOf(
-  body: Uint8Array,
-  block: { readonly span: Span },
-  call: Part & { readonly type: 'tool-call' },
-): string {
-  const bytes = bytesOf(body, block, call.input);
-  return bytes[0] === '"'.charCodeAt(0) ? textOf(body, block, call.input) : decoder.decode(bytes);
-}
-
-/** Returns the literals of a part that hold text for the model; empty for parts without text. */
-export function textsOf(part: Part): readonly Span[] {
-  switch (part.type) {
-    case 'text':
-    case 'tool-result':
-    case 'reasoning':
-      return part.texts;
-    case 'tool-call':
-    case 'media':
-    case 'tool-definition':
-    case 'opaque':
-      return [];
-  }
-}
 
 // A hidden recall: the private recalls of the model while it made one reply. The client saw one message; the hidden recall
 // holds the rounds it was made of, so that later requests can include the private calls and answers at their place. The store

@@ -3,17 +3,9 @@
  * Indices always count in the conversation as the client sent it, before any edit. The end of the file says which content no
  * edit may change.
  */
-import {
-  type Conversation,
-  type TextPlace,
-  type Message,
-  type Part,
-  type Stays,
-  bytesOf,
-  textsOf,
-} from './conversation.ts';
+import type { Conversation, TextPlace, Message, Part, Stays } from './conversation.ts';
+import { bytesOf, textsOf, memoized } from './messages.ts';
 import { pairCalls, placeKey, unitsOf } from './turns.ts';
-import { memoized } from './incremental.ts';
 
 export type Edit =
   /**

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { clip, longestFit } from './texts.ts';
+import { clip, longestFit } from './messages.ts';
 
 const byLength = (text: string): number => Math.ceil(text.length / 4);
 /** Dense at the end of a text, thin before: no one rate fits. */

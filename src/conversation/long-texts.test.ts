@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { runSteps, decodeInSteps, rememberedText } from './texts.ts';
+import { decodeInSteps, rememberedText } from './messages.ts';
+import { runSteps } from './steps.ts';
 
 const encoder = new TextEncoder();
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Message } from './conversation.ts';
-import { perMessage } from './incremental.ts';
+import { perMessage } from './messages.ts';
 
 const messageAt = (index: number): Message => ({
   index,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { sha256 } from '../store/encrypted-store.ts';
 import type { Conversation, Message } from './conversation.ts';
 import { scanObject } from './json-scan.ts';
-import { canonicalDigest, prefixLinks, significantBytes } from './incremental.ts';
+import { canonicalDigest, prefixLinks, significantBytes } from './messages.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

@@ -2,7 +2,8 @@
  * Finds the structure of a conversation: where turns begin, which messages are the newest, which result answers which call, and what
  * clients say to the model in the user's place, such as reminders, environment details and the rules of a repository.
  */
-import { type Conversation, type Message, type Role, bytesOf, textOf, textsOf } from './conversation.ts';
+import type { Conversation, Message, Role } from './conversation.ts';
+import { bytesOf, textOf, textsOf } from './messages.ts';
 
 /**
  * Returns the index of the message that begins the running turn: the newest message in which the user speaks and that answers no

@@ -1,8 +1,7 @@
 /** Computes the inputs of triggers (tokens, window, prices, idle time), and decides whether the request must be folded. */
 import type { Overflow } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import { runInSlices } from '../conversation/incremental.ts';
-import { runSteps } from '../conversation/texts.ts';
+import { runInSlices, runSteps } from '../conversation/steps.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { idleContent, foldableTokens } from './idle-content.ts';
 import type { Draft, PlanInput } from './plan.ts';

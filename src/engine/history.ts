@@ -9,7 +9,7 @@ import { type Draft, type PlanInput, countInSlices } from './plan.ts';
 import { isOfferedAlways, newProblems, toolToOffer } from './protect.ts';
 import { preambleOf } from './send.ts';
 import { shrinkingOf } from './shrinks.ts';
-import { type Slices, nextTurn } from '../conversation/incremental.ts';
+import { type Slices, nextTurn } from '../conversation/steps.ts';
 import {
   type FoldMemory,
   type EngineState,

@@ -3,7 +3,7 @@
  * the conversation alone, so that every instance finds the same, and uses remembered counts, so that it is cheap on every request.
  */
 import type { Message, Part } from '../conversation/conversation.ts';
-import type { Steps } from '../conversation/texts.ts';
+import type { Steps } from '../conversation/steps.ts';
 import { unitsOf, userSpeaks } from '../conversation/turns.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { type Shrink, savedByMessage } from './references.ts';

@@ -11,13 +11,11 @@ import {
   withOriginalIds,
   withoutTakenIn,
 } from '../conversation/edit.ts';
-import { runInSlices, type Slices } from '../conversation/incremental.ts';
-import type { Steps } from '../conversation/texts.ts';
+import { runInSlices, type Slices, runInPauses, type Steps } from '../conversation/steps.ts';
 import { placeKey } from '../conversation/turns.ts';
 import { newFault, newProblems, noteSound } from './protect.ts';
 import { type Shrink, savedByMessage } from './references.ts';
 import { type ShrinkInput, shrinksOf } from './shrinks.ts';
-import { runInPauses } from '../codecs/pausable.ts';
 import { readInSlices } from '../codecs/read-body.ts';
 import type { Compression } from '../receipts/compression.ts';
 import type { FoldStep } from '../receipts/receipt.ts';

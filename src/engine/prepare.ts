@@ -9,7 +9,7 @@ import { readBeginning } from '../codecs/read-beginning.ts';
 import { readInSlices, unremembered } from '../codecs/read-body.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { allOriginalIdsOf } from '../conversation/edit.ts';
-import { openSlices, type Slices } from '../conversation/incremental.ts';
+import { openSlices, type Slices } from '../conversation/steps.ts';
 import { LeporelloError } from '../errors.ts';
 import { isUnanswered } from '../store/store.ts';
 import { memoryIdsIn } from '../store/encrypted-store.ts';

@@ -1,8 +1,9 @@
 /** Protects content from folds: system messages, the user's last message, the newest tool batch with its calls, the last message, pins, recalls. */
 import type { Codec, FormatRules, Problem, RecallTool } from '../codecs/codec.ts';
-import { type Conversation, type Message, inputOf, textOf, textsOf } from '../conversation/conversation.ts';
+import type { Conversation, Message } from '../conversation/conversation.ts';
+import { inputOf, textOf, textsOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { oneStep } from '../codecs/pausable.ts';
+import { oneStep } from '../conversation/steps.ts';
 import { lastUser, newestBatch, pairCalls, placeKey, turnStart } from '../conversation/turns.ts';
 import type { EngineOptions, Pins } from './types.ts';
 import { recallToolFor } from '../recall/tool.ts';

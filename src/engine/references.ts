@@ -12,9 +12,10 @@ import {
   readLines,
   splitLines,
 } from '../arrival/shown-texts.ts';
-import { type Conversation, textInSteps } from '../conversation/conversation.ts';
+import type { Conversation } from '../conversation/conversation.ts';
+import { textInSteps } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
-import type { Steps } from '../conversation/texts.ts';
+import type { Steps } from '../conversation/steps.ts';
 import type { ToolResultPart } from '../strategies/shrink-results.ts';
 
 /** An edit that shortens a tool result on arrival. */

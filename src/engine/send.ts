@@ -6,7 +6,7 @@ import { type Caches, createCaches } from '../caches.ts';
 import type { CacheMarks, Codec } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf, leavesOriginals } from '../conversation/edit.ts';
-import { perMessage } from '../conversation/incremental.ts';
+import { perMessage } from '../conversation/messages.ts';
 import type { Draft } from './plan.ts';
 import type { SenderOptions } from './types.ts';
 import type { FoldReport } from '../receipts/receipt.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
-import { textOf } from '../conversation/conversation.ts';
+import { textOf } from '../conversation/messages.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { chatBody, freshReading, type Step } from '../../test/support/chat-conversation.ts';

@@ -3,11 +3,12 @@
  * pure function of the conversation and its fold, so nothing is stored to repeat it.
  */
 import type { Codec, RecallTool } from '../codecs/codec.ts';
-import { type Conversation, type Part, inputOf } from '../conversation/conversation.ts';
+import type { Conversation, Part } from '../conversation/conversation.ts';
+import { inputOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type Pair, type PartPlace, lastAssistant, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type ArrivedText, type ReferenceMemo, type Shrink, withReferences } from './references.ts';
-import type { Steps } from '../conversation/texts.ts';
+import type { Steps } from '../conversation/steps.ts';
 import type { Fold } from '../store/fold-store.ts';
 import { placesEdited } from '../strategies/lib/editable-texts.ts';
 import { callLabel } from '../strategies/lib/stubs.ts';

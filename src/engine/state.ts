@@ -3,7 +3,8 @@ import { openFixed, type Cache, createCaches } from '../caches.ts';
 import type { ReadBlock, ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, allOriginalIdsOf, lastMessageOf, originalsOf } from '../conversation/edit.ts';
-import { openSlices, prefixLinks } from '../conversation/incremental.ts';
+import { prefixLinks } from '../conversation/messages.ts';
+import { openSlices } from '../conversation/steps.ts';
 import { type Draft, type PlanInput, draft } from './plan.ts';
 import {
   hasWayBack,

@@ -2,7 +2,7 @@
  * Writes a summary from the steps' own lines, as long as its ratio demands. It invents no words: it takes the first line of each step (what
  * was done), then the lines that say most. Deterministic; never fails. Pure.
  */
-import { clip, type CountTokens } from '../conversation/texts.ts';
+import { clip, type CountTokens } from '../conversation/messages.ts';
 import { maxRatio } from './levels.ts';
 
 /** Tokens before the summary, of the wanted entry, and of its first line, which says what it is. */

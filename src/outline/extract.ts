@@ -2,7 +2,7 @@
  * The extractive summarizer: no model, no invented text, the same words for the same steps. It keeps the user's demands word for word,
  * decisions, failures, the plan, the first and last step, and, with the rest of its budget, the values in calls. Linear time. Pure.
  */
-import { spellValue } from '../conversation/texts.ts';
+import { spellValue } from '../conversation/messages.ts';
 import { emptyNotes, note, type Notes } from './notes.ts';
 import { sectionNames, titles, type Section, readBody, valuesOf } from './summary-text.ts';
 import type { Summarizer, SummaryRequest } from './summarizer.ts';

@@ -1,7 +1,7 @@
 /** The laws of recall: nothing is lost by reading in pieces, the cap holds, and nothing a model sends breaks it. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { CountTokens } from '../conversation/texts.ts';
+import type { CountTokens } from '../conversation/messages.ts';
 import { resolveRecall } from './tool.ts';
 
 const byCharacters: CountTokens = (text) => Math.ceil(text.length / 4);

@@ -2,7 +2,7 @@
  * Turns a stored original into text for a model, and finds ranges of its lines: removed text as it was, removed messages one after the
  * other in their own JSON, each under a line with its number and path. Pure, never throws.
  */
-import { wholeAfter, wholeBefore } from '../conversation/texts.ts';
+import { wholeAfter, wholeBefore } from '../conversation/messages.ts';
 
 type Original = {
   /** The text that lines and queries refer to. */

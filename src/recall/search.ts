@@ -2,7 +2,7 @@
  * Lays out the passages that answer a query, in the order of the texts and under a token cap, each with its lines; the last line
  * names other matches. Pure.
  */
-import { type CountTokens, clip, longestFit, wholeBefore, wholeAfter } from '../conversation/texts.ts';
+import { type CountTokens, clip, longestFit, wholeBefore, wholeAfter } from '../conversation/messages.ts';
 import { type TextSpan, spellRange } from './read-original.ts';
 import {
   type QueryTerm,

@@ -5,7 +5,7 @@
  * the answer is a sentence it can act on.
  */
 import type { RecallTool } from '../codecs/codec.ts';
-import { type CountTokens, clip, longestFit } from '../conversation/texts.ts';
+import { type CountTokens, clip, longestFit } from '../conversation/messages.ts';
 import { isRecord } from '../conversation/json-scan.ts';
 import { selectPath } from './json-path.ts';
 import {

@@ -4,7 +4,8 @@
  */
 import type { ModelReply, RecallAnswer } from '../codecs/codec.ts';
 import { unremembered } from '../codecs/read-body.ts';
-import { textOf, textsOf, type Conversation } from '../conversation/conversation.ts';
+import type { Conversation } from '../conversation/conversation.ts';
+import { textOf, textsOf } from '../conversation/messages.ts';
 import { placeKey, type Pair } from '../conversation/turns.ts';
 import { concatBytes } from '../conversation/json-scan.ts';
 import { argumentsOf, holds } from './needs.ts';

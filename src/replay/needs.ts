@@ -8,14 +8,8 @@
  * - Of a value of many lines (a file, an old text to be replaced) only whole lines of twenty characters or more count, without surrounding
  *   white space: words within written text are mostly the model's own.
  */
-import {
-  bytesOf,
-  decodeLiteral,
-  textOf,
-  textsOf,
-  type Conversation,
-  type Message,
-} from '../conversation/conversation.ts';
+import type { Conversation, Message } from '../conversation/conversation.ts';
+import { bytesOf, decodeLiteral, textOf, textsOf } from '../conversation/messages.ts';
 
 /** A value, and the values inside it to look for if the whole value never occurred. */
 export type Candidate = { readonly value: Value; readonly within: readonly Value[] };

@@ -3,7 +3,8 @@
  * the last results, or cut every result; the engine policy runs the real engine.
  */
 import type { Codec } from '../codecs/codec.ts';
-import { textOf, textsOf, type Conversation } from '../conversation/conversation.ts';
+import type { Conversation } from '../conversation/conversation.ts';
+import { textOf, textsOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { createDefaultEngine, type FoldSettings, type EngineOverrides } from '../library/default-engine.ts';
 import type { PreparedRequest } from '../engine/types.ts';

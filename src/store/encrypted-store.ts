@@ -5,7 +5,7 @@
  */
 import { type Caches, createCaches } from '../caches.ts';
 import { createHmac, hash } from 'node:crypto';
-import { nextTurn } from '../conversation/incremental.ts';
+import { nextTurn } from '../conversation/steps.ts';
 import { LeporelloError } from '../errors.ts';
 import { type Clock, type FirstFound, type Store, type StoreEntry, storeWithDeadline } from './store.ts';
 import { createSealer, deriveKey } from './sealing.ts';

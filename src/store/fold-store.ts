@@ -6,8 +6,7 @@
 import { type Caches, createCaches } from '../caches.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type EncryptedStore, type FirstSealed, type Sealed, sha256 } from './encrypted-store.ts';
-import { nextTurn, openSlices, runInSlices } from '../conversation/incremental.ts';
-import { type Steps, runSteps } from '../conversation/texts.ts';
+import { nextTurn, openSlices, runInSlices, type Steps, runSteps } from '../conversation/steps.ts';
 import { type Fold, type SentWith, encodeFold, foldKeys, parseFold, parseSentWith } from './fold-records.ts';
 import { encodeRecord } from './sealing.ts';
 

@@ -6,7 +6,7 @@ import { type Caches, createCaches } from '../caches.ts';
 import type { HiddenRecall, KeptReply } from '../conversation/conversation.ts';
 import type { Clock } from './store.ts';
 import { type EncryptedStore, sha256 } from './encrypted-store.ts';
-import { openSlices } from '../conversation/incremental.ts';
+import { openSlices } from '../conversation/steps.ts';
 import { decodeRecord, encodeRecord } from './sealing.ts';
 
 export interface HiddenRecalls {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { storeSuite } from '../../test/support/store-suite.ts';
-import { nextTurn } from '../conversation/incremental.ts';
+import { nextTurn } from '../conversation/steps.ts';
 import { sqliteStore } from './sqlite/sqlite.ts';
 import type { Store, StoreEntry } from './store.ts';
 import { openStoreView } from './in-memory.ts';

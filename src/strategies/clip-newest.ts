@@ -3,7 +3,7 @@
  * the newest tool results, then of user messages. Beginning, end and the way to read the rest stay.
  */
 import type { Edit } from '../conversation/edit.ts';
-import type { Steps } from '../conversation/texts.ts';
+import type { Steps } from '../conversation/steps.ts';
 import { type FoldView, type Strategy, steppedStrategy } from './strategy.ts';
 import { clipStub } from './lib/stubs.ts';
 import { editableTexts, type EditableText } from './lib/editable-texts.ts';

@@ -4,9 +4,9 @@
  */
 import { type ItemList, shortenerFor } from '../arrival/items/shorten.ts';
 import { itemsOf, rankItems } from '../arrival/items/items.ts';
-import { inputOf, textOf } from '../conversation/conversation.ts';
+import { inputOf, textOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
-import type { Steps } from '../conversation/texts.ts';
+import type { Steps } from '../conversation/steps.ts';
 import { pairCalls, placeKey, turnStart } from '../conversation/turns.ts';
 import { type Compression, compressionOf } from '../receipts/compression.ts';
 import { isFileContent, isSearch, itemsNote } from './lib/stubs.ts';

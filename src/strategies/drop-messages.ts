@@ -1,8 +1,9 @@
 /** Three strategies that drop old messages: any; what the model recalled in earlier turns; calls of tools that do not exist. */
 import { checkSettings, object, oneOf } from '../checks.ts';
-import { type Conversation, type Message, type Part, textOf, textsOf } from '../conversation/conversation.ts';
+import type { Conversation, Message, Part } from '../conversation/conversation.ts';
+import { textOf, textsOf } from '../conversation/messages.ts';
 import { type Edit, originalOfMessages } from '../conversation/edit.ts';
-import { type Steps, runSteps } from '../conversation/texts.ts';
+import { type Steps, runSteps } from '../conversation/steps.ts';
 import { placesEdited, freeMessagesOf, remainingInSteps } from './lib/editable-texts.ts';
 import { keyValuesInSteps, messagesStub, quote } from './lib/stubs.ts';
 import { type FoldView, type Strategy, steppedStrategy } from './strategy.ts';

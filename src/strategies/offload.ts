@@ -3,7 +3,7 @@
  * such as files that were written, patches and scripts.
  */
 import type { Edit } from '../conversation/edit.ts';
-import type { Steps } from '../conversation/texts.ts';
+import type { Steps } from '../conversation/steps.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import {
   type MinBytesOptions,
@@ -15,7 +15,8 @@ import {
   placesEdited,
 } from './lib/editable-texts.ts';
 import { resultStub, argumentStub } from './lib/stubs.ts';
-import { type Part, bytesOf } from '../conversation/conversation.ts';
+import type { Part } from '../conversation/conversation.ts';
+import { bytesOf } from '../conversation/messages.ts';
 import { type PartPlace, newestBatch, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type Splice, applySplices, literalBytes } from '../conversation/json-scan.ts';
 

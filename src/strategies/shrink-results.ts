@@ -4,14 +4,9 @@
  */
 import type { Shrunk, ShrinkOptions } from '../arrival/kind.ts';
 import { shrinkInSteps } from '../arrival/shrink.ts';
-import {
-  bytesOf,
-  type Conversation,
-  type Message,
-  type Part,
-  textInSteps,
-} from '../conversation/conversation.ts';
-import type { Steps } from '../conversation/texts.ts';
+import type { Conversation, Message, Part } from '../conversation/conversation.ts';
+import { bytesOf, textInSteps } from '../conversation/messages.ts';
+import type { Steps } from '../conversation/steps.ts';
 import { isFileContent, shrunkNote } from './lib/stubs.ts';
 
 /** Settings for tool results on arrival. */

@@ -4,7 +4,7 @@
  */
 import type { Block, Conversation, Part, TextPlace } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { type Steps, runSteps } from '../conversation/texts.ts';
+import { type Steps, runSteps } from '../conversation/steps.ts';
 import type { ReadySummary } from '../store/ready-summaries.ts';
 import type { Compression } from '../receipts/compression.ts';
 

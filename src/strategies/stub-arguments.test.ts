@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inputOf } from '../conversation/conversation.ts';
+import { inputOf } from '../conversation/messages.ts';
 import { originalsOf } from '../conversation/edit.ts';
 import { resolveRecall } from '../recall/tool.ts';
 import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';

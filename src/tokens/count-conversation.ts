@@ -3,19 +3,16 @@
  * remembered by the digest of a block's bytes, so a turn costs only its new messages. Pure except for that memo.
  */
 import { openFixed, type Cache, createCaches } from '../caches.ts';
+import type { Block, Conversation, Message, Part, Span } from '../conversation/conversation.ts';
 import {
-  type Block,
+  type PerMessage,
   bytesOf,
-  type Conversation,
-  type Message,
-  type Part,
   textInSteps,
   textOf,
   textsOf,
-  type Span,
-} from '../conversation/conversation.ts';
-import { type PerMessage, perMessage } from '../conversation/incremental.ts';
-import type { Steps } from '../conversation/texts.ts';
+  perMessage,
+} from '../conversation/messages.ts';
+import type { Steps } from '../conversation/steps.ts';
 import { countMedia } from './count-media.ts';
 import type { AsyncCounts } from './async-counts.ts';
 import type { TokenCounter } from './token-counter.ts';

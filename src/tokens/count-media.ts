@@ -3,7 +3,8 @@
  * which is read from the first bytes of PNG, JPEG, GIF and WebP; the rest is estimated from the amount of data. Pure. The base64
  * text itself is never counted as text: that would be a hundred times too much.
  */
-import { bytesOf, textOf, type Block, type Media } from '../conversation/conversation.ts';
+import type { Block, Media } from '../conversation/conversation.ts';
+import { bytesOf, textOf } from '../conversation/messages.ts';
 import type { ImageSize, TokenCounter } from './token-counter.ts';
 
 export function countMedia(counter: TokenCounter, body: Uint8Array, block: Block, media: Media): number {

@@ -3,7 +3,7 @@
  * turns of two roles. Always under the budget: if folding has not made enough space, texts are cut for this call. Also writes entries and
  * actions as text. Pure.
  */
-import { clip, longestFit, wholeAfter, type CountTokens } from '../conversation/texts.ts';
+import { clip, longestFit, wholeAfter, type CountTokens } from '../conversation/messages.ts';
 import type { SummaryStep } from '../outline/summarizer.ts';
 import type { Action, NumberedAction, Subgoal, Summary, TrajectoryEntry, TrajectoryState } from './state.ts';
 

@@ -2,7 +2,8 @@
  * Makes a fixture from a recorded request body: it replaces texts of others by generated words and ids by ids of the same shape, and keeps
  * only a few of many tools. Keys and their order, numbers and white space keep their bytes. Pure and idempotent: a fixture does not change.
  */
-import { decodeLiteral, type Span } from '../../src/conversation/conversation.ts';
+import type { Span } from '../../src/conversation/conversation.ts';
+import { decodeLiteral } from '../../src/conversation/messages.ts';
 import {
   type Splice,
   applySplices,

@@ -1,6 +1,6 @@
 /** Lists the texts of tool results in a body in order, each with the name that references use for it. */
 import type { Codec } from '../../src/codecs/codec.ts';
-import { inputOf, textOf } from '../../src/conversation/conversation.ts';
+import { inputOf, textOf } from '../../src/conversation/messages.ts';
 import { pairCalls } from '../../src/conversation/turns.ts';
 import { callLabel } from '../../src/strategies/lib/stubs.ts';
 import { freshReading } from './chat-conversation.ts';

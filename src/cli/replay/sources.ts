@@ -2,7 +2,7 @@
  * Reads lines of a file as conversations to replay. A Chat Completions line without a model is a recorded conversation of a data set, and
  * gets a prefix; every other line is the body of a request as it was sent.
  */
-import { prefixLinks } from '../../conversation/incremental.ts';
+import { prefixLinks } from '../../conversation/messages.ts';
 import { sha256 } from '../../store/encrypted-store.ts';
 import type { ReplayFormat, RecordingSource } from '../../replay/recording.ts';
 import type { TokenCounter } from '../../tokens/token-counter.ts';

@@ -2,10 +2,10 @@
  * Checks the invariants of Anthropic Messages that a compressor could break, each with the provider's words.
  * https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use
  */
-import { type Conversation, type Message, type Part, bytesOf } from '../../conversation/conversation.ts';
+import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
+import { bytesOf, memoized } from '../../conversation/messages.ts';
 import { scanObject } from '../../conversation/json-scan.ts';
 import type { Problem } from '../codec.ts';
-import { memoized } from '../../conversation/incremental.ts';
 import { isNull } from '../read-body.ts';
 import { placeKey } from '../../conversation/turns.ts';
 

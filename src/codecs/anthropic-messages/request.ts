@@ -20,7 +20,7 @@ import {
   jsonBytes,
   listSplices,
 } from '../../conversation/json-scan.ts';
-import { canonicalDigest, memoized } from '../../conversation/incremental.ts';
+import { canonicalDigest, memoized } from '../../conversation/messages.ts';
 import {
   type LastMembers,
   contentPieces,
@@ -60,7 +60,7 @@ import type {
   RecallAnswer,
   RecallTool,
 } from '../codec.ts';
-import { inSteps, oneStep } from '../pausable.ts';
+import { inSteps, oneStep } from '../../conversation/steps.ts';
 import { loadsTools } from '../../conversation/edit.ts';
 import { type MessageWriter, appendMessages, bodyWriter, shift } from '../write-body.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';

@@ -4,9 +4,9 @@
  */
 import { aroundSystem, problems } from './problems.ts';
 import type { FormatRules } from '../codec.ts';
-import { memoized } from '../../conversation/incremental.ts';
+import { memoized } from '../../conversation/messages.ts';
 import { isFilled, objectsOf } from '../shared-json.ts';
-import { parsedBody } from '../pausable.ts';
+import { parsedBody } from '../../conversation/steps.ts';
 import { type Edit, exceptKept, lastMessageOf } from '../../conversation/edit.ts';
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
 import type { JsonRecord } from '../../conversation/json-scan.ts';

@@ -4,7 +4,7 @@ import { type Splice, jsonBytes, listSplices, scanArray } from '../../conversati
 import { jsonList, memberBytes, withMembers } from '../shared-json.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { startsWith, unremembered } from '../read-body.ts';
-import { memoized } from '../../conversation/incremental.ts';
+import { memoized } from '../../conversation/messages.ts';
 import { namedMembers, spellings, nameInId } from './read-part.ts';
 import { readOn, answerParts, roundContents, turnContent, writer } from './request.ts';
 import { callIn, partsOf } from './response.ts';

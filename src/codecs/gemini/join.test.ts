@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bytesOf, type Conversation } from '../../conversation/conversation.ts';
+import type { Conversation } from '../../conversation/conversation.ts';
+import { bytesOf } from '../../conversation/messages.ts';
 import type { Edit } from '../../conversation/edit.ts';
 import { editSeeds, editsFrom, requests } from '../../../test/support/codec-suite/arbitrary.ts';
 import { geminiFixture } from '../../../test/support/codec-suite/gemini/fixture.ts';

@@ -2,15 +2,15 @@
  * Reads a Gemini generateContent request body into the conversation view; then writes edits, the recall tool, continuations and prompts of our own
  * into such bodies. The URL names the model and whether the reply streams, so the caller passes them in. https://ai.google.dev/api/generate-content
  */
-import {
-  type Conversation,
-  type Message,
-  type Part,
-  type Role,
-  type Span,
-  type RecallRound,
-  bytesOf,
+import type {
+  Conversation,
+  Message,
+  Part,
+  Role,
+  Span,
+  RecallRound,
 } from '../../conversation/conversation.ts';
+import { bytesOf, canonicalDigest, significantBytes } from '../../conversation/messages.ts';
 import {
   type Splice,
   ScanError,
@@ -21,7 +21,6 @@ import {
   jsonBytes,
   listSplices,
 } from '../../conversation/json-scan.ts';
-import { canonicalDigest, significantBytes } from '../../conversation/incremental.ts';
 import type {
   Codec,
   ReadBlock,
@@ -43,7 +42,7 @@ import {
   stringAt,
   toolNamesOf,
 } from '../read-body.ts';
-import { inSteps, oneStep } from '../pausable.ts';
+import { inSteps, oneStep } from '../../conversation/steps.ts';
 import {
   byName,
   namedMembers,

@@ -3,10 +3,10 @@
  * https://ai.google.dev/gemini-api/docs/thought-signatures
  */
 import type { FormatRules, Problem } from '../codec.ts';
-import { memoized } from '../../conversation/incremental.ts';
+import { memoized } from '../../conversation/messages.ts';
 import { valueOf, isSigned, stringOf, nameInId } from './read-part.ts';
 import { objectsOf } from '../shared-json.ts';
-import { parsedBody, oneStep } from '../pausable.ts';
+import { parsedBody, oneStep } from '../../conversation/steps.ts';
 import { type Edit, exceptKept, lastMessageOf } from '../../conversation/edit.ts';
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
 import { type JsonRecord, isRecord, parseSpan } from '../../conversation/json-scan.ts';

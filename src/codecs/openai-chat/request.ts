@@ -20,7 +20,7 @@ import {
   jsonBytes,
   listSplices,
 } from '../../conversation/json-scan.ts';
-import { canonicalDigest, memoized } from '../../conversation/incremental.ts';
+import { canonicalDigest, memoized } from '../../conversation/messages.ts';
 import {
   type LastMembers,
   elementsAt,
@@ -49,7 +49,7 @@ import {
   jsonList,
   withMembers,
 } from '../shared-json.ts';
-import { inSteps, oneStep } from '../pausable.ts';
+import { inSteps, oneStep } from '../../conversation/steps.ts';
 import type { ReadBlock, ReadContext, Codec, Prompt, RecallTool } from '../codec.ts';
 import { type MessageEdits, type MessageWriter, appendMessages, bodyWriter, shift } from '../write-body.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';

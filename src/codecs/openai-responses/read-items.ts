@@ -11,9 +11,9 @@ import {
   scanArray,
   scanObject,
 } from '../../conversation/json-scan.ts';
-import { canonicalDigest, significantBytes } from '../../conversation/incremental.ts';
+import { canonicalDigest, significantBytes } from '../../conversation/messages.ts';
 import type { ReadBlock, ReadContext } from '../codec.ts';
-import { inSteps, oneStep } from '../pausable.ts';
+import { inSteps, oneStep } from '../../conversation/steps.ts';
 import {
   elementsAt,
   keptWithStep,

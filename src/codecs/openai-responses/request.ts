@@ -21,7 +21,7 @@ import {
   jsonBytes,
   listSplices,
 } from '../../conversation/json-scan.ts';
-import { canonicalDigest, memoized } from '../../conversation/incremental.ts';
+import { canonicalDigest, memoized } from '../../conversation/messages.ts';
 import { LeporelloError } from '../../errors.ts';
 import {
   type JsonElement,
@@ -48,7 +48,7 @@ import {
   uniqueMembers,
   unremembered,
 } from '../read-body.ts';
-import { Paused, inSteps } from '../pausable.ts';
+import { Paused, inSteps } from '../../conversation/steps.ts';
 import { parseItem } from './read-items.ts';
 import { continuesElsewhere, itemText } from './structure.ts';
 import type { Edit } from '../../conversation/edit.ts';

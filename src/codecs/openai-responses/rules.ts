@@ -2,7 +2,7 @@
 import type { FormatRules, Problem } from '../codec.ts';
 import { type ReasoningGroup, isKind, isOfProgram, itemText, structureOf, isReasoning } from './structure.ts';
 import { objectsOf, wordAt } from '../shared-json.ts';
-import { parsedBody } from '../pausable.ts';
+import { parsedBody } from '../../conversation/steps.ts';
 import { type Edit, exceptKept, lastMessageOf } from '../../conversation/edit.ts';
 import { droppedMessages } from '../write-body.ts';
 import type { Conversation, Message } from '../../conversation/conversation.ts';

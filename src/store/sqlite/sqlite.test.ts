@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { nextTurn } from '../../conversation/incremental.ts';
+import { nextTurn } from '../../conversation/steps.ts';
 import { afterEach, describe, expect, it } from 'vitest';
 import { storeSuite } from '../../../test/support/store-suite.ts';
 import { sqliteStore } from './sqlite.ts';

@@ -2,20 +2,17 @@
  * Finds what edits may still change, given the edits made so far: texts that can be replaced, messages that can be dropped, and the tokens that
  * messages still have.
  */
+import type { Conversation, Message, Part, TextPlace } from '../../conversation/conversation.ts';
 import {
-  type Conversation,
-  type Message,
-  type Part,
-  type TextPlace,
   bytesOf,
   decodeLiteral,
   inputOf,
   textInSteps,
   textOf,
   textsOf,
-} from '../../conversation/conversation.ts';
+} from '../../conversation/messages.ts';
 import type { Edit } from '../../conversation/edit.ts';
-import { type Steps, runSteps } from '../../conversation/texts.ts';
+import { type Steps, runSteps } from '../../conversation/steps.ts';
 import { parseRecord, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { unitsOf } from '../../conversation/turns.ts';
 import { type FoldView, type Reach, type Strategy, steppedStrategy } from '../strategy.ts';

@@ -4,8 +4,9 @@
  * not instructions. The second half reads calls: whether one shows a file or searches, its name in references, and the short
  * values that a stub of it repeats.
  */
-import { type Steps, runSteps, spellValue } from '../../conversation/texts.ts';
-import { type Conversation, type Message, inputOf } from '../../conversation/conversation.ts';
+import { spellValue, inputOf } from '../../conversation/messages.ts';
+import { type Steps, runSteps } from '../../conversation/steps.ts';
+import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { parseRecord } from '../../conversation/json-scan.ts';
 
 /** Replaces a tool result. Its call is right before it, so the stub does not describe the call. */

@@ -2,7 +2,7 @@
  * Records of finished sub-goals: those that earlier folds inserted, and those made for the next fold. A record is a line that says what it
  * replaces and how to read it again, then lines of the messages. Tool output is marked, so that it cannot be mistaken for ours. Pure.
  */
-import { spellValue } from '../../conversation/texts.ts';
+import { spellValue } from '../../conversation/messages.ts';
 import {
   type Edit,
   type FinishedSubgoal,

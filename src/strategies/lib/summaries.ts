@@ -2,13 +2,8 @@
  * The frame of a summary in the conversation: what it summarizes, that it is a record and not an instruction, and how to read the messages
  * again. A later fold reads back what an earlier one wrote. Also finds the summaries in a conversation. Pure.
  */
-import {
-  type Conversation,
-  type Message,
-  textOf,
-  textsOf,
-  inputOf,
-} from '../../conversation/conversation.ts';
+import type { Conversation, Message } from '../../conversation/conversation.ts';
+import { textOf, textsOf, inputOf } from '../../conversation/messages.ts';
 import { isSummary } from '../../conversation/edit.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited } from './editable-texts.ts';

@@ -2,7 +2,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec, RecallTool } from '../../../src/codecs/codec.ts';
-import { bytesOf, type Conversation } from '../../../src/conversation/conversation.ts';
+import type { Conversation } from '../../../src/conversation/conversation.ts';
+import { bytesOf } from '../../../src/conversation/messages.ts';
 import { pairCalls } from '../../../src/conversation/turns.ts';
 import {
   anyText,

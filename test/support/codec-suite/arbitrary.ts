@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import type { ToolCall } from '../../../src/codecs/codec.ts';
 import type { Conversation } from '../../../src/conversation/conversation.ts';
-import { textsOf } from '../../../src/conversation/conversation.ts';
+import { textsOf } from '../../../src/conversation/messages.ts';
 import type { Edit } from '../../../src/conversation/edit.ts';
 import type { PartPlace } from '../../../src/conversation/turns.ts';
 import type { NeutralRequest, NeutralTurn, RequestFixture, ScriptedPart, ScriptedTurn } from './fixture.ts';

@@ -1,13 +1,6 @@
 /** Computes what a body should say after edits, without any codec, and what a written body says, in the same terms. */
-import {
-  bytesOf,
-  type Conversation,
-  inputOf,
-  type Message,
-  type Part,
-  textOf,
-  textsOf,
-} from '../../../src/conversation/conversation.ts';
+import type { Conversation, Message, Part } from '../../../src/conversation/conversation.ts';
+import { bytesOf, inputOf, textOf, textsOf } from '../../../src/conversation/messages.ts';
 import type { Edit } from '../../../src/conversation/edit.ts';
 import type { RequestFixture } from './fixture.ts';
 import { bytesOfBlock, shown } from './views.ts';

@@ -5,14 +5,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec, RecallAnswer } from '../../../src/codecs/codec.ts';
-import {
-  type Conversation,
-  type RecallRound,
-  type HiddenRecall,
-  bytesOf,
-  textOf,
-  textsOf,
-} from '../../../src/conversation/conversation.ts';
+import type { Conversation, RecallRound, HiddenRecall } from '../../../src/conversation/conversation.ts';
+import { bytesOf, textOf, textsOf } from '../../../src/conversation/messages.ts';
 import { pairCalls } from '../../../src/conversation/turns.ts';
 import { anyReply, recallName, replyWithRecallsOnly } from './arbitrary.ts';
 import type { CodecFixture, NeutralTurn, ScriptedPart, ScriptedTurn } from './fixture.ts';

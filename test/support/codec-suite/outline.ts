@@ -1,12 +1,6 @@
 /** Shows a conversation in a few readable lines, for expectations written out in tests. */
-import {
-  bytesOf,
-  type Conversation,
-  type Media,
-  type Part,
-  type Span,
-  textOf,
-} from '../../../src/conversation/conversation.ts';
+import type { Conversation, Media, Part, Span } from '../../../src/conversation/conversation.ts';
+import { bytesOf, textOf } from '../../../src/conversation/messages.ts';
 import { shown } from './views.ts';
 
 /** Returns one line a block: its role, then its parts with their content. */

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec } from '../../../src/codecs/codec.ts';
-import { prefixLinks } from '../../../src/conversation/incremental.ts';
+import { prefixLinks } from '../../../src/conversation/messages.ts';
 import { sha256 } from '../../../src/store/encrypted-store.ts';
 import { requestsFor } from './arbitrary.ts';
 import { isAbsent, skipped } from './each-answer.ts';

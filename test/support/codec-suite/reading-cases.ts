@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec } from '../../../src/codecs/codec.ts';
-import { bytesOf } from '../../../src/conversation/conversation.ts';
+import { bytesOf } from '../../../src/conversation/messages.ts';
 import { pairCalls } from '../../../src/conversation/turns.ts';
 import { requestsFor } from './arbitrary.ts';
 import type { CodecFixture, NeutralRequest } from './fixture.ts';

@@ -1,6 +1,7 @@
 /** Describes conversations from outside for the cases of the suite: their content, and their bytes. */
 import type { Codec, ReadContext } from '../../../src/codecs/codec.ts';
-import { type Conversation, textOf, textsOf } from '../../../src/conversation/conversation.ts';
+import type { Conversation } from '../../../src/conversation/conversation.ts';
+import { textOf, textsOf } from '../../../src/conversation/messages.ts';
 import { scanObject, skipSpace } from '../../../src/conversation/json-scan.ts';
 import { sha256 } from '../../../src/store/encrypted-store.ts';
 

@@ -1,20 +1,67 @@
 /**
- * Lets long synchronous functions over one body pause between two of their steps: reading, writing and checking it. They stay ordinary
- * functions, which run long passes through `oneStep` and `inSteps`; these remember what is done. When a slice is over, one of them
- * throws `Paused`. The function is then run again from its beginning, and every step that was done returns its result at once. So
- * it must take the same steps in the same order each time: a function that remembers its results elsewhere, and then skips its
- * steps, would take the results of others. The second half parses long JSON values in this way.
+ * Keeps long work on one body from holding up other requests of the same thread: it is cut into steps, and other requests run between
+ * two slices of them. There are generators, which their caller runs in slices; functions that pause; and JSON values that are parsed
+ * piece by piece.
  */
-import type { Slices } from '../conversation/incremental.ts';
-import type { Span } from '../conversation/conversation.ts';
-import {
-  type JsonRecord,
-  ScanError,
-  isRecord,
-  parseSpan,
-  skipSpace,
-  skipValue,
-} from '../conversation/json-scan.ts';
+import type { Span } from './conversation.ts';
+import { type JsonRecord, ScanError, isRecord, parseSpan, skipSpace, skipValue } from './json-scan.ts';
+
+// Generators and slices.
+
+/** Work that can be paused: it yields between two steps, and returns its result at the end. */
+export type Steps<T> = Generator<undefined, T>;
+
+/** Runs all steps without a pause. */
+export function runSteps<T>(steps: Steps<T>): T {
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  return step.value;
+}
+
+export type Slices = {
+  /** True when the running slice has taken its time. */
+  readonly isOver: () => boolean;
+  /** Lets other requests run, if the slice has taken its time. */
+  readonly pause: () => Promise<void>;
+};
+
+/** Runs the steps, and lets other requests run in between. Without `slices` it does not pause. */
+export async function runInSlices<T>(steps: Steps<T>, slices: Slices | undefined): Promise<T> {
+  if (!slices) return runSteps(steps);
+  let step = steps.next();
+  for (; !step.done; step = steps.next()) if (slices.isOver()) await slices.pause();
+  return step.value;
+}
+
+/** Milliseconds. */
+const sliceMs = 10;
+
+/** Starts the first slice. */
+export function openSlices(): Slices {
+  let startedAt = performance.now();
+  const isOver = (): boolean => performance.now() - startedAt > sliceMs;
+  return {
+    isOver,
+    async pause() {
+      if (!isOver()) return;
+      await nextTurn();
+      startedAt = performance.now();
+    },
+  };
+}
+
+/** Resolves in the next turn of the event loop, after everything that has arrived meanwhile was handled. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    if (typeof setImmediate === 'function') setImmediate(resolve);
+    else setTimeout(resolve, 0);
+  });
+}
+
+// Functions that pause: reading, writing and checking a body. They stay ordinary functions, which run long passes through `oneStep` and
+// `inSteps`; these remember what is done. When a slice is over, one of them throws `Paused`. The function is then run again from its
+// beginning, and every step that was done returns its result at once. So it must take the same steps in the same order each time: a
+// function that remembers its results elsewhere, and then skips its steps, would take the results of others.
 
 /** The progress of one run. When `isOver` says so, the function throws `Paused`; run again, it continues. */
 export type PausableRun = { readonly isOver: () => boolean; readonly steps: StepList };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Paused, inSteps, oneStep, openRun, runAtOnce, runInPauses, runPausably } from './pausable.ts';
+import { Paused, inSteps, oneStep, openRun, runAtOnce, runInPauses, runPausably } from './steps.ts';
 
 /** Runs to the end with a pause behind every step, and counts the pauses. */
 function runWithPauses<T>(run: () => T): { readonly result: T; readonly pauses: number } {

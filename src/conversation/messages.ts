@@ -1,0 +1,301 @@
+/**
+ * Reads messages: their texts, which are decoded where they are needed; how much of a text fits a number of tokens; the hashes
+ * of prefixes; and values that are remembered by message, so that passes over a growing conversation stay cheap.
+ */
+import type { Part, Span, Conversation, Message } from './conversation.ts';
+import { openFixed } from '../caches.ts';
+import type { Steps } from './steps.ts';
+import { type Member, concatBytes } from './json-scan.ts';
+
+// The texts of a message
+
+/** Returns the bytes of a span that is relative to a block. A view, not a copy. */
+export function bytesOf(body: Uint8Array, block: { readonly span: Span }, span: Span): Uint8Array {
+  return body.subarray(block.span.start + span.start, block.span.start + span.end);
+}
+
+/** Decodes a JSON string literal (quotes included). */
+export function decodeLiteral(literal: Uint8Array): string {
+  const text = decoder.decode(literal);
+  return text.includes('\\') ? (JSON.parse(text) as string) : text.slice(1, -1);
+}
+
+/** Returns the text of one literal of a block. */
+export function textOf(body: Uint8Array, block: { readonly span: Span }, span: Span): string {
+  return rememberedText(span) ?? decodeLiteral(bytesOf(body, block, span));
+}
+
+/** Returns the same as `textOf`, in steps. */
+export function textInSteps(body: Uint8Array, block: { readonly span: Span }, span: Span): Steps<string> {
+  return decodeInSteps(bytesOf(body, block, span), span);
+}
+
+/** Returns the arguments of a call as JSON text in any format; empty for a call without arguments. */
+export function inputOf(
+  body: Uint8Array,
+  block: { readonly span: Span },
+  call: Part & { readonly type: 'tool-call' },
+): string {
+  const bytes = bytesOf(body, block, call.input);
+  return bytes[0] === '"'.charCodeAt(0) ? textOf(body, block, call.input) : decoder.decode(bytes);
+}
+
+/** Returns the literals of a part that hold text for the model; empty for parts without text. */
+export function textsOf(part: Part): readonly Span[] {
+  switch (part.type) {
+    case 'text':
+    case 'tool-result':
+    case 'reasoning':
+      return part.texts;
+    case 'tool-call':
+    case 'media':
+    case 'tool-definition':
+    case 'opaque':
+      return [];
+  }
+}
+
+// Decoding in steps
+
+/** The place of a literal. Its identity is the key under which the text is remembered. */
+type LiteralSpan = { readonly start: number; readonly end: number };
+
+/** Bytes of the shortest literal that is decoded piece by piece and remembered. */
+const minLongBytes = 65_536;
+
+/** Bytes of a piece: about 1 ms. */
+const pieceBytes = 131_072;
+
+const remembered = openFixed<LiteralSpan, string>('long texts', { unitsOf: (text) => text.length + 1 });
+
+/** Returns the text of a long literal if it was decoded lately. Bodies with the same bytes share the span object. */
+export function rememberedText(span: LiteralSpan): string | undefined {
+  return span.end - span.start < minLongBytes ? undefined : remembered.get(span);
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Decodes a JSON string literal (quotes included), and remembers the text of a long one by its span. */
+export function* decodeInSteps(literal: Uint8Array, span: LiteralSpan): Steps<string> {
+  const known = rememberedText(span);
+  if (known !== undefined) return known;
+  const pieces: string[] = [];
+  for (let start = 1, end = 0; start < literal.length - 1; start = end) {
+    end = pieceEnd(literal, start, Math.min(start + pieceBytes, literal.length - 1));
+    const piece = decoder.decode(literal.subarray(start, end));
+    pieces.push(piece.includes('\\') ? (JSON.parse(`"${piece}"`) as string) : piece);
+    yield;
+  }
+  const text = pieces.join('');
+  if (span.end - span.start >= minLongBytes) remembered.set(span, text);
+  return text;
+}
+
+const BACKSLASH = 92;
+const LETTER_U = 117;
+
+/** Returns the last place up to `end` that is neither within a character nor within an escape. `start` is such a place. */
+function pieceEnd(literal: Uint8Array, start: number, end: number): number {
+  if (end === literal.length - 1) return end;
+  let at = end;
+  while (at > start && (literal[at]! & 0xc0) === 0x80) at--;
+  for (let back = at - 1; back >= Math.max(start, at - 5); back--)
+    if (literal[back] === LETTER_U && isEscaped(literal, start, back)) return back - 1;
+  return isEscaped(literal, start, at) ? at - 1 : at;
+}
+
+/** True when an odd number of backslashes precedes a place. */
+function isEscaped(literal: Uint8Array, start: number, place: number): boolean {
+  let at = place;
+  while (at > start && literal[at - 1] === BACKSLASH) at--;
+  return (place - at) % 2 === 1;
+}
+
+// Finds how much of a text fits a number of tokens. The cost is in proportion to the part that fits, not to the text. Pure.
+
+/** Counts the tokens of a text; one of `TokenCounter.count`. */
+export type CountTokens = (text: string) => number;
+
+const firstGuess = 3;
+const fastestGrowth = 8;
+/** Counting is the expensive step, so a fit within 3 % of the budget is as good as the best one. */
+const closeEnough = 0.97;
+
+/**
+ * Returns an offset such that the text from `start` to it counts at most `budget` tokens, and little more would fit: `end` when
+ * all of it fits, never inside a code point, `start` when not one code point fits.
+ */
+export function longestFit(
+  text: string,
+  { start, end }: { readonly start: number; readonly end: number },
+  budget: number,
+  countTokens: CountTokens,
+): number {
+  if (budget <= 0) return start;
+  let good = start;
+  let bad = end + 1;
+  let guess = start + Math.ceil(budget * firstGuess);
+  for (let tries = 1; good < end; tries++) {
+    let to = wholeBefore(text, Math.min(guess, bad - 1));
+    if (to <= good) to = wholeAfter(text, good + 1);
+    if (to >= bad) return good;
+
+    const tokens = countTokens(text.slice(start, to));
+    if (tokens <= budget) good = to;
+    else bad = to;
+    const length = to - start;
+    if (good === to && tokens >= budget * closeEnough) {
+      const isNearEnd = bad > end && end - start < length * 1.05;
+      if (!isNearEnd) return good;
+      guess = end;
+    } else {
+      const likely = Math.floor(length * Math.min(fastestGrowth, (budget / Math.max(tokens, 1)) * 0.99));
+      guess = start + likely;
+      // When the tokens per character vary along the text, halving finds what the estimate does not.
+      const isOutside = guess <= good || guess >= bad;
+      if (bad <= end && (isOutside || tries % 3 === 0)) guess = good + Math.ceil((bad - good) / 2);
+    }
+  }
+  return good;
+}
+
+/** Returns the beginning of the text that fits: the last resort for a text that could not be shortened otherwise. */
+export function clip(text: string, maxTokens: number, countTokens: CountTokens): string {
+  return text.slice(0, longestFit(text, { start: 0, end: text.length }, maxTokens, countTokens));
+}
+
+/** Returns the nearest offset at or before this one that does not split a surrogate pair. */
+export function wholeBefore(text: string, offset: number): number {
+  return isInsidePair(text, offset) ? offset - 1 : offset;
+}
+
+/** Returns the nearest offset at or after this one that does not split a surrogate pair. */
+export function wholeAfter(text: string, offset: number): number {
+  return isInsidePair(text, offset) ? offset + 1 : offset;
+}
+
+function isInsidePair(text: string, offset: number): boolean {
+  const before = text.charCodeAt(offset - 1);
+  const after = text.charCodeAt(offset);
+  return before >= 0xd800 && before < 0xdc00 && after >= 0xdc00 && after < 0xe000;
+}
+
+/** Writes a value: names unchanged, so that they can be searched, and everything else quoted, since it is data. */
+export function spellValue(value: string): string {
+  return /^[\w./@:#~=-]+$/.test(value) ? value : JSON.stringify(value);
+}
+
+// Prefix hashes. A prefix is identified by a chain of digests over what the messages say, h(j) = H(h(j-1), canonical(message
+// j)), tenant first. The same prefix has the same hash in every later request and every instance, so folds need no session id
+// and branches cannot mix.
+
+type Digest = (bytes: Uint8Array) => string;
+
+const encoder = new TextEncoder();
+const lineEnd = encoder.encode('\n');
+const comma = encoder.encode(',');
+
+/**
+ * Returns the links of a conversation: element j is the hash of messages 0 to j-1, so there is one more than there are messages.
+ * `root` names the tenant and the format: prefixes of different roots never share a link. Links of the prefix that an earlier
+ * call saw are not computed again.
+ */
+export function prefixLinks({ messages }: Conversation, root: string, digest: Digest): readonly string[] {
+  let known: KnownLinks | undefined;
+  let from = messages.length;
+  for (; from > 0; from--) {
+    known = chains.get(messages[from - 1]!);
+    if (known?.root === root) break;
+  }
+  const before = from > 0 ? known?.links : undefined;
+  // A list that is longer was continued by another branch.
+  const links =
+    before?.length === from + 1 ? before : (before?.slice(0, from + 1) ?? [digest(encoder.encode(root))]);
+  for (let at = from; at < messages.length; at++) {
+    links.push(digest(encoder.encode(`${links[at]}\n${messages[at]!.canonical}`)));
+  }
+  rememberAt(chains, messages, from, { root, links });
+  return links.slice(0, messages.length + 1);
+}
+
+type KnownLinks = { readonly root: string; readonly links: string[] };
+
+/** Links by message. Conversations that only append share one list, which later turns make longer. */
+const chains = new WeakMap<Message, KnownLinks>();
+
+/** The number of newest messages under which values are remembered: clients often rewrite the last few. */
+const rememberedMessages = 8;
+
+/** Remembers a value under the newest of the messages from `from` on. */
+function rememberAt<T>(
+  known: WeakMap<Message, T>,
+  messages: readonly Message[],
+  from: number,
+  value: T,
+): void {
+  for (let at = Math.max(from, messages.length - rememberedMessages); at < messages.length; at++)
+    known.set(messages[at]!, value);
+}
+
+/**
+ * Returns the canonical digest of a message: of its role and what each part says, byte for byte, without the members that clients
+ * move. `pieces` are the bytes that the codec found significant, in order.
+ */
+export function canonicalDigest(role: string, pieces: readonly Uint8Array[], digest: Digest): string {
+  return digest(joinedPieces([encoder.encode(role), ...pieces]));
+}
+
+/** Joins pieces by line ends. */
+export function joinedPieces(pieces: readonly Uint8Array[]): Uint8Array {
+  const joined = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length + 1, -1));
+  let at = 0;
+  for (const piece of pieces) {
+    if (at > 0) joined.set(lineEnd, at++);
+    joined.set(piece, at);
+    at += piece.length;
+  }
+  return joined;
+}
+
+/** Returns the bytes of an object's members in order, without the ignored keys. */
+export function significantBytes(
+  bytes: Uint8Array,
+  members: readonly Member[],
+  ignored: ReadonlySet<string>,
+): Uint8Array {
+  const still = members.filter((member) => !ignored.has(member.key));
+  return concatBytes(still.flatMap(({ span }) => [bytes.subarray(span.start, span.end), comma]));
+}
+
+// Values that are remembered for each message of a prefix
+
+/** Returns the values of all messages, in their order. The list may be longer than the conversation: a later turn may have grown it. */
+export type PerMessage<T> = (messages: readonly Message[], valueOf: (message: Message) => T) => readonly T[];
+
+export function perMessage<T>(): PerMessage<T> {
+  /** Conversations that only append share one list. */
+  const lists = new WeakMap<Message, T[]>();
+  return function valuesOf(messages, valueOf) {
+    let known: T[] | undefined;
+    let from = messages.length;
+    while (from > 0 && (known = lists.get(messages[from - 1]!)) === undefined) from--;
+    if (known && from === messages.length) return known;
+    // Another branch may have continued from the same message.
+    const values = known?.length === from ? known : (known?.slice(0, from) ?? []);
+    for (let index = from; index < messages.length; index++) values.push(valueOf(messages[index]!));
+    rememberAt(lists, messages, from, values);
+    return values;
+  };
+}
+
+/** Remembers the result for an object as long as the object is alive. The object must not change. */
+export function memoized<Key extends WeakKey, Made>(make: (key: Key) => Made): (key: Key) => Made {
+  const known = new WeakMap<Key, { readonly made: Made }>();
+  return (key) => {
+    const before = known.get(key);
+    if (before) return before.made;
+    const made = make(key);
+    known.set(key, { made });
+    return made;
+  };
+}
