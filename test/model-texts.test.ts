@@ -4,6 +4,7 @@
  */
 import { expect, it } from 'vitest';
 import * as markers from '../src/arrival/markers.ts';
+import { sameLines, sameNumbered, sameText } from '../src/arrival/shown-texts.ts';
 import { shrink } from '../src/arrival/shrink.ts';
 import { openBudget } from '../src/gateway/recall-loop.ts';
 import type { PreparedRequest } from '../src/engine/types.ts';
@@ -162,9 +163,9 @@ function markerTexts(): readonly string[] {
     markers.nextLineTimes(30),
     markers.leftOut(147, 'lines', ': 147 x INFO request # served'),
     markers.leftOut(9, 'rows'),
-    markers.sameNumbered({ from: 10, to: 40 }, 'the result of read_file'),
-    markers.sameLines(20, 'export function', 'the result of run'),
-    markers.sameText('the result of run'),
+    sameNumbered({ from: 10, to: 40 }, 'the result of read_file'),
+    sameLines(20, 'export function', 'the result of run'),
+    sameText('the result of run'),
   ];
 }
 

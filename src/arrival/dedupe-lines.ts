@@ -4,8 +4,12 @@
  * another reference: a result that is requested again after a reference to it is shown again.
  */
 import type { Steps } from '../conversation/steps.ts';
-import { isReference, sameLines, sameNumbered, sameText, type Numbered } from './markers.ts';
 import {
+  isReference,
+  sameLines,
+  sameNumbered,
+  sameText,
+  type Numbered,
   MIN_LINES,
   linesPerStep,
   type LineRange,

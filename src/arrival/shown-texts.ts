@@ -3,7 +3,7 @@
  * by its hash, newest first, as compressors do. Texts can be removed from the end, so a branch of a conversation costs only the work of the
  * branch.
  */
-import { isOurs, isShrunk } from './markers.ts';
+import { isShrunk } from './markers.ts';
 import type { Steps } from '../conversation/steps.ts';
 
 /** A range of lines; `end` is exclusive. */
@@ -287,7 +287,10 @@ function numberBefore(text: string, start: number, behind: number): number {
 /** True for lines that never match: our own, and notes that clients add to results, which are repeated on purpose. */
 function isApart(text: string, start: number, end: number): boolean {
   const first = text.charCodeAt(start);
-  if (first === BRACKET) return isOurs(text.slice(start, end));
+  if (first === BRACKET) {
+    const line = text.slice(start, end);
+    return isShrunk(line) || isReference(line);
+  }
   return first === ANGLE && /^<\/?system/.test(text.slice(start, start + 8));
 }
 
@@ -306,4 +309,31 @@ function hashOf(text: string, start: number, end: number): number {
   let hash = 0x811c9dc5;
   for (let at = start; at < end; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   return hash >>> 0 || 1;
+}
+
+// References to earlier texts, which replace lines that were shown before.
+
+/** A range of line numbers in a listing, both inclusive. */
+export type Numbered = { readonly from: number; readonly to: number };
+
+/** Replaces numbered lines that have the same numbers in the earlier result called `label`. */
+export function sameNumbered({ from, to }: Numbered, label: string): string {
+  return `[lines ${from}-${to} as in ${label} above]`;
+}
+
+/** Replaces `count` lines that occur in the earlier result called `label`, from the line that starts with `begins`. */
+export function sameLines(count: number, begins: string, label: string): string {
+  return `[${count} lines as in ${label} above, from ${JSON.stringify(begins)} on]`;
+}
+
+/** Replaces a whole result that equals the earlier result called `label`. */
+export function sameText(label: string): string {
+  return `[all of it as in ${label} above]`;
+}
+
+const reference = /^\[(?:lines \d+-\d+|\d+ lines|all of it) as in .* above[\],]/;
+
+/** True for a line that refers to an earlier result. */
+export function isReference(line: string): boolean {
+  return reference.test(line);
 }

@@ -8,7 +8,7 @@ import { type ListItem, type TextShortener, shortenerFor } from '../arrival/item
 import { type Summarizer, type SummaryStep, looksFailed } from '../outline/summarizer.ts';
 import { type Compression, compressionOf } from '../receipts/compression.ts';
 import { type EncryptedStore, sha256 } from '../store/encrypted-store.ts';
-import { decodeRecord, encodeRecord } from '../store/sealing.ts';
+import { decodeRecord, encodeRecord } from '../store/records.ts';
 import { itemsNote, isSearch } from '../strategies/lib/stubs.ts';
 
 export type ResultRequest = {

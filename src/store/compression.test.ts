@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formats, pack, unpack } from './sealing.ts';
+import { formats, pack, unpack } from './records.ts';
 
 const sizes = [0, 1, 10, 1_000, 65_536, 65_537, 3_000_000];
 

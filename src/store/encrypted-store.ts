@@ -8,7 +8,7 @@ import { createHmac, hash } from 'node:crypto';
 import { nextTurn } from '../conversation/steps.ts';
 import { LeporelloError } from '../errors.ts';
 import { type Clock, type FirstFound, type Store, type StoreEntry, storeWithDeadline } from './store.ts';
-import { createSealer, deriveKey } from './sealing.ts';
+import { createSealer, deriveKey } from './records.ts';
 import { type StoreView, openStoreView } from './in-memory.ts';
 
 /** Every method that uses the store rejects with `store-failed` when the store does. */

@@ -7,10 +7,17 @@ import { type Caches, createCaches } from '../caches.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type EncryptedStore, type FirstSealed, type Sealed, sha256 } from './encrypted-store.ts';
 import { nextTurn, openSlices, runInSlices, type Steps, runSteps } from '../conversation/steps.ts';
-import { type Fold, type SentWith, encodeFold, foldKeys, parseFold, parseSentWith } from './fold-records.ts';
-import { encodeRecord } from './sealing.ts';
+import {
+  type Fold,
+  type SentWith,
+  encodeFold,
+  foldKeys,
+  parseFold,
+  parseSentWith,
+  encodeRecord,
+} from './records.ts';
 
-export type { Fold } from './fold-records.ts';
+export type { Fold } from './records.ts';
 
 /** A fold, and how many messages of the conversation match it: all of the fold's messages, or fewer when the newest ones differ. */
 export type FoundFold = { readonly fold: Fold; readonly matched: number };

@@ -7,7 +7,7 @@ import type { HiddenRecall, KeptReply } from '../conversation/conversation.ts';
 import type { Clock } from './store.ts';
 import { type EncryptedStore, sha256 } from './encrypted-store.ts';
 import { openSlices } from '../conversation/steps.ts';
-import { decodeRecord, encodeRecord } from './sealing.ts';
+import { decodeRecord, encodeRecord } from './records.ts';
 
 export interface HiddenRecalls {
   /**

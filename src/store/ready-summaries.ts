@@ -6,7 +6,7 @@
 import { openFixed } from '../caches.ts';
 import type { Clock } from './store.ts';
 import type { EncryptedStore } from './encrypted-store.ts';
-import { decodeRecord, encodeRecord } from './sealing.ts';
+import { decodeRecord, encodeRecord } from './records.ts';
 
 /** A summary of the messages from index `from` up to, not including, `upTo`. None of them was folded when it was written. */
 export type ReadySummary = {
