@@ -39,6 +39,19 @@ describe('a function that may pause', () => {
     });
   });
 
+  it('takes several new steps in a row when it takes long to come back to them', () => {
+    const busy = (ms: number) => {
+      for (const until = performance.now() + ms; performance.now() < until; );
+    };
+    const { pauses } = runWithPauses(() => {
+      oneStep(() => busy(1));
+      // This is no step, so it is repeated behind every pause.
+      busy(20);
+      return inSteps(Array.from({ length: 1_000 }), () => busy(0.05));
+    });
+    expect(pauses).toBeLessThan(20);
+  });
+
   it('throws what a step throws', async () => {
     const slices = { isOver: () => true, pause: () => Promise.resolve() };
     const run = () => {

@@ -79,8 +79,11 @@ type StepProgress = {
 /** Thrown when a slice is over. */
 export class Paused extends Error {}
 
+/** `startedAt`: when the function began again, in milliseconds; `newAt`: when it began its first new step. */
+type Running = { readonly isOver: () => boolean; steps: StepList; readonly startedAt: number; newAt: number };
+
 /** The run of now. It is synchronous, so there is one at most; undefined when nothing may pause. */
-let running: { readonly isOver: () => boolean; steps: StepList } | undefined;
+let running: Running | undefined;
 
 export function openRun(isOver: () => boolean): PausableRun {
   return { isOver, steps: newSteps() };
@@ -94,7 +97,7 @@ function newSteps(): StepList {
 export function runPausably<T>({ isOver, steps }: PausableRun, run: () => T): T {
   const before = running;
   steps.next = 0;
-  running = { isOver, steps };
+  running = { isOver, steps, startedAt: performance.now(), newAt: 0 };
   try {
     return run();
   } finally {
@@ -131,6 +134,7 @@ export function inSteps<T, Result>(
   const progress = (steps.taken[steps.next++] ??= { items, done: [], inner: undefined });
   const { done } = progress;
   while (done.length < progress.items.length) {
+    if (run.newAt === 0 && progress.inner === undefined) run.newAt = performance.now();
     const inner = (progress.inner ??= newSteps());
     inner.next = 0;
     run.steps = inner;
@@ -140,9 +144,15 @@ export function inSteps<T, Result>(
     } finally {
       run.steps = steps;
     }
-    if (isOver()) throw new Paused();
+    if (isOver() && hasGained(run)) throw new Paused();
   }
   return done as Result[];
+}
+
+/** False while a run has spent more time on what was done before than on new steps: then a pause would cost more than it gains. */
+function hasGained({ startedAt, newAt }: Running): boolean {
+  const repeatedMs = newAt - startedAt;
+  return repeatedMs < 2 || performance.now() - newAt >= repeatedMs;
 }
 
 /** Runs a function that may pause, and lets other requests run while it does. Rejects with what it throws. */

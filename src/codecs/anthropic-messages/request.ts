@@ -98,7 +98,7 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
 function parseMessage(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   const { members } = oneStep(() => scanObject(bytes, 0));
   const canonical = (role: Role) =>
-    canonicalDigest(role, memberPieces(bytes, members, moving), reading.digest);
+    oneStep(() => canonicalDigest(role, memberPieces(bytes, members, moving), reading.digest));
   const { byKey, repeats } = lastMembers(members);
   const content = byKey.get('content')?.value;
   const speaker = stringAt(bytes, byKey.get('role'));
@@ -218,7 +218,7 @@ function parseSystem(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   const content = { start: 0, end: bytes.length };
   const parts = parseContent(bytes, content);
   const pieces = contentPieces(bytes, content, moving);
-  const canonical = canonicalDigest('system', pieces, reading.digest);
+  const canonical = oneStep(() => canonicalDigest('system', pieces, reading.digest));
   return { role: 'system', parts, canonical, markedForMs: blocksMarkedForMs(bytes, content) };
 }
 
@@ -237,7 +237,7 @@ function parseTools(bytes: Uint8Array, reading: ReadContext): ReadBlock {
       ...(deferred && bytes[deferred.start] === letterT ? { isDeferred: true } : {}),
     };
   });
-  const canonical = canonicalDigest('tools', [bytes], reading.digest);
+  const canonical = oneStep(() => canonicalDigest('tools', [bytes], reading.digest));
   return {
     role: 'system',
     parts,

@@ -134,7 +134,7 @@ function blocksOf(
 function parseContent(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   const { members } = oneStep(() => scanObject(bytes, 0));
   const canonical = (role: Role) =>
-    canonicalDigest(role, [significantBytes(bytes, members, nothing)], reading.digest);
+    oneStep(() => canonicalDigest(role, [significantBytes(bytes, members, nothing)], reading.digest));
   const { named, repeats } = byName(bytes, members);
   const roleMember = named.get('role');
   const said = roleMember ? stringAt(bytes, roleMember) : 'user';
@@ -158,7 +158,7 @@ function partSpans(bytes: Uint8Array, parts: Span | undefined): readonly Span[] 
 
 function parseSystem(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   const whole = { start: 0, end: bytes.length };
-  const canonical = canonicalDigest('system', [bytes], reading.digest);
+  const canonical = oneStep(() => canonicalDigest('system', [bytes], reading.digest));
   if (startsWith(bytes, whole, '"'))
     return { role: 'system', parts: [{ type: 'text', span: whole, texts: [whole] }], canonical };
   if (!startsWith(bytes, whole, '{'))
@@ -174,7 +174,11 @@ function parseTools(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   if (!isOne && !startsWith(bytes, whole, '[')) throw new ScanError("'tools' is not an array");
   const entries = isOne ? [whole] : scanArray(bytes, 0).elements;
   const parts = entries.flatMap((entry) => parseTool(bytes, entry));
-  return { role: 'system', parts, canonical: canonicalDigest('tools', [bytes], reading.digest) };
+  return {
+    role: 'system',
+    parts,
+    canonical: oneStep(() => canonicalDigest('tools', [bytes], reading.digest)),
+  };
 }
 
 /** An entry holds a list of functions, a tool of the provider, or both. */

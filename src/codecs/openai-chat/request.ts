@@ -99,7 +99,7 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
 function parseMessage(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   const { members } = oneStep(() => scanObject(bytes, 0));
   const canonical = (role: Role) =>
-    canonicalDigest(role, memberPieces(bytes, members, moving), reading.digest);
+    oneStep(() => canonicalDigest(role, memberPieces(bytes, members, moving), reading.digest));
   const { byKey, repeats } = lastMembers(members);
   const said = stringAt(bytes, byKey.get('role')) ?? '';
   const role = Object.hasOwn(roles, said) ? roles[said] : undefined;
@@ -261,7 +261,7 @@ function parseTools(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   return {
     role: 'system',
     parts,
-    canonical: canonicalDigest('tools', [bytes], reading.digest),
+    canonical: oneStep(() => canonicalDigest('tools', [bytes], reading.digest)),
     markedForMs: blocksMarkedForMs(bytes, { start: 0, end: bytes.length }),
   };
 }
@@ -273,7 +273,11 @@ function parseFunctions(bytes: Uint8Array, reading: ReadContext): ReadBlock {
     const { byKey } = membersAt(bytes, span);
     return { type: 'tool-definition', span, name: stringAt(bytes, byKey.get('name')) };
   });
-  return { role: 'system', parts, canonical: canonicalDigest('functions', [bytes], reading.digest) };
+  return {
+    role: 'system',
+    parts,
+    canonical: oneStep(() => canonicalDigest('functions', [bytes], reading.digest)),
+  };
 }
 
 /**

@@ -31,7 +31,11 @@ export function parseItem(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   const { byKey, repeats } = lastMembers(members);
   const { role, parts: read } = readItem(bytes, byKey);
   const parts = repeats ? keptWithStep(read, whole(bytes)) : read;
-  return { role, parts, canonical: canonicalDigest(role, itemPieces(bytes, members, role), reading.digest) };
+  return {
+    role,
+    parts,
+    canonical: oneStep(() => canonicalDigest(role, itemPieces(bytes, members, role), reading.digest)),
+  };
 }
 
 type ItemReading = { readonly role: Role; readonly parts: readonly Part[] };

@@ -48,7 +48,7 @@ import {
   uniqueMembers,
   unremembered,
 } from '../read-body.ts';
-import { Paused, inSteps } from '../../conversation/steps.ts';
+import { Paused, inSteps, oneStep } from '../../conversation/steps.ts';
 import { parseItem } from './read-items.ts';
 import { continuesElsewhere, itemText } from './structure.ts';
 import type { Edit } from '../../conversation/edit.ts';
@@ -146,7 +146,11 @@ const emptyInput = new TextEncoder().encode('{"input":[]}');
 function parseText(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   const span = { start: 0, end: bytes.length };
   const parts: readonly Part[] = [{ type: 'text', span, texts: [span] }];
-  return { role: 'user', parts, canonical: canonicalDigest('user text', [bytes], reading.digest) };
+  return {
+    role: 'user',
+    parts,
+    canonical: oneStep(() => canonicalDigest('user text', [bytes], reading.digest)),
+  };
 }
 
 function parseInstructions(bytes: Uint8Array, reading: ReadContext): ReadBlock {
@@ -154,7 +158,11 @@ function parseInstructions(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   const part: Part = startsWith(bytes, span, '"')
     ? { type: 'text', span, texts: [span] }
     : { type: 'opaque', span, kind: 'instructions' };
-  return { role: 'system', parts: [part], canonical: canonicalDigest('system', [bytes], reading.digest) };
+  return {
+    role: 'system',
+    parts: [part],
+    canonical: oneStep(() => canonicalDigest('system', [bytes], reading.digest)),
+  };
 }
 
 function parseTools(bytes: Uint8Array, reading: ReadContext): ReadBlock {
@@ -163,7 +171,11 @@ function parseTools(bytes: Uint8Array, reading: ReadContext): ReadBlock {
     const [name, ...more] = namesOf(bytes, span);
     return { type: 'tool-definition', span, name: more.length === 0 ? name : undefined };
   });
-  return { role: 'system', parts, canonical: canonicalDigest('tools', [bytes], reading.digest) };
+  return {
+    role: 'system',
+    parts,
+    canonical: oneStep(() => canonicalDigest('tools', [bytes], reading.digest)),
+  };
 }
 
 /** Items that offer tools of their own. */
