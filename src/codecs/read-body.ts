@@ -71,7 +71,18 @@ export function parseOtherFields(
   blocks: ReadonlySet<string>,
 ): Readonly<Record<string, unknown>> {
   const others = fields.members.filter((member) => !blocks.has(member.key));
-  return Object.fromEntries(inSteps(others, (member) => [member.key, parseSpan(fields.body, member.value)]));
+  // Every step is run once, so the steps can fill one object.
+  const parsed = oneStep(() => ({}));
+  inSteps(others, ({ key, value }) => {
+    const field = {
+      value: parseSpan(fields.body, value),
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    };
+    Object.defineProperty(parsed, key, field);
+  });
+  return parsed;
 }
 
 /** Returns the messages in order. */
