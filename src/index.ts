@@ -6,7 +6,7 @@ export { type ErrorCode, LeporelloError } from './errors.ts';
 export type { Codec, RecallTool } from './codecs/codec.ts';
 export type { ModelOverrides } from './tokens/models.ts';
 export type { OwnCounter } from './tokens/own-counter.ts';
-export type { Compression } from './receipts/compression.ts';
+export type { Compression } from './receipts/receipt.ts';
 export type { FoldReport, Outcome } from './receipts/receipt.ts';
 
 // Strategies, and what a strategy of your own needs.
@@ -23,12 +23,12 @@ export type { Edit } from './conversation/edit.ts';
 
 // Triggers, and what a trigger of your own needs.
 export { defaultTriggers } from './triggers/default-triggers.ts';
-export { mustFit } from './triggers/token-limits.ts';
-export { windowFraction } from './triggers/token-limits.ts';
-export { tokenBudget } from './triggers/token-limits.ts';
-export { messageCount } from './triggers/message-count.ts';
-export { coldCache } from './triggers/cold-cache.ts';
-export { cacheRent } from './triggers/cache-rent.ts';
+export { mustFit } from './triggers/limits.ts';
+export { windowFraction } from './triggers/limits.ts';
+export { tokenBudget } from './triggers/limits.ts';
+export { messageCount } from './triggers/limits.ts';
+export { coldCache } from './triggers/cache-costs.ts';
+export { cacheRent } from './triggers/cache-costs.ts';
 export type { Demand, Trigger, TriggerState } from './triggers/trigger.ts';
 
 // Stores, and what a store of your own needs.

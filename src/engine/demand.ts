@@ -7,12 +7,11 @@ import { idleContent, foldableTokens } from './idle-content.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import type { FoundLastRequest } from './send.ts';
 import type { CachePrices, ModelWindow, Refusal } from './types.ts';
-import type { Compression } from '../receipts/compression.ts';
-import type { FoldStep } from '../receipts/receipt.ts';
+import type { Compression, FoldStep } from '../receipts/receipt.ts';
 import type { FoundFolds } from '../store/fold-store.ts';
 import type { Calibration, Correction } from '../tokens/calibration.ts';
 import type { Demand, Economy, Trigger, TriggerState } from '../triggers/trigger.ts';
-import { newestGoal } from '../triggers/token-limits.ts';
+import { newestGoal } from '../triggers/limits.ts';
 
 /** Everything that the state of triggers is computed from. */
 type TriggerInputs = {

@@ -6,7 +6,7 @@
 import { itemsOf, rankItems } from '../arrival/items/items.ts';
 import { type ListItem, type TextShortener, shortenerFor } from '../arrival/items/shorten.ts';
 import { type Summarizer, type SummaryStep, looksFailed } from '../outline/summarizer.ts';
-import { type Compression, compressionOf } from '../receipts/compression.ts';
+import { type Compression, compressionOf } from '../receipts/receipt.ts';
 import { type EncryptedStore, sha256 } from '../store/encrypted-store.ts';
 import { decodeRecord, encodeRecord } from '../store/records.ts';
 import { itemsNote, isSearch } from '../strategies/lib/stubs.ts';

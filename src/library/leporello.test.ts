@@ -5,7 +5,7 @@ import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
 import type { OwnCounter } from '../tokens/own-counter.ts';
 import { defaultStrategies } from '../strategies/default-strategies.ts';
 import { defaultTriggers } from '../triggers/default-triggers.ts';
-import { mustFit, tokenBudget } from '../triggers/token-limits.ts';
+import { mustFit, tokenBudget } from '../triggers/limits.ts';
 import { createLeporello } from '../library/leporello.ts';
 
 const log = (job: number) =>

@@ -4,7 +4,7 @@ import { inMemoryStore } from '../store/in-memory.ts';
 import { defaultStrategies } from '../strategies/default-strategies.ts';
 import { offloadResults } from '../strategies/offload.ts';
 import { defaultTriggers } from '../triggers/default-triggers.ts';
-import { mustFit } from '../triggers/token-limits.ts';
+import { mustFit } from '../triggers/limits.ts';
 import { createLeporello, type LeporelloOptions } from '../library/leporello.ts';
 
 const secret = new Uint8Array(32).fill(7);

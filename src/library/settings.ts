@@ -26,11 +26,14 @@ import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import type { CalibrationOptions, CorrectionBounds } from '../tokens/calibration.ts';
 import { tokenizerWords, whyNoTokenizer } from '../tokens/load-counter.ts';
 import type { ModelOverride } from '../tokens/models.ts';
-import { cacheRentCheck } from '../triggers/cache-rent.ts';
-import { coldCacheCheck } from '../triggers/cold-cache.ts';
+import { cacheRentCheck, coldCacheCheck } from '../triggers/cache-costs.ts';
 import type { TriggerSettings } from '../triggers/default-triggers.ts';
-import { messageCountCheck } from '../triggers/message-count.ts';
-import { mustFitCheck, windowFractionCheck, tokenBudgetCheck } from '../triggers/token-limits.ts';
+import {
+  messageCountCheck,
+  mustFitCheck,
+  windowFractionCheck,
+  tokenBudgetCheck,
+} from '../triggers/limits.ts';
 
 const triggers = object<TriggerSettings>({
   mustFit: offOr(mustFitCheck),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compressionOf } from './compression.ts';
+import { compressionOf } from './receipt.ts';
 import { addCompression, noCompressions, summaryOf } from './totals.ts';
 
 const stretch = (tokensBefore: number, tokensAfter: number, target: number | undefined) =>

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createReceiptTotals, type NamedTotals, noTotals, type Totals } from './totals.ts';
-import { compressionOf } from './compression.ts';
-import type { Receipt, SummaryReceipt } from './receipt.ts';
+import { type Receipt, type SummaryReceipt, compressionOf } from './receipt.ts';
 
 const usage = { input: 2_000, cacheRead: 1_000, cacheWrite: 500, output: 100 };
 const bill = { uncached: 0.1, cacheRead: 0.2, cacheWrite: 0.3, output: 0.1, total: 0.7 };

@@ -4,8 +4,7 @@
  */
 import { openFixed, type Cache } from '../caches.ts';
 import { addedBill, type Bill, noBill, usd } from './cost.ts';
-import type { Compression, SummaryBy } from './compression.ts';
-import type { Receipt, SummaryReceipt } from './receipt.ts';
+import type { Compression, SummaryBy, Receipt, SummaryReceipt } from './receipt.ts';
 import { addedUsage, noUsage, type Usage } from './prices.ts';
 
 /** Totals over receipts. */

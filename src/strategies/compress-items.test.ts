@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Compression } from '../receipts/compression.ts';
+import type { Compression } from '../receipts/receipt.ts';
 import { chatBody, readChat } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite } from '../../test/support/strategy-suite.ts';
 import { compressItems } from './compress-items.ts';

@@ -8,7 +8,7 @@ import { inputOf, textOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { pairCalls, placeKey, turnStart } from '../conversation/turns.ts';
-import { type Compression, compressionOf } from '../receipts/compression.ts';
+import { type Compression, compressionOf } from '../receipts/receipt.ts';
 import { isFileContent, isSearch, itemsNote } from './lib/stubs.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import {

@@ -6,7 +6,7 @@ import type { Block, Conversation, Part, TextPlace } from '../conversation/conve
 import type { Edit } from '../conversation/edit.ts';
 import { type Steps, runSteps } from '../conversation/steps.ts';
 import type { ReadySummary } from '../store/ready-summaries.ts';
-import type { Compression } from '../receipts/compression.ts';
+import type { Compression } from '../receipts/receipt.ts';
 
 export interface Strategy {
   readonly name: string;

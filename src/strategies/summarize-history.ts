@@ -8,7 +8,7 @@ import { type Edit, originalOfMessages } from '../conversation/edit.ts';
 import { extract } from '../outline/extract.ts';
 import type { SummaryBudget, SummaryStep } from '../outline/summarizer.ts';
 import { proseOf } from '../outline/summary-text.ts';
-import { compressionOf, type Compression } from '../receipts/compression.ts';
+import { compressionOf, type Compression } from '../receipts/receipt.ts';
 import { freeUnits, remainingTokens } from './lib/editable-texts.ts';
 import {
   type PlacedSummary,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Compression } from '../receipts/compression.ts';
+import type { Compression } from '../receipts/receipt.ts';
 import type { Summarizer } from '../outline/summarizer.ts';
 import { answering, openScene, work } from '../../test/support/trajectory-scene.ts';
 

@@ -17,7 +17,7 @@ import {
   overviewLevel,
 } from '../outline/levels.ts';
 import { type Summarizer, type SummaryRequest, looksFailed } from '../outline/summarizer.ts';
-import { type Compression, type SummaryBy, compressionOf } from '../receipts/compression.ts';
+import { type Compression, type SummaryBy, compressionOf } from '../receipts/receipt.ts';
 import { type ContextMeasure, stepsOf, summaryStepsOf, entryTokens, subgoalTokens } from './view.ts';
 import {
   type Summary,

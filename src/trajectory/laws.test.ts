@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
-import type { Compression } from '../receipts/compression.ts';
+import type { Compression } from '../receipts/receipt.ts';
 import type { Summarizer, SummaryRequest, SummaryStep } from '../outline/summarizer.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import type { HierarchyOptions } from './fold.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
-import type { Compression } from '../receipts/compression.ts';
+import type { Compression } from '../receipts/receipt.ts';
 import type { SummaryRequest, SummaryStep, Summarizer } from '../outline/summarizer.ts';
 import { openTrajectory, type Trajectory } from './trajectory.ts';
 import { answering, openScene, work } from '../../test/support/trajectory-scene.ts';

@@ -14,7 +14,7 @@ import {
   secretFor,
   type EncryptedStore,
 } from '../store/encrypted-store.ts';
-import { type Compression } from '../receipts/compression.ts';
+import type { Compression } from '../receipts/receipt.ts';
 import { addCompression, type CompressionTotals, noCompressions } from '../receipts/totals.ts';
 import { recallToolFor, resolveRecall } from '../recall/tool.ts';
 import type { Summarizer } from '../outline/summarizer.ts';

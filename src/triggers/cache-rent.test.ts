@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cacheRent } from './cache-rent.ts';
+import { cacheRent } from './cache-costs.ts';
 import type { EvictionCandidate, TriggerState, KeepForRequests } from './trigger.ts';
 
 /** Reading costs a tenth, writing a quarter more. */

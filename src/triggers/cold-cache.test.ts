@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { coldCache } from './cold-cache.ts';
+import { coldCache } from './cache-costs.ts';
 import type { EvictionCandidate, TriggerState, KeepForRequests } from './trigger.ts';
 
 const minute = 60_000;

@@ -2,17 +2,17 @@
  * Creates the default list of triggers, in their order of priority. This is the one place where the settings of a configuration file become a
  * list; a program may pass any other list.
  */
-import { cacheRent, type CacheRentOptions } from './cache-rent.ts';
-import { coldCache, type ColdCacheOptions } from './cold-cache.ts';
-import { messageCount, type MessageCountOptions } from './message-count.ts';
+import { type CacheRentOptions, type ColdCacheOptions, cacheRent, coldCache } from './cache-costs.ts';
 import {
+  type MessageCountOptions,
   type MustFitOptions,
   type WindowFractionOptions,
   type TokenBudgetOptions,
+  messageCount,
   mustFit,
   windowFraction,
   tokenBudget,
-} from './token-limits.ts';
+} from './limits.ts';
 import type { Trigger } from './trigger.ts';
 
 /** `false` turns a trigger off. The message count is off unless it is given options. */

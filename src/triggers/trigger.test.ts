@@ -1,8 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { defaultTriggers } from './default-triggers.ts';
-import { messageCount } from './message-count.ts';
-import { mustFit, windowFraction, tokenBudget } from './token-limits.ts';
+import { messageCount, mustFit, windowFraction, tokenBudget } from './limits.ts';
 import { firstDemand } from '../engine/demand.ts';
 import type { Demand, Trigger, TriggerState } from './trigger.ts';
 

@@ -5,8 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import type { AnyReceipt } from '../../src/gateway/receipts/receipts.ts';
-import type { Compression } from '../../src/receipts/compression.ts';
-import type { Receipt, SummaryReceipt } from '../../src/receipts/receipt.ts';
+import type { Compression, Receipt, SummaryReceipt } from '../../src/receipts/receipt.ts';
 import type { Reply } from '../support/fake-provider/script.ts';
 import { type Format, formats, longBody, post, requestBody, shapes } from './bodies.ts';
 import { replies } from './replies.ts';

@@ -1,7 +1,7 @@
 /** The options that decide when and how to fold: triggers, shrinks, summaries and sub-goals. */
 import { z } from 'zod';
 import { presetNames } from '../../outline/levels.ts';
-import type { TokenBudgetOptions } from '../../triggers/token-limits.ts';
+import type { TokenBudgetOptions } from '../../triggers/limits.ts';
 import { fraction, number, switchable, described, whole } from './kinds.ts';
 
 const windowFraction = switchable(

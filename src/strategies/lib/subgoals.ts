@@ -15,7 +15,7 @@ import { levelName, maxRatio, subgoalLength, ratioFor } from '../../outline/leve
 import { errorIn } from '../../outline/notes.ts';
 import { clipped, nameOf, plain } from '../../outline/sentences.ts';
 import type { SummaryStep } from '../../outline/summarizer.ts';
-import { type Compression, compressionOf } from '../../receipts/compression.ts';
+import { type Compression, compressionOf } from '../../receipts/receipt.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited, remainingTokens, freeUnits } from './editable-texts.ts';
 import { shortValues } from './stubs.ts';

@@ -1,4 +1,7 @@
-/** Three triggers that compare the tokens of a request with a limit: a share of the context window, the whole window, and a budget. */
+/**
+ * Four triggers that compare a request with a limit: its tokens with a share of the context window, the whole window, or a
+ * budget, and its number of messages with a number.
+ */
 import { checkSettings, fraction, object, wholeNumber } from '../checks.ts';
 import type { Demand, Economy, Trigger } from './trigger.ts';
 import { LeporelloError } from '../errors.ts';
@@ -182,4 +185,35 @@ export function isTooShortToCache(tokens: number, economy: Economy | undefined):
 /** Returns the tokens below which a prompt is no longer cached, and so gets dearer when it is folded; 0 when there is no such limit. */
 function shortestCached(economy: Economy | undefined): number {
   return economy && economy.read < 1 ? (economy.minCachedTokens ?? 0) : 0;
+}
+
+// Fires when a request has more messages than `targetMessages + bufferMessages`, and asks for `targetMessages`: the buffer is
+// the hysteresis. It counts messages, not tokens, so it needs neither a context window nor a token counter.
+
+export type MessageCountOptions = {
+  /** Number of messages to fold down to. Default 20. */
+  readonly targetMessages?: number | undefined;
+  /** Number of messages allowed above the target before the trigger fires. Default 5. */
+  readonly bufferMessages?: number | undefined;
+};
+
+/** Checks the options. */
+export const messageCountCheck = object<MessageCountOptions>({
+  targetMessages: wholeNumber(1),
+  bufferMessages: wholeNumber(1),
+});
+
+/** Folds a request of more than a number of messages. Throws `bad-config` for options out of range. */
+export function messageCount(options: MessageCountOptions = {}): Trigger {
+  checkSettings(messageCountCheck, options, 'messageCount');
+  const target = options.targetMessages ?? 20;
+  const buffer = options.bufferMessages ?? 5;
+  const name = 'message-count';
+  return {
+    name,
+    demand({ messages }) {
+      if (messages <= target + buffer) return undefined;
+      return { trigger: name, goal: { unit: 'messages', target }, atMost: undefined, force: false };
+    },
+  };
 }

@@ -1,13 +1,16 @@
 /**
- * Fires when unused content has cost as much to re-read from the cache as it costs to fold it. An old result is read from the cache
- * with every request: that is its rent. Removing it re-bills everything behind it once: that is the price. A fold that is made when
- * the rent paid reaches the price costs at most twice as much as the best decision in hindsight (ski rental, Karlin et al. 1988).
- * The model recalls some of what was folded, and each recall reads the whole context once more; that is part of the price even when
- * the provider does not cache.
+ * Two triggers that compare what a fold costs with what it saves, at the prices of the provider's cache: one while the cache is
+ * warm, one after it has expired.
  */
 import { checkSettings, numberFrom, object, wholeNumber } from '../checks.ts';
 import type { EvictionCandidate, FoldOnly, Trigger } from './trigger.ts';
-import { isTooShortToCache } from './token-limits.ts';
+import { isTooShortToCache } from './limits.ts';
+
+// Cache rent: fires when unused content has cost as much to re-read from the cache as it costs to fold it. An old result is read from the
+// cache with every request: that is its rent. Removing it re-bills everything behind it once: that is the price. A fold that is made when
+// the rent paid reaches the price costs at most twice as much as the best decision in hindsight (ski rental, Karlin et al. 1988). The
+// model recalls some of what was folded, and each recall reads the whole context once more; that is part of the price even when the
+// provider does not cache.
 
 export type CacheRentOptions = {
   /** Requests for which a result counts as used after it arrived; arguments of calls count as used twice as long. Default 4. */
@@ -146,8 +149,67 @@ function bestRun(
 }
 
 /** Limits a fold to these candidates. */
-export function onlyCandidates(candidates: readonly EvictionCandidate[]): FoldOnly {
+function onlyCandidates(candidates: readonly EvictionCandidate[]): FoldOnly {
   const gone = new Set(candidates.flatMap(({ message, evicts }) => (evicts === 'texts' ? [] : [message])));
   const smaller = new Set(candidates.flatMap(({ message }) => (gone.has(message) ? [] : [message])));
   return { smaller, gone };
+}
+
+// Cold caches: fires when a conversation continues after its provider dropped it from the cache. The provider writes the whole
+// prompt to its cache again in any case, so a fold costs nothing extra, and everything idle is folded at once. This trigger
+// comes before `cache-rent`, which would fold only a part and would still subtract the price of rewriting the cache.
+
+export type ColdCacheOptions = {
+  /**
+   * Milliseconds without a request after which nothing is cached any more. Default: the time that the provider documents for the
+   * model, or the one that the client asks for.
+   */
+  readonly idleMs?: number | undefined;
+  /** Requests for which a result counts as used after it arrived; arguments of calls count as used twice as long. Default 8. */
+  readonly keepForRequests?: number | undefined;
+  /** Requests for which a whole step (a reply with its calls and results) counts as used. Default 20. */
+  readonly keepStepsForRequests?: number | undefined;
+  /** Tokens that a fold must save. Default 2,000. */
+  readonly minTokens?: number | undefined;
+};
+
+/** Checks the options. */
+export const coldCacheCheck = object<ColdCacheOptions>({
+  idleMs: numberFrom(0),
+  keepForRequests: wholeNumber(0),
+  keepStepsForRequests: wholeNumber(0),
+  minTokens: numberFrom(0),
+});
+
+/** Folds old content after a pause in which the provider dropped the conversation from its cache. Throws `bad-config` for options out of range. */
+export function coldCache(options: ColdCacheOptions = {}): Trigger {
+  checkSettings(coldCacheCheck, options, 'coldCache');
+  const results = options.keepForRequests ?? 8;
+  const steps = options.keepStepsForRequests ?? 20;
+  const minTokens = options.minTokens ?? 2_000;
+  const name = 'cold-cache';
+  return {
+    name,
+    demand({ tokens, economy, idleMs }) {
+      const kept = options.idleMs ?? economy?.keptMs;
+      if (!economy || kept === undefined || idleMs === undefined || idleMs <= kept) return undefined;
+      const candidates = economy.candidates({
+        results,
+        arguments: 2 * results,
+        steps,
+        recalls: results,
+        replies: 4 * steps,
+      });
+      const saved = candidates.reduce((sum, one) => sum + one.tokens, 0);
+      if (candidates.length === 0 || saved < minTokens || isTooShortToCache(tokens - saved, economy))
+        return undefined;
+      return {
+        trigger: name,
+        goal: { unit: 'tokens', target: tokens - saved },
+        atMost: undefined,
+        force: false,
+        only: onlyCandidates(candidates),
+      };
+    },
+  };
 }
