@@ -1,7 +1,7 @@
-/** Lists the rows of the ablation. Most turn off one part. Types ensure that no kind or trigger is missing; strategies come from the engine. */
+/** Lists the rows of the ablation. Most turn off one part. Types ensure that no kind is missing; triggers and strategies come from the engine. */
 import type { Kind } from '../../src/arrival/kind.ts';
 import { defaultStrategies } from '../../src/strategies/default-strategies.ts';
-import type { TriggerSettings } from '../../src/triggers/default-triggers.ts';
+import { triggerChecks, type TriggerSettings } from '../../src/triggers/default-triggers.ts';
 import type { BenchEngine } from '../replay/policies.ts';
 
 const kinds = Object.keys({
@@ -14,16 +14,9 @@ const kinds = Object.keys({
   blob: true,
 } satisfies Record<Kind, true>) as readonly Kind[];
 
-const triggersOff = {
-  mustFit: false,
-  windowFraction: false,
-  tokenBudget: false,
-  messageCount: false,
-  coldCache: false,
-  cacheRent: false,
-} satisfies Record<keyof TriggerSettings, false>;
+const triggers = Object.keys(triggerChecks) as readonly (keyof TriggerSettings)[];
 
-const triggers = Object.keys(triggersOff) as readonly (keyof TriggerSettings)[];
+const triggersOff: TriggerSettings = Object.fromEntries(triggers.map((trigger) => [trigger, false]));
 
 /** Returns options that leave only these triggers on, and `mustFit`: a request must fit whatever it costs. */
 const only = (options: TriggerSettings): TriggerSettings => ({ ...triggersOff, mustFit: {}, ...options });

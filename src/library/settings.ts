@@ -26,23 +26,9 @@ import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import type { CalibrationOptions, CorrectionBounds } from '../tokens/calibration.ts';
 import { tokenizerWords, whyNoTokenizer } from '../tokens/load-counter.ts';
 import type { ModelOverride } from '../tokens/models.ts';
-import { cacheRentCheck, coldCacheCheck } from '../triggers/cache-costs.ts';
-import type { TriggerSettings } from '../triggers/default-triggers.ts';
-import {
-  messageCountCheck,
-  mustFitCheck,
-  windowFractionCheck,
-  tokenBudgetCheck,
-} from '../triggers/limits.ts';
+import { triggerChecks, type TriggerSettings } from '../triggers/default-triggers.ts';
 
-const triggers = object<TriggerSettings>({
-  mustFit: offOr(mustFitCheck),
-  windowFraction: offOr(windowFractionCheck),
-  tokenBudget: offOr(tokenBudgetCheck),
-  messageCount: offOr(messageCountCheck),
-  coldCache: offOr(coldCacheCheck),
-  cacheRent: offOr(cacheRentCheck),
-});
+const triggers = object<TriggerSettings>(triggerChecks);
 
 const kinds: Readonly<Record<NonNullable<ShrinkOptions['without']>[number], true>> = {
   'numbered-lines': true,

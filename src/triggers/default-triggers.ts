@@ -2,16 +2,28 @@
  * Creates the default list of triggers, in their order of priority. This is the one place where the settings of a configuration file become a
  * list; a program may pass any other list.
  */
-import { type CacheRentOptions, type ColdCacheOptions, cacheRent, coldCache } from './cache-costs.ts';
+import { type Checks, offOr } from '../checks.ts';
+import {
+  type CacheRentOptions,
+  type ColdCacheOptions,
+  cacheRent,
+  cacheRentCheck,
+  coldCache,
+  coldCacheCheck,
+} from './cache-costs.ts';
 import {
   type MessageCountOptions,
   type MustFitOptions,
   type WindowFractionOptions,
   type TokenBudgetOptions,
   messageCount,
+  messageCountCheck,
   mustFit,
+  mustFitCheck,
   windowFraction,
+  windowFractionCheck,
   tokenBudget,
+  tokenBudgetCheck,
 } from './limits.ts';
 import type { Trigger } from './trigger.ts';
 
@@ -24,6 +36,16 @@ export type TriggerSettings = {
   readonly messageCount?: MessageCountOptions | false | undefined;
   readonly coldCache?: ColdCacheOptions | false | undefined;
   readonly cacheRent?: CacheRentOptions | false | undefined;
+};
+
+/** The checks of the settings, by trigger. Its keys are the names of all built-in triggers. */
+export const triggerChecks: Checks<TriggerSettings> = {
+  mustFit: offOr(mustFitCheck),
+  windowFraction: offOr(windowFractionCheck),
+  tokenBudget: offOr(tokenBudgetCheck),
+  messageCount: offOr(messageCountCheck),
+  coldCache: offOr(coldCacheCheck),
+  cacheRent: offOr(cacheRentCheck),
 };
 
 /**

@@ -1,18 +1,35 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { defaultTriggers } from './default-triggers.ts';
+import { defaultTriggers, triggerChecks, type TriggerSettings } from './default-triggers.ts';
 import { messageCount, mustFit, windowFraction, tokenBudget } from './limits.ts';
 import { firstDemand } from '../engine/demand.ts';
-import type { Demand, Trigger, TriggerState } from './trigger.ts';
+import type { Demand, Economy, EvictionCandidate, Trigger, TriggerState } from './trigger.ts';
 
 const calm: TriggerState = { tokens: 100, window: 200_000, reserved: 8_000, messages: 3 };
 
 const names = (triggers: readonly Trigger[]): string[] => triggers.map((trigger) => trigger.name);
 
-/** The state after a fold that reached its goal exactly. */
-const met = (before: TriggerState, { goal }: Demand): TriggerState => ({
+/** Settings that turn on every built-in trigger, so that the laws hold for a new one, too. */
+const everyTrigger: TriggerSettings = Object.fromEntries(
+  Object.keys(triggerChecks).map((name) => [name, {}]),
+);
+
+/** The state after a fold that reached its goal exactly. A fold without `only` removes everything that could be evicted. */
+const met = (before: TriggerState, { goal, only }: Demand): TriggerState => ({
   ...before,
   [goal.unit]: goal.target,
+  economy: before.economy && {
+    ...before.economy,
+    candidates(keepForRequests) {
+      if (!only) return [];
+      const all = before.economy!.candidates(keepForRequests);
+      const isFolded = ({ message }: EvictionCandidate) =>
+        only.gone.has(message) || only.smaller.has(message);
+      const folded = all.filter(isFolded).reduce((sum, { tokens }) => sum + tokens, 0);
+      // A fold takes the newest candidates, so all of its tokens are behind those that are left.
+      return all.filter((one) => !isFolded(one)).map((one) => ({ ...one, behind: one.behind - folded }));
+    },
+  },
 });
 
 describe('must-fit', () => {
@@ -185,14 +202,7 @@ describe('the default triggers', () => {
   });
 
   it('can each be turned off', () => {
-    const off = {
-      mustFit: false,
-      windowFraction: false,
-      tokenBudget: false,
-      messageCount: false,
-      coldCache: false,
-      cacheRent: false,
-    } as const;
+    const off: TriggerSettings = Object.fromEntries(Object.keys(triggerChecks).map((name) => [name, false]));
     expect(defaultTriggers(off)).toEqual([]);
     expect(names(defaultTriggers({ ...off, tokenBudget: {} }))).toEqual(['token-budget']);
   });
@@ -273,12 +283,47 @@ describe('options out of range', () => {
 });
 
 describe('laws', () => {
-  const state: fc.Arbitrary<TriggerState> = fc.record({
-    tokens: fc.nat(2_000_000),
-    window: fc.option(fc.integer({ min: 1, max: 2_000_000 }), { nil: undefined }),
-    reserved: fc.nat(300_000),
-    messages: fc.nat(5_000),
-  });
+  /**
+   * Unused messages at the beginning of a request, with `after` tokens of other content behind each. There are no unused texts: `cache-rent`
+   * leaves small ones until they have cost a share of the whole request, and a fold makes the request smaller, so it may fire for them.
+   */
+  const unused = fc.array(
+    fc.record({
+      tokens: fc.integer({ min: 1, max: 30_000 }),
+      after: fc.integer({ min: 100, max: 30_000 }),
+      requests: fc.integer({ min: 1, max: 500 }),
+    }),
+    { maxLength: 12 },
+  );
+  const prices = fc.constantFrom({ read: 0.1, write: 1.25 }, { read: 0.5, write: 1 }, { read: 1, write: 1 });
+  const economyOf = (
+    parts: readonly { tokens: number; after: number; requests: number }[],
+    price: Pick<Economy, 'read' | 'write'>,
+  ): Economy & { readonly tokens: number } => {
+    const behindOf = (from: number) =>
+      parts.slice(from).reduce((sum, { tokens, after }) => sum + tokens + after, 0);
+    const candidates = parts.map(({ tokens, requests }, message) => ({
+      message,
+      evicts: 'message' as const,
+      tokens,
+      requests,
+      behind: behindOf(message),
+    }));
+    return { ...price, keptMs: 300_000, candidates: () => candidates, tokens: behindOf(0) };
+  };
+  const state: fc.Arbitrary<TriggerState> = fc
+    .record({
+      more: fc.nat(2_000_000),
+      window: fc.option(fc.integer({ min: 1, max: 2_000_000 }), { nil: undefined }),
+      reserved: fc.nat(300_000),
+      messages: fc.nat(5_000),
+      economy: fc.option(fc.tuple(unused, prices), { nil: undefined }),
+      idleMs: fc.option(fc.nat(600_000), { nil: undefined }),
+    })
+    .map(({ more, economy, ...rest }) => {
+      const known = economy && economyOf(...economy);
+      return { ...rest, economy: known, tokens: more + (known?.tokens ?? 0) };
+    });
   const share = fc.double({ min: 0.01, max: 0.99, noNaN: true });
   const triggers: fc.Arbitrary<readonly Trigger[]> = fc
     .record({
@@ -296,18 +341,21 @@ describe('laws', () => {
     .filter(({ fraction: [one, other] }) => one !== other)
     .map(({ fraction, budget: { target, gap, buffer }, messages }) =>
       defaultTriggers({
+        ...everyTrigger,
+        messageCount: messages,
         windowFraction: { triggerShare: Math.max(...fraction), targetShare: Math.min(...fraction) },
         tokenBudget: { triggerTokens: target + buffer + gap, targetTokens: target, bufferTokens: buffer },
-        messageCount: messages,
       }),
     );
 
   it('a trigger whose goal is met does not fire again, and its goal is below what made it fire', () => {
+    const fired = new Set<string>();
     fc.assert(
       fc.property(triggers, state, (list, before) => {
         for (const trigger of list) {
           const demand = trigger.demand(before);
           if (demand === undefined) continue;
+          fired.add(trigger.name);
           const used = demand.goal.unit === 'tokens' ? before.tokens : before.messages;
           expect(demand.goal.target).toBeLessThan(used);
           expect(trigger.demand(met(before, demand))).toBe(undefined);
@@ -317,6 +365,7 @@ describe('laws', () => {
         }
       }),
     );
+    expect([...fired].toSorted()).toEqual(names(defaultTriggers(everyTrigger)).toSorted());
   });
 
   it('meeting one demand after another ends within as many rounds as there are triggers', () => {
@@ -334,7 +383,7 @@ describe('laws', () => {
 
   it('the first demand is that of the first trigger of the list that fires', () => {
     fc.assert(
-      fc.property(fc.shuffledSubarray(defaultTriggers({ messageCount: {} }).slice()), state, (list, now) => {
+      fc.property(fc.shuffledSubarray(defaultTriggers(everyTrigger).slice()), state, (list, now) => {
         const fired = list.filter((trigger) => trigger.demand(now) !== undefined);
         expect(firstDemand(list, now)).toEqual(fired[0]?.demand(now));
       }),
@@ -345,7 +394,7 @@ describe('laws', () => {
     fc.assert(
       fc.property(triggers, state, (list, now) => {
         const speaks = firstDemand(list, { ...now, window: undefined })?.trigger;
-        expect([undefined, 'token-budget', 'message-count']).toContain(speaks);
+        expect(['must-fit', 'window-fraction']).not.toContain(speaks);
       }),
     );
   });

@@ -1,6 +1,7 @@
 /** The options that decide when and how to fold: triggers, shrinks, summaries and sub-goals. */
 import { z } from 'zod';
 import { presetNames } from '../../outline/levels.ts';
+import type { TriggerSettings } from '../../triggers/default-triggers.ts';
 import type { TokenBudgetOptions } from '../../triggers/limits.ts';
 import { fraction, number, switchable, described, whole } from './kinds.ts';
 
@@ -116,7 +117,7 @@ export const triggers = z
     messageCount: described(messageCount.schema.default(false), messageCount.meta),
     coldCache: described(coldCache.schema.prefault({}), coldCache.meta),
     cacheRent: described(cacheRent.schema.prefault({}), cacheRent.meta),
-  })
+  } satisfies Record<keyof TriggerSettings, z.ZodType>)
   .prefault({});
 
 export const shrinks = switchable(
