@@ -296,17 +296,15 @@ describe('laws', () => {
     { maxLength: 12 },
   );
   const prices = fc.constantFrom({ read: 0.1, write: 1.25 }, { read: 0.5, write: 1 }, { read: 1, write: 1 });
-  const economyOf = (
-    parts: readonly { tokens: number; after: number; requests: number }[],
-    price: Pick<Economy, 'read' | 'write'>,
-  ): Economy & { readonly tokens: number } => {
+  type Unused = Pick<EvictionCandidate, 'tokens' | 'requests'> & { readonly after: number };
+  const economyOf = (parts: readonly Unused[], price: Pick<Economy, 'read' | 'write'>) => {
     const behindOf = (from: number) =>
       parts.slice(from).reduce((sum, { tokens, after }) => sum + tokens + after, 0);
-    const candidates = parts.map(({ tokens, requests }, message) => ({
+    const evicts = 'message' as const;
+    const candidates = parts.map((part, message) => ({
+      ...part,
       message,
-      evicts: 'message' as const,
-      tokens,
-      requests,
+      evicts,
       behind: behindOf(message),
     }));
     return { ...price, keptMs: 300_000, candidates: () => candidates, tokens: behindOf(0) };
