@@ -11,9 +11,9 @@ export const cacheSpecs = {
     entryBytes: 500,
     holds: 'Bodies as read and as sent: only the bytes behind the common ones are read again.',
   },
-  'read blocks': { share: 200, entryBytes: 400, holds: 'The parts of messages, by digest.' },
-  folds: { share: 120, entryBytes: 300, holds: 'Folds and records of sent requests, by prefix hash.' },
-  'stored recalls': { share: 80, entryBytes: 300, holds: 'Hidden recalls that were read from the store.' },
+  'read blocks': { share: 250, entryBytes: 300, holds: 'The parts of messages, by digest.' },
+  folds: { share: 90, entryBytes: 300, holds: 'Folds and records of sent requests, by prefix hash.' },
+  'stored recalls': { share: 60, entryBytes: 300, holds: 'Hidden recalls that were read from the store.' },
   'own recalls': { share: 60, entryBytes: 300, holds: 'Hidden recalls that this process made.' },
   'line references': {
     share: 60,

@@ -50,7 +50,7 @@ export type EngineState = {
 export function createEngineState(options: EngineOptions): EngineState {
   const { caches = createCaches() } = options;
   const lastSent = createLastSent(caches);
-  const blocks = caches<ReadBlock>('read blocks', ({ parts }) => 250 * parts.length);
+  const blocks = caches<ReadBlock>('read blocks', ({ parts }) => 200 * parts.length);
   return {
     options,
     reading: { digest: options.digest, blocks, seen: options.seen },

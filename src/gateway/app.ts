@@ -223,8 +223,8 @@ export type EngineParts = {
 export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): Handler {
   checkSettings(gatewayCheck, settings);
   const { memoryTtlMs: ttlMs, storeDeadlineMs, cacheMb = defaultCacheMb } = settings;
-  // One half is for the main thread, a quarter for each of the threads that fold large bodies.
-  const caches = createCaches(cacheMb / 2);
+  // The main thread and the two threads that fold large bodies have an engine each.
+  const caches = createCaches(cacheMb / 3);
   const encryptedStore = createEncryptedStore({
     store: deps.store,
     secret: deps.secret,
@@ -233,13 +233,13 @@ export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): H
     caches,
   });
   const keptReplies = createKeptReplies({ encryptedStore, ttlMs, caches });
-  const local = createDefaultEngine({ ...settings, cacheMb: cacheMb / 2 }, encryptedStore, { keptReplies });
+  const local = createDefaultEngine({ ...settings, cacheMb: cacheMb / 3 }, encryptedStore, { keptReplies });
   const { store, secret, log, foldThread } = deps;
   return createGateway({
     engine:
       foldThread?.engineFor({
         local,
-        settings: { ...foldSettings(settings), cacheMb: cacheMb / 4 },
+        settings: { ...foldSettings(settings), cacheMb: cacheMb / 3 },
         secret,
         store,
         encryptedStore,
@@ -292,7 +292,7 @@ function isBaseUrl(value: unknown): boolean {
 }
 
 /** Megabytes for the caches of a gateway with its threads. */
-export const defaultCacheMb = 512;
+export const defaultCacheMb = 768;
 
 const gatewayCheck = object<GatewaySettings>({
   ...foldChecks,

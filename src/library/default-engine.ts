@@ -56,7 +56,7 @@ export type EngineSettings = {
    * reject with `store-failed`. Default 500.
    */
   readonly storeDeadlineMs?: number;
-  /** Megabytes of memory for caches (docs/memory.md). Default 256; 512 for a gateway with its threads. */
+  /** Megabytes of memory for caches (docs/memory.md). Default 256; 768 for a gateway with its threads. */
   readonly cacheMb?: number;
 };
 

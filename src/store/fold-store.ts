@@ -11,6 +11,8 @@ import {
   type Fold,
   type SentWith,
   encodeFold,
+  encodeFoldInSteps,
+  withFoldId,
   foldKeys,
   parseFold,
   parseSentWith,
@@ -135,8 +137,8 @@ export function createFoldStore({
       const { from = length, yieldsTo, rememberLocally = false } = options;
       const write: Write = options.write ?? ((record) => encryptedStore.keep(tenant, [], record));
       const slices = openSlices();
-      const fold: Fold = { length, ...made, id: sha256(encodeFold({ length, ...made })) };
-      if (slices.isOver()) await slices.pause();
+      const encoded = await runInSlices(encodeFoldInSteps({ length, ...made }), slices);
+      const fold: Fold = { length, ...made, id: sha256(encoded) };
       const link = links[length]!;
       const prefixes = links.slice(Math.max(from, length - maxLinks + 1, 1), length);
       // First, because the write may fail or hang.
@@ -146,7 +148,7 @@ export function createFoldStore({
       }
       const inTheWay = await write({
         keys: [foldKeys.fold(link), ...prefixes.map(foldKeys.prefixFold)],
-        content: encodeFold(fold),
+        content: withFoldId(encoded, fold.id),
         ttlMs,
         unless: [
           ...(yieldsTo ? [foldKeys.fold(link)] : []),

@@ -181,7 +181,7 @@ export const configSchema = z.strictObject({
       cacheMb: whole(
         minCacheMb,
         defaultCacheMb,
-        'Megabytes of memory for caches: half of them for the main thread, a quarter for each thread for large bodies.',
+        'Megabytes of memory for caches: a third for the main thread, and for each of the two threads for large bodies.',
       ),
       drainMs: whole(
         0,
