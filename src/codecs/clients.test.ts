@@ -1,6 +1,6 @@
 /**
  * Shows how bodies of real clients are read: agent command lines and SDKs, with our words in place of the vendors'
- * (test/clients/anonymise.ts). The codec suite runs its cases on each; this table describes each one.
+ * (test/clients/anonymize.ts). The codec suite runs its cases on each; this table describes each one.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';

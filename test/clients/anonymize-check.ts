@@ -1,6 +1,6 @@
 /** Finds text of a recorded body that its fixture still contains: runs of words, and machine folders. Pure. */
-import { isProse, stringsIn } from './anonymise.ts';
-import { isOfLoop, ownPaths } from './anonymise-words.ts';
+import { isProse, stringsIn } from './anonymize.ts';
+import { isOfLoop, ownPaths } from './anonymize-words.ts';
 
 /** Words in a row that count as somebody's wording. */
 const runLength = 5;

@@ -1,13 +1,13 @@
 import { globSync, readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { anonymise } from './anonymise.ts';
-import { survivors } from './anonymise-check.ts';
+import { anonymize } from './anonymize.ts';
+import { survivors } from './anonymize-check.ts';
 
 const encoder = new TextEncoder();
 
-function anonymised(body: string): string {
-  return new TextDecoder().decode(anonymise(encoder.encode(body)));
+function anonymized(body: string): string {
+  return new TextDecoder().decode(anonymize(encoder.encode(body)));
 }
 
 const tool = (name: string, description: string) =>
@@ -16,7 +16,7 @@ const tool = (name: string, description: string) =>
 describe('a fixture of a recorded body', () => {
   it('contains no text of others, and the original bytes of everything else', () => {
     expect(
-      anonymised(
+      anonymized(
         `{ "model" : "some-model-4.5", "max_tokens":1.0e3,
   "system":[{"type":"text","text":"\\n<rules>\\nYou are the helpful agent of a vendor.\\n  Say \\"yes\\" — or no.\\n</rules>\\n","cache_control":{"type":"ephemeral"}}],
   "messages":[{"role":"user","content":"Read one more file."},{"role":"user","content":""}],"unknown":[null,true,-0]}`,
@@ -30,7 +30,7 @@ describe('a fixture of a recorded body', () => {
 
   it('has ids, times, versions and paths of the same shape, equal for equal originals', () => {
     expect(
-      anonymised(
+      anonymized(
         JSON.stringify({
           session: 'msg_01a1fddd-5acd-7620-91ee-fd1f1169b884',
           again: '01a1fddd-5acd-7620-91ee-fd1f1169b884:0',
@@ -62,7 +62,7 @@ describe('a fixture of a recorded body', () => {
     const tools = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => tool(name, 'Text.'));
     const odd = '{"name":"g","input_schema":{"type":"object"},"defer_loading":true}';
     const called = '{"role":"assistant","content":[{"type":"tool_use","name":"d","input":{}}]}';
-    const result = anonymised(`{"tools":[${[...tools, odd].join()}],"messages":[${called}]}`);
+    const result = anonymized(`{"tools":[${[...tools, odd].join()}],"messages":[${called}]}`);
     const { tools: kept } = JSON.parse(result) as { tools: { name: string }[] };
     expect(kept.map(({ name }) => name)).toEqual(['a', 'd', 'g']);
 
@@ -70,7 +70,7 @@ describe('a fixture of a recorded body', () => {
       { length: 40 },
       (_, at) => `part-01.log step ${at}: 7 rows checked, all is well`,
     );
-    expect(anonymised(JSON.stringify({ content: lines.join('\n') }))).toBe(
+    expect(anonymized(JSON.stringify({ content: lines.join('\n') }))).toBe(
       JSON.stringify({ content: [...lines.slice(0, 4), ...lines.slice(-2)].join('\n') }),
     );
   });
@@ -78,8 +78,8 @@ describe('a fixture of a recorded body', () => {
   it('does not change when anonymized again', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ stringUnit: 'grapheme' })), (value) => {
-        const once = anonymised(JSON.stringify(value));
-        expect(anonymised(once)).toBe(once);
+        const once = anonymized(JSON.stringify(value));
+        expect(anonymized(once)).toBe(once);
       }),
     );
   });
@@ -90,7 +90,7 @@ describe('a fixture of a recorded body', () => {
     );
     expect(files.length).toBeGreaterThan(15);
     expect(
-      files.filter((file) => anonymised(readFileSync(file, 'utf8')) !== readFileSync(file, 'utf8')),
+      files.filter((file) => anonymized(readFileSync(file, 'utf8')) !== readFileSync(file, 'utf8')),
     ).toEqual([]);
   });
 });
@@ -100,7 +100,7 @@ describe('text that survives from a recorded body', () => {
   const left = (fixture: string) => survivors(encoder.encode(recorded), encoder.encode(fixture));
 
   it('is nothing in its fixture', () => {
-    expect(left(anonymised(recorded))).toEqual([]);
+    expect(left(anonymized(recorded))).toEqual([]);
   });
 
   it('is found: five words in a row, also across lines and in JSON inside a string, and folders of a machine', () => {

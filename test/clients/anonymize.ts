@@ -12,13 +12,13 @@ import {
   scanObject,
   skipSpace,
 } from '../../src/conversation/json-scan.ts';
-import { toolsToDrop } from './anonymise-tools.ts';
-import { ownPaths, ownText } from './anonymise-words.ts';
+import { toolsToDrop } from './anonymize-tools.ts';
+import { ownPaths, ownText } from './anonymize-words.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-export function anonymise(body: Uint8Array): Uint8Array {
+export function anonymize(body: Uint8Array): Uint8Array {
   return rewritten(applySplices(body, toolsToDrop(body)), newIds());
 }
 
