@@ -1,9 +1,18 @@
 /**
  * THE SPINE: prepares one request, step by step.
  *
- *   read > look up > restore > decide > fold > save > send > report
+ *   read, look up   readRequest    the spans of the messages, and everything that the store has for them
+ *   restore         openRequest    hidden recalls and known folds, put back; new tool results, shrunk
+ *   decide          demandNow      what the triggers ask for
+ *   fold            plannedFor     the edits that meet the demand
+ *   save            save           originals and the fold, stored
+ *   send            send           the body, compared with the previous request and marked for the cache
+ *   report          preparedFrom   the result, and the receipt
  *
- * Each step is one function, and hands its result to the next one as data.
+ * Each step hands its result to the next one as data. Three forms of a request occur:
+ * - `clientConversation`: as the client sent it.
+ * - `conversation`: the same, but a reply that it continues has the name that the provider knows (only in formats whose provider keeps replies).
+ * - `fullConversation`: the same, with hidden recalls put back. Folds are made of this form.
  */
 import { readBeginning } from '../codecs/read-beginning.ts';
 import { readInSlices, unremembered } from '../codecs/read-body.ts';
@@ -99,9 +108,11 @@ async function foldAndSend(
   await slices.pause();
   const saved = await save(engine, request, proposed);
   if (saved.status === 'already sent') {
+    // The fold store now says how the request was sent (`sentAs`). With that, `save` yields to no other record, so this happens only once.
     const updated = { ...incoming, stored: { ...stored, foldStore: saved.foldStore } };
     return foldAndSend(engine, request, updated, slices);
   }
+  // An unanswered write may have succeeded, so another instance may already repeat the fold: it is sent. A refused one is stored nowhere.
   const isDropped = saved.status === 'refused' && !isNeeded(request, demand);
   const planned = isDropped ? undefined : attempt;
   const result = planned?.draft ?? opened.start;
@@ -136,8 +147,11 @@ function send(
   { fullConversation, memory, found, start, calibrator, prices, foldingDisabled, input }: OpenedRequest,
   result: Draft,
 ) {
-  const others = allOriginalIdsOf(result === start ? result.shrinks : [...result.edits, ...result.shrinks]);
-  renewUsed(memory, found, [...others, ...(input.isHistoryKept ? memoryIdsIn(request.body) : [])]);
+  // The fold that was found renews its own originals.
+  const originalIds = allOriginalIdsOf(
+    result === start ? result.shrinks : [...result.edits, ...result.shrinks],
+  );
+  renewUsed(memory, found, [...originalIds, ...(input.isHistoryKept ? memoryIdsIn(request.body) : [])]);
   return engine.send({
     request,
     conversation,
@@ -159,7 +173,8 @@ function failed(
 ): PreparedRequest {
   const status =
     LeporelloError.isInstance(error) && error.code === 'not-this-format' ? 'untouched' : 'failed';
-  // No provider accepts the client's own bytes when they continue a reply that ends with an unanswered hidden recall.
+  // If the request continues a reply that ends with an unanswered hidden recall, the provider refuses the client's own bytes. In the body of
+  // `conversation` that is repaired.
   const body = conversation?.body ?? request.body;
   const { model, sessionKey } =
     conversation ?? readBeginning(request.codec, request.body, unremembered) ?? {};
@@ -209,11 +224,14 @@ function learnNamedLimit(
 
 type DemandNow = {
   readonly demand: Demand | undefined;
-  /** The reason why no fold is made now that would only save money. */
+  /** The reason why a fold that would only save money is not made now. */
   readonly skipped?: LeporelloError;
 };
 
-/** Returns the demand that can be met now. Without the store, or when no time is left, that is only one that the request needs to fit. */
+/**
+ * Returns the demand that can be met now. Without the store, or when no time is left, that is only one that the request needs to fit. If
+ * the provider refused the request as too long, the model's window is learned here, too.
+ */
 function demandNow(
   { options, windows }: EngineState,
   request: EngineRequest,
@@ -245,6 +263,7 @@ function isNeeded({ refusal }: EngineRequest, demand: Demand | undefined): boole
   return refusal !== undefined || demand?.force === true;
 }
 
+/** Plans the fold that the demand asks for. Undefined when there is none, or when the folded content could not be recalled. */
 async function plannedFor(
   { options }: EngineState,
   { refusal }: EngineRequest,
@@ -297,12 +316,16 @@ async function save(
     (edit) => !replayed.has(edit) && !engine.storedShrinks.has(edit),
   );
   const fold = foldOf(opened, result);
+  // The record of a fold says, too, from which message on results are shrunk. If that changed, the fold is recorded again, unless this
+  // request was sent before and must be sent the same way.
   const isNew =
     result !== start ||
     isUnsaved ||
     (fold.shrinksFrom !== found?.fold.shrinksFrom && !mustReplay(sentAs, state));
   try {
     if (isNew) {
+      // Another instance may send the same request now. If it was the first, its record wins, so that both send the same bytes. A fold that
+      // the request needs to fit yields only to another fold; after a refusal, or if the request was sent before, this fold replaces it.
       const yieldsTo = request.refusal || sentAs ? undefined : demand?.force ? 'folds' : 'all';
       const recorded = await inTime(request, rememberFold(memory, fullConversation, fold, edits, yieldsTo));
       if (recorded !== 'recorded') return { status: 'already sent', foldStore: recorded.alreadySent };
@@ -313,9 +336,10 @@ async function save(
     const status = isUnanswered(error) ? 'unanswered' : 'refused';
     return { status, edits, known: Promise.resolve(), error };
   }
-  const isMarked = sentAs !== undefined || conversation.previousReplyId !== undefined;
+  // The request is known to have been sent; or it has only the end of a history, which says nothing about the conversation.
+  const needsNoMark = sentAs !== undefined || conversation.previousReplyId !== undefined;
   const sent = { at: fold.at, limit: fold.limit };
-  return { status: 'saved', edits, known: isMarked ? Promise.resolve() : markSent(memory, found, sent) };
+  return { status: 'saved', edits, known: needsNoMark ? Promise.resolve() : markSent(memory, found, sent) };
 }
 
 /** Returns the complete record of a fold, which includes the edits of the folds before it. */

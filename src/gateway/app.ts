@@ -176,7 +176,7 @@ export type GatewaySettings = FoldSettings & {
   readonly urls?: Partial<UpstreamUrls>;
   /** Bytes of a request body at most; larger bodies are answered with 413. Default: 64 MiB. */
   readonly maxBodyBytes?: number;
-  /** Milliseconds that folding may take; after that the request is sent without a new fold. Default: 2,000. */
+  /** Milliseconds that a request waits for the store and a new fold; then only a fold that it needs to fit is made. Default: 2,000. */
   readonly prepareDeadlineMs?: number;
   /** Limits of recalls: rounds in one request (default 5), and tokens of one answer (default 8,000). */
   readonly recall?: { readonly maxRounds?: number; readonly maxTokens?: number };

@@ -1,6 +1,6 @@
 /**
- * Serves one model call: read the body, fold, send, relay the response, write the receipt. When anything inside the gateway fails, the
- * client's own bytes are sent.
+ * Serves one model call: read the body, fold, send, relay the response, write the receipt. If preparing the request fails, the client's
+ * own bytes are sent; a failure of the upstream, or in the middle of a response, is reported to the client as an error.
  */
 import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
 import { passThrough } from '../engine/report.ts';
@@ -117,8 +117,8 @@ async function prepare({ options, request, engineRequest, received }: ModelCall)
       reportPromptTokens: (reported) => void options.engine.reportPromptTokens(engineRequest, reported),
     };
   }
-  if (received.unread !== undefined)
-    return passThrough(received.body, { status: 'untouched', reason: received.unread });
+  if (received.unreadReason !== undefined)
+    return passThrough(received.body, { status: 'untouched', reason: received.unreadReason });
   return options.engine.prepare({ ...engineRequest, leftMs: timeLeft(options.prepareDeadlineMs) });
 }
 
@@ -161,9 +161,9 @@ async function respond(
       return failed(call, receipt, error);
     }
   }
-  const { unfit } = prepared.report;
-  if (response.status >= 400 && unfit !== undefined)
-    return explained(call, { prepared, response }, receipt, unfit);
+  const { unfit: oversize } = prepared.report;
+  if (response.status >= 400 && oversize !== undefined)
+    return explained(call, { prepared, response }, receipt, oversize);
   return answer(response, 'same', receipt.headers, receipt.closing(response.body));
 }
 
@@ -172,7 +172,7 @@ async function explained(
   { route: { codec } }: ModelCall,
   { response }: AnsweredRequest,
   receipt: OpenReceipt,
-  unfit: string,
+  oversize: string,
 ): Promise<GatewayResponse> {
   const { text, body } = await peekBody(response.body, maxErrorBytes);
   const overflows = text !== undefined && codec.overflowIn(response.status, text) !== undefined;
@@ -180,7 +180,7 @@ async function explained(
   receipt.close();
   const error = codec.explainError(
     new TextEncoder().encode(text),
-    `Leporello could not fold the request any further: ${unfit}`,
+    `Leporello could not fold the request any further: ${oversize}`,
   );
   return answer(response, 'changed', receipt.headers, error);
 }
@@ -197,11 +197,12 @@ function startSummary(
   const { summaries: summarizer } = options;
   if (!summarizer || !summary || route.kind !== 'model') return;
   const model = summarizer.modelFor(report.model);
-  const begun = {
+  const startedSummary = {
     tenant: engineRequest.tenant,
     at: options.clock(),
     path: pathOf(request),
     session,
+    // The receipt of the request after which the summary is started.
     behind: id,
     model: model?.slice(0, maxNameLength),
     tokensBefore: summary.tokens,
@@ -214,7 +215,7 @@ function startSummary(
     model,
     send: (body, signal) =>
       options.upstream.send({ method: 'POST', url, headers, body, signal, decode: true }),
-    ended: (end) => void addSummaryReceipt(options, begun, end),
+    ended: (end) => void addSummaryReceipt(options, startedSummary, end),
   });
 }
 
@@ -314,7 +315,10 @@ export type GatewayOptions = {
   readonly recall: RecallLimits;
   /** Bytes of a request body at most. Larger bodies are answered with 413. */
   readonly maxBodyBytes: number;
-  /** Milliseconds that folding may take. After that the original is sent. */
+  /**
+   * Milliseconds that a request waits for the store, and for a fold that only saves money. After that, known folds are repeated, and only a
+   * fold that the request needs to fit is made.
+   */
   readonly prepareDeadlineMs: number;
   /** Credential that shows the receipts and originals of all tenants. */
   readonly adminToken: string | undefined;

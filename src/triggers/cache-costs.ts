@@ -74,7 +74,7 @@ export const cacheRentCheck = object<CacheRentOptions>({
   minPayback: numberFrom(0),
 });
 
-/** Folds old content when re-reading it from the cache has cost more than a fold costs. Throws `bad-config` for options out of range. */
+/** Folds old content when re-reading it from the cache has cost several times (minPayback) what a fold costs. Throws `bad-config` for options out of range. */
 export function cacheRent(options: CacheRentOptions = {}): Trigger {
   checkSettings(cacheRentCheck, options, 'cacheRent');
   const results = options.keepForRequests ?? 4;

@@ -106,7 +106,7 @@ const cacheRent = switchable(
     ),
   }),
   'keepForRequests, keepStepsForRequests, minTokens and minPayback',
-  'Folds old content when re-reading it from the cache has cost more than a fold costs; false turns it off.',
+  'Folds old content when re-reading it from the cache has cost several times (minPayback) what a fold costs; false turns it off.',
 );
 
 export const triggers = z

@@ -165,7 +165,7 @@ export const configSchema = z.strictObject({
       prepareDeadlineMs: whole(
         1,
         2_000,
-        'Milliseconds that folding may take; then the request is sent without a new fold.',
+        'Milliseconds that a request waits for the store and a new fold; after that, known folds are repeated, and only a fold that it needs to fit is made.',
       ),
       storeDeadlineMs: whole(
         1,

@@ -142,7 +142,7 @@ export type ReceivedBody = {
   /** The decompressed bytes; `wire` itself when it is not compressed or cannot be decompressed. */
   readonly body: Uint8Array;
   /** The reason why the body cannot be read; undefined when it can. */
-  readonly unread: string | undefined;
+  readonly unreadReason: string | undefined;
 };
 
 /**
@@ -156,14 +156,14 @@ export async function unpackBody(
 ): Promise<ReceivedBody> {
   const applied = codingsOf(headers);
   const [coding] = applied;
-  if (coding === undefined) return { wire, body: wire, unread: undefined };
-  const unread = (reason: string): ReceivedBody => ({ wire, body: wire, unread: reason });
+  if (coding === undefined) return { wire, body: wire, unreadReason: undefined };
+  const unread = (reason: string): ReceivedBody => ({ wire, body: wire, unreadReason: reason });
   if (applied.length > 1)
     return unread(`the body is compressed more than once (${sanitized(applied.join(', '))})`);
   const unpacked = unpack(coding, wire);
   if (!unpacked) return unread(`the gateway cannot read this content-encoding (${sanitized(coding)})`);
   try {
-    return { wire, body: await readBody(unpacked, maxBytes), unread: undefined };
+    return { wire, body: await readBody(unpacked, maxBytes), unreadReason: undefined };
   } catch (error) {
     if (LeporelloError.isInstance(error) && error.code === 'body-too-large') throw error;
     return unread(`the body does not match its content-encoding (${sanitized(coding)})`);

@@ -23,7 +23,7 @@ describe.each(['with zlib', 'without zlib'])('a request body on a runtime %s', (
       expect(await unpackBody(headers(...values.flat()), plain, 10)).toEqual({
         wire: plain,
         body: plain,
-        unread: undefined,
+        unreadReason: undefined,
       });
     },
   );
@@ -40,7 +40,7 @@ describe.each(['with zlib', 'without zlib'])('a request body on a runtime %s', (
     const arrived = await unpackBody(headers(coding), wire, plain.length);
     expect(arrived.wire).toBe(wire);
     expect(Buffer.from(arrived.body).equals(plain)).toBe(true);
-    expect(arrived.unread).toBe(undefined);
+    expect(arrived.unreadReason).toBe(undefined);
   });
 
   it('that is larger than allowed when decompressed is refused, and so is a decompression bomb', async () => {
@@ -67,7 +67,11 @@ describe.each(['with zlib', 'without zlib'])('a request body on a runtime %s', (
     'that cannot be decompressed is returned unchanged, with the reason: %s',
     async (coding, wire, unread) => {
       onRuntime();
-      expect(await unpackBody(headers(coding), wire, 1e6)).toEqual({ wire, body: wire, unread });
+      expect(await unpackBody(headers(coding), wire, 1e6)).toEqual({
+        wire,
+        body: wire,
+        unreadReason: unread,
+      });
     },
   );
 });
@@ -75,7 +79,7 @@ describe.each(['with zlib', 'without zlib'])('a request body on a runtime %s', (
 it('a zstd body with a window that HTTP does not allow is not decompressed', async () => {
   const params = { [constants.ZSTD_c_windowLog]: 27, [constants.ZSTD_c_enableLongDistanceMatching]: 1 };
   const wire = zstdCompressSync(new Uint8Array(20 * 1024 * 1024), { params });
-  expect((await unpackBody(headers('zstd'), wire, 64 * 1024 * 1024)).unread).toBe(
+  expect((await unpackBody(headers('zstd'), wire, 64 * 1024 * 1024)).unreadReason).toBe(
     'the body does not match its content-encoding (zstd)',
   );
 });
