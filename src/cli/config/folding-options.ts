@@ -136,7 +136,7 @@ export const shrinks = switchable(
     }),
   }),
   'lossless, lineNumbers and repeats',
-  'Compacts new tool results before they are first sent; false leaves them as they are.',
+  'Makes new tool results smaller before they are first sent; false leaves them as they are.',
 );
 
 /** The options of summaries. */
