@@ -54,7 +54,7 @@ import type { EngineRequest, PreparedRequest } from './types.ts';
 export async function prepareRequest(engine: EngineState, request: EngineRequest): Promise<PreparedRequest> {
   const progress: ReadProgress = {};
   try {
-    const slices = openSlices();
+    const slices = request.body.length > smallBytes ? openSlices() : undefined;
     const incoming = await readRequest(engine, request, slices, progress);
     const prepared = await foldAndSend(engine, request, incoming, slices);
     return engine.options.mode === 'observe' ? observed(prepared, incoming.conversation) : prepared;
@@ -63,23 +63,26 @@ export async function prepareRequest(engine: EngineState, request: EngineRequest
   }
 }
 
+/** Bytes of the largest body that is handled without pauses: steps would take longer than the work. */
+const smallBytes = 32_768;
+
 /** Reads the body, and loads everything that the store has for the conversation. */
 async function readRequest(
   engine: EngineState,
   request: EngineRequest,
-  slices: Slices,
+  slices: Slices | undefined,
   progress: ReadProgress,
 ): Promise<IncomingRequest> {
   const { codec, body } = request;
   const clientConversation = await readInSlices(codec, body, engine.reading, slices);
   progress.conversation = clientConversation;
   const clientLinks = await linksInSlices(engine, request, clientConversation, slices);
-  await slices.pause();
+  await slices?.pause();
   const pending = lookUpIn(engine, request, clientConversation, clientLinks);
   const conversation = withKeptReply(codec, engine.reading, clientConversation, await pending.reply);
   progress.conversation = conversation;
   const stored = await pending.rest;
-  await slices.pause();
+  await slices?.pause();
   return { clientConversation, conversation, stored };
 }
 
@@ -91,21 +94,21 @@ async function foldAndSend(
   engine: EngineState,
   request: EngineRequest,
   incoming: IncomingRequest,
-  slices: Slices,
+  slices: Slices | undefined,
 ): Promise<PreparedRequest> {
   const { conversation, stored } = incoming;
   learnNamedLimit(engine, request, conversation);
   const opened = await openRequest(engine, request, incoming, slices);
-  await slices.pause();
+  await slices?.pause();
   const { demand, skipped } = await withMeasured(opened.state, () =>
     demandNow(engine, request, opened, stored),
   );
-  await slices.pause();
+  await slices?.pause();
   const attempt = await plannedFor(engine, request, opened, demand);
   if (opened.foldingDisabled && !attempt && opened.start.edits.length === 0)
     return withoutFolding(conversation, opened);
   const proposed = { opened, incoming, demand, result: attempt?.draft ?? opened.start };
-  await slices.pause();
+  await slices?.pause();
   const saved = await save(engine, request, proposed);
   if (saved.status === 'already sent') {
     // The fold store now says how the request was sent (`sentAs`). With that, `save` yields to no other record, so this happens only once.
@@ -118,13 +121,13 @@ async function foldAndSend(
   const result = planned?.draft ?? opened.start;
   if (saved.status === 'saved') for (const edit of result.shrinks) engine.storedShrinks.add(edit);
   else await rememberHere({ ...proposed, result });
-  await slices.pause();
+  await slices?.pause();
   const sending = send(engine, request, conversation, opened, result);
-  await slices.pause();
+  await slices?.pause();
   const summary = planned
     ? undefined
     : await withMeasured(opened.state, () => summaryFor(engine, opened, result));
-  await slices.pause();
+  await slices?.pause();
   return preparedFrom(engine, request, {
     conversation,
     opened,
@@ -200,12 +203,12 @@ async function linksInSlices(
   engine: EngineState,
   request: EngineRequest,
   clientConversation: Conversation,
-  slices: Slices,
+  slices: Slices | undefined,
 ): Promise<readonly string[]> {
   for (let length = linksPerSlice; length < clientConversation.messages.length; length += linksPerSlice) {
     const messages = clientConversation.messages.slice(0, length);
     clientLinksOf(engine, request, { ...clientConversation, messages });
-    await slices.pause();
+    await slices?.pause();
   }
   return clientLinksOf(engine, request, clientConversation);
 }
