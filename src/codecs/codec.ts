@@ -13,6 +13,7 @@ import type {
   KeptReply,
   RecallAnswer,
   ToolCall,
+  Usage,
 } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { Member } from '../conversation/json-scan.ts';
@@ -195,28 +196,13 @@ export type RecallTool = {
   readonly parameters: Readonly<Record<string, unknown>>;
 };
 
-/** Tokens of one model call. `input` counts all prompt tokens, including those read from and written to a cache. */
-export type ReplyUsage = {
-  readonly input: number;
-  readonly cacheRead: number;
-  readonly cacheWrite: number;
-  /** The part of `cacheWrite` that is kept longer than usual and costs more; absent when there is none. */
-  readonly cacheWriteLong?: number;
-  readonly output: number;
-  /**
-   * Tokens of the prompt that we sent, when the provider ran rounds of its own within the call and `input` therefore counts more
-   * (or less) than that prompt. `unknown` when the report does not say; absent when it is all of `input`.
-   */
-  readonly sentPrompt?: number | 'unknown';
-};
-
 export type ModelReply = {
   readonly text: string;
   /** The model's calls of the recall tool, in order. */
   readonly recalls: readonly ToolCall[];
   /** The calls meant for the client. */
   readonly calls: readonly ToolCall[];
-  readonly usage: ReplyUsage | undefined;
+  readonly usage: Usage | undefined;
   /** The provider's own usage object, to be summed over rounds in its own terms. */
   readonly rawUsage: unknown;
   /** Why the model stopped, in the provider's word. */
@@ -265,7 +251,7 @@ export interface StreamRelay {
    */
   fail(problem: GatewayProblem, providerBody?: Uint8Array): readonly Uint8Array[];
   /** Returns the usage of all rounds so far. */
-  usage(): ReplyUsage | undefined;
+  usage(): Usage | undefined;
 }
 
 export type RelayEnd =

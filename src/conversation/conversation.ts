@@ -145,3 +145,18 @@ export type KeptReply = {
   /** Answers of private calls at the end of the reply: the provider refuses a request that continues it without them. */
   readonly pendingAnswers: readonly RecallAnswer[];
 };
+
+/** Tokens of one model call. `input` counts all prompt tokens, including those read from and written to a cache. */
+export type Usage = {
+  readonly input: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  /** The part of `cacheWrite` that is kept longer than usual and costs more; absent when there is none. */
+  readonly cacheWriteLong?: number;
+  readonly output: number;
+  /**
+   * Tokens of the prompt that we sent, when the provider ran rounds of its own within the call and `input` therefore counts more
+   * (or less) than that prompt. `unknown` when the report does not say; absent when it is all of `input`.
+   */
+  readonly sentPrompt?: number | 'unknown';
+};

@@ -2,7 +2,8 @@
  * Answers the model's recalls and lets the model continue, until its reply is for the client. This works for complete responses and for
  * streams: in a stream only the recall is held back, everything else is relayed as it arrives.
  */
-import type { Codec, ModelReply, RecallAnswer, ReplyUsage, StreamRelay } from '../codecs/codec.ts';
+import type { Codec, ModelReply, RecallAnswer, StreamRelay } from '../codecs/codec.ts';
+import type { Usage } from '../conversation/conversation.ts';
 import { awaitsRecall, recallsWithCalls } from '../codecs/shared-json.ts';
 import type { KeptReply, RecallRound } from '../conversation/conversation.ts';
 import type { PreparedRequest } from '../engine/types.ts';
@@ -26,7 +27,7 @@ export type Exchange = ContinuationDeps & {
 export type ExchangeNotes = {
   recalled(report: RecallReport): void;
   /** Called at the end of each round with the usage of all rounds so far. */
-  used(usage: ReplyUsage | undefined): void;
+  used(usage: Usage | undefined): void;
   upstreamStatus(status: number): void;
   problem(text: string): void;
 };
@@ -224,7 +225,7 @@ async function ended(
   return relay.fail({ status, message }, said === undefined ? undefined : new TextEncoder().encode(said));
 }
 
-function sumUsage(replies: readonly ModelReply[]): ReplyUsage | undefined {
+function sumUsage(replies: readonly ModelReply[]): Usage | undefined {
   const known = replies.flatMap((reply) => reply.usage ?? []);
   // A sum loses details of what was sent, so the usage of a single reply is returned unchanged.
   return known.length > 1 ? known.reduce(addedUsage, noUsage) : known[0];

@@ -7,7 +7,7 @@ import {
   computeMoney,
   earlierRequestOf,
 } from './cost.ts';
-import type { Usage } from './prices.ts';
+import type { Usage } from '../conversation/conversation.ts';
 
 /** A thousand tokens cost a cent; a tenth of it from the cache, a quarter more into the cache, five cents as output. */
 const priceOf = () => ({ input: 10, cacheRead: 1, cacheWrite: 12.5, cacheWriteLong: 20, output: 50 });

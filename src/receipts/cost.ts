@@ -3,7 +3,8 @@
  * provider reported and the price list; the rest is an estimate. Pure.
  */
 import { type Caches, createCaches } from '../caches.ts';
-import { type Price, type Usage, addedUsage, noUsage } from './prices.ts';
+import { type Price, addedUsage, noUsage } from './prices.ts';
+import type { Usage } from '../conversation/conversation.ts';
 
 /** The cost of reported tokens by kind, in USD. */
 export type Bill = {

@@ -4,21 +4,7 @@
  * each other.
  */
 import { openFixed } from '../caches.ts';
-
-/** Token usage. `input` counts all prompt tokens, including cache reads and cache writes. */
-export type Usage = {
-  readonly input: number;
-  readonly cacheRead: number;
-  readonly cacheWrite: number;
-  /** The part of `cacheWrite` with a longer lifetime and a higher price; omitted if there is none. */
-  readonly cacheWriteLong?: number;
-  readonly output: number;
-  /**
-   * Tokens of the sent prompt, if the provider ran rounds of its own within the call, so that `input` differs. `unknown` if the report does
-   * not say; omitted if it equals `input`.
-   */
-  readonly sentPrompt?: number | 'unknown';
-};
+import type { Usage } from '../conversation/conversation.ts';
 
 /** Returns the tokens that a provider reported for the sent prompt; undefined if its report includes other tokens. */
 export function sentPromptOf({ input, sentPrompt = input }: Usage): number | undefined {

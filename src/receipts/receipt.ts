@@ -3,7 +3,8 @@
  * and logs. Holds counts, names and ids, never content.
  */
 import { type Bill, type Money, addedBill, billOf } from './cost.ts';
-import { type PriceList, type Usage, addedUsage, noUsage } from './prices.ts';
+import { type PriceList, addedUsage, noUsage } from './prices.ts';
+import type { Usage } from '../conversation/conversation.ts';
 
 /** The outcome of a request. */
 export type Outcome =

@@ -5,7 +5,8 @@
 import { openFixed, type Cache } from '../caches.ts';
 import { addedBill, type Bill, noBill, usd } from './cost.ts';
 import type { Compression, SummaryBy, Receipt, SummaryReceipt } from './receipt.ts';
-import { addedUsage, noUsage, type Usage } from './prices.ts';
+import { addedUsage, noUsage } from './prices.ts';
+import type { Usage } from '../conversation/conversation.ts';
 
 /** Totals over receipts. */
 export type Totals = {

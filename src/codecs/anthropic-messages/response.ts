@@ -1,7 +1,8 @@
 /** Reads and rewrites complete Anthropic Messages responses, and spells our own errors in Anthropic's shape. */
 import { isRecord, jsonBytes } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
-import type { GatewayProblem, ModelReply, ToolCall, ReplyUsage, Overflow } from '../codec.ts';
+import type { GatewayProblem, ModelReply, ToolCall, Overflow } from '../codec.ts';
+import type { Usage } from '../../conversation/conversation.ts';
 import {
   addUsage,
   jsonList,
@@ -85,7 +86,7 @@ export function clientStop(reply: ModelReply): string | null {
 }
 
 /** Anthropic counts cached tokens in addition to `input_tokens`, not as a part of them. */
-export function usageFrom(raw: unknown): ReplyUsage | undefined {
+export function usageFrom(raw: unknown): Usage | undefined {
   if (!isRecord(raw)) return undefined;
   const cacheRead = numberAt(raw, 'cache_read_input_tokens');
   const cacheWrite = numberAt(raw, 'cache_creation_input_tokens');
@@ -105,7 +106,7 @@ export function usageFrom(raw: unknown): ReplyUsage | undefined {
  * compaction): the input of the first round. A compaction reports its own size, not that of the prompt, and without `iterations`
  * the rounds are unknown.
  */
-function sentPromptIn(raw: Readonly<Record<string, unknown>>): Pick<ReplyUsage, 'sentPrompt'> {
+function sentPromptIn(raw: Readonly<Record<string, unknown>>): Pick<Usage, 'sentPrompt'> {
   const rounds = Array.isArray(raw['iterations']) ? (raw['iterations'] as readonly unknown[]) : [];
   const [first] = rounds;
   if (first === undefined) {

@@ -1,5 +1,6 @@
 /** Reads and rewrites complete generateContent responses, and spells our own errors in Google's shape. */
-import type { GatewayProblem, ModelReply, ReplyUsage, ToolCall, Overflow } from '../codec.ts';
+import type { GatewayProblem, ModelReply, ToolCall, Overflow } from '../codec.ts';
+import type { Usage } from '../../conversation/conversation.ts';
 import {
   type JsonElement,
   addUsage,
@@ -125,7 +126,7 @@ export function candidateContent(body: Uint8Array): Uint8Array | undefined {
  * `promptTokenCount` includes cached tokens. Tokens of the provider's own tools (`toolUsePromptTokenCount`) and of thinking are
  * reported separately: they are paid for, but were not in the prompt that was sent.
  */
-export function usageFrom(raw: unknown): ReplyUsage | undefined {
+export function usageFrom(raw: unknown): Usage | undefined {
   if (!isRecord(raw)) return undefined;
   const sentPrompt = numberAt(raw, 'promptTokenCount');
   const ofTools = numberAt(raw, 'toolUsePromptTokenCount');

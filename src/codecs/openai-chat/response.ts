@@ -1,5 +1,6 @@
 /** Reads and rewrites complete Chat Completions responses, and spells our own errors in OpenAI's shape. */
-import type { GatewayProblem, ModelReply, ReplyUsage, ToolCall, Overflow } from '../codec.ts';
+import type { GatewayProblem, ModelReply, ToolCall, Overflow } from '../codec.ts';
+import type { Usage } from '../../conversation/conversation.ts';
 import {
   addUsage,
   jsonList,
@@ -105,7 +106,7 @@ export function clientFinish(reply: ModelReply): string | null {
 }
 
 /** OpenAI counts cached tokens as part of `prompt_tokens`, and does not charge for writing them. */
-export function usageFrom(raw: unknown): ReplyUsage | undefined {
+export function usageFrom(raw: unknown): Usage | undefined {
   if (!isRecord(raw)) return undefined;
   return {
     input: numberAt(raw, 'prompt_tokens'),

@@ -4,7 +4,8 @@
  */
 import { isRecord, jsonBytes } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
-import type { GatewayProblem, ModelReply, ToolCall, ReplyUsage, Overflow } from '../codec.ts';
+import type { GatewayProblem, ModelReply, ToolCall, Overflow } from '../codec.ts';
+import type { Usage } from '../../conversation/conversation.ts';
 import {
   type JsonElement,
   addUsage,
@@ -81,7 +82,7 @@ export function writeResponse(
  * `input_tokens` includes cached tokens, read and written, and the prompts of all rounds that the provider ran within the call.
  * `items` are those of the reply: they show whether there were such rounds.
  */
-export function usageFrom(raw: unknown, items: readonly JsonElement[]): ReplyUsage | undefined {
+export function usageFrom(raw: unknown, items: readonly JsonElement[]): Usage | undefined {
   if (!isRecord(raw)) return undefined;
   const details = recordAt(raw, 'input_tokens_details');
   return {

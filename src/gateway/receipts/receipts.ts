@@ -8,13 +8,13 @@ import type { ReceiptTotals } from '../../receipts/totals.ts';
 import {
   type PriceList,
   type PriceOverrides,
-  type Usage,
   createPriceList,
   noUsage,
   plainUsage,
   sentPromptOf,
   usageSince,
 } from '../../receipts/prices.ts';
+import type { Usage } from '../../conversation/conversation.ts';
 import type {
   CountedPrompt,
   FoldReport,

@@ -3,7 +3,8 @@
  * not compile until it has answered each; a case that a format cannot have is answered with the reason. This file describes the
  * cases in format-neutral terms.
  */
-import type { Codec, ToolCall, ReplyUsage, Overflow } from '../../../src/codecs/codec.ts';
+import type { Codec, ToolCall, Overflow } from '../../../src/codecs/codec.ts';
+import type { Usage } from '../../../src/conversation/conversation.ts';
 
 export interface CodecFixture extends RequestFixture, ResponseFixture, StreamFixture, ErrorFixture {
   readonly usage: UsageFixture;
@@ -95,7 +96,7 @@ export type ErrorFixture = {
 /** Usage in the provider's own terms. */
 export type UsageFixture = {
   /** The reports of the provider for responses to requests of one exchange, as completely as it can; three or more. */
-  readonly rounds: readonly { readonly said: unknown; readonly means: ReplyUsage }[];
+  readonly rounds: readonly { readonly said: unknown; readonly means: Usage }[];
   /** The report for all of them as one. */
   readonly total: unknown;
   /** A response with this usage; without any if it is undefined, as some servers send it. */
@@ -152,7 +153,7 @@ export type ScriptedTurn = {
   readonly parts: readonly ScriptedPart[];
   /** `calls`: it waits for results. `length`: its token limit cut it off, in the middle of the last part. */
   readonly finish: 'stop' | 'calls' | 'length';
-  readonly usage: ReplyUsage;
+  readonly usage: Usage;
 };
 
 export type ScriptedPart =
@@ -167,7 +168,7 @@ export type ClientView = {
   readonly calls: readonly ToolCall[];
   /** Undefined for a stream that ended in an error. */
   readonly finish: ScriptedTurn['finish'] | undefined;
-  readonly usage: ReplyUsage | undefined;
+  readonly usage: Usage | undefined;
   readonly error: string | undefined;
 };
 

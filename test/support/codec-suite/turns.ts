@@ -1,5 +1,6 @@
 /** Computes what scripted turns say, and what a client should make of them when the private calls are left out. */
-import type { ToolCall, ReplyUsage } from '../../../src/codecs/codec.ts';
+import type { ToolCall } from '../../../src/codecs/codec.ts';
+import type { Usage } from '../../../src/conversation/conversation.ts';
 import { recallName } from './arbitrary.ts';
 import type { ClientView, ResponseFixture, ScriptedPart, ScriptedTurn } from './fixture.ts';
 
@@ -13,8 +14,8 @@ export function callsIn(turn: ScriptedTurn): readonly ToolCall[] {
   );
 }
 
-export function sumOf(turns: readonly Pick<ScriptedTurn, 'usage'>[]): ReplyUsage {
-  const sum = (key: Exclude<keyof ReplyUsage, 'cacheWriteLong' | 'sentPrompt'>) =>
+export function sumOf(turns: readonly Pick<ScriptedTurn, 'usage'>[]): Usage {
+  const sum = (key: Exclude<keyof Usage, 'cacheWriteLong' | 'sentPrompt'>) =>
     turns.reduce((total, turn) => total + turn.usage[key], 0);
   return {
     input: sum('input'),

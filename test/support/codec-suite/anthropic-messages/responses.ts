@@ -1,5 +1,6 @@
 /** Complete responses of Anthropic Messages for the codec suite: written in the provider's shape, and read as a strict client would. */
-import type { ToolCall, ReplyUsage } from '../../../../src/codecs/codec.ts';
+import type { ToolCall } from '../../../../src/codecs/codec.ts';
+import type { Usage } from '../../../../src/conversation/conversation.ts';
 import type { ClientView, ScriptedPart, ScriptedTurn } from '../fixture.ts';
 import { must } from '../sse.ts';
 
@@ -36,7 +37,7 @@ export function messageOf({ finish }: Pick<ScriptedTurn, 'finish'>, number = 1) 
   };
 }
 
-export function usageOf(usage: ReplyUsage) {
+export function usageOf(usage: Usage) {
   return {
     input_tokens: usage.input - usage.cacheRead - usage.cacheWrite,
     cache_creation_input_tokens: usage.cacheWrite,
@@ -111,7 +112,7 @@ export function saidIn(blocks: readonly Block[]): { readonly text: string; reado
   };
 }
 
-function toUsage(raw: Json): ReplyUsage {
+function toUsage(raw: Json): Usage {
   const numbers = raw as Readonly<Record<string, number>>;
   const cacheRead = numbers['cache_read_input_tokens']!;
   const cacheWrite = numbers['cache_creation_input_tokens']!;

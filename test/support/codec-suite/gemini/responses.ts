@@ -1,5 +1,6 @@
 /** Complete responses of Gemini generateContent for the codec suite: written in the provider's shape, read as a strict client would. */
-import type { ToolCall, ReplyUsage } from '../../../../src/codecs/codec.ts';
+import type { ToolCall } from '../../../../src/codecs/codec.ts';
+import type { Usage } from '../../../../src/conversation/conversation.ts';
 import type { ClientView, ScriptedPart, ScriptedTurn } from '../fixture.ts';
 import { must } from '../sse.ts';
 
@@ -44,7 +45,7 @@ export function replyText(
   return `{"candidates":[{"content":${content}${end},"index":0}],${usage}"modelVersion":"gemini-2.5-pro","responseId":"r${number}"}`;
 }
 
-export function usageOf(usage: ReplyUsage) {
+export function usageOf(usage: Usage) {
   const thoughts = Math.floor(usage.output / 3);
   return {
     promptTokenCount: usage.input,
@@ -125,7 +126,7 @@ export function saidIn(parts: readonly GeminiPart[]): { readonly text: string; r
   return { text: said(false), reasoning: said(true) };
 }
 
-export function toUsage(raw: Json): ReplyUsage {
+export function toUsage(raw: Json): Usage {
   const numbers = raw as Readonly<Record<string, number>>;
   const count = (key: string) => numbers[`${key}TokenCount`] ?? 0;
   const input = count('prompt') + count('toolUsePrompt');

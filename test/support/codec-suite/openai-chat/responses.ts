@@ -1,5 +1,6 @@
 /** Complete responses of Chat Completions for the codec suite: written in the provider's shape, and read as a strict client would. */
-import type { ToolCall, ReplyUsage } from '../../../../src/codecs/codec.ts';
+import type { ToolCall } from '../../../../src/codecs/codec.ts';
+import type { Usage } from '../../../../src/conversation/conversation.ts';
 import type { ClientView, ScriptedPart, ScriptedTurn } from '../fixture.ts';
 import { must } from '../sse.ts';
 import { bytes } from './bodies.ts';
@@ -47,7 +48,7 @@ function callOf(part: ScriptedPart & { type: 'call' }): Call {
   return { id: part.id, type: 'function', function: { name: part.name, arguments: part.pieces.join('') } };
 }
 
-export function usageOf(usage: ReplyUsage) {
+export function usageOf(usage: Usage) {
   return {
     prompt_tokens: usage.input,
     completion_tokens: usage.output,
@@ -96,7 +97,7 @@ export function toCall(call: Call): ToolCall {
   return { id: call.id, name: call.function.name, argumentsJson: call.function.arguments };
 }
 
-export function toUsage(raw: Json): ReplyUsage {
+export function toUsage(raw: Json): Usage {
   const { prompt_tokens, completion_tokens, total_tokens } = raw as Readonly<Record<string, number>>;
   must(total_tokens === prompt_tokens! + completion_tokens!, 'the total is not the sum');
   const { cached_tokens } = raw['prompt_tokens_details'] as { readonly cached_tokens: number };

@@ -1,5 +1,5 @@
 /** Streams of Chat Completions for the codec suite: written in the provider's shape, and read as a strict client would. */
-import type { ReplyUsage } from '../../../../src/codecs/codec.ts';
+import type { Usage } from '../../../../src/conversation/conversation.ts';
 import type { ClientView, ScriptedPart, ScriptedTurn } from '../fixture.ts';
 import { must, sseEvents, sseText } from '../sse.ts';
 import {
@@ -82,7 +82,7 @@ export function client(sse: string): ClientView {
   const calls: Call[] = [];
   let role: string | undefined;
   let finish: string | undefined;
-  let usage: ReplyUsage | undefined;
+  let usage: Usage | undefined;
   let id: unknown;
   let isDone = false;
   for (const { event, data } of sseEvents(sse)) {

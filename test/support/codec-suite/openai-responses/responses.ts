@@ -1,5 +1,6 @@
 /** Complete responses of OpenAI Responses for the codec suite: written in the provider's shape, and read as a strict client would. */
-import type { ToolCall, ReplyUsage } from '../../../../src/codecs/codec.ts';
+import type { ToolCall } from '../../../../src/codecs/codec.ts';
+import type { Usage } from '../../../../src/conversation/conversation.ts';
 import type { ClientView, ScriptedPart, ScriptedTurn } from '../fixture.ts';
 import { must } from '../sse.ts';
 import { bytes, messageItem, reasoningItem } from './bodies.ts';
@@ -76,7 +77,7 @@ export function itemOf(part: ScriptedPart, id: string, isOpen: boolean): Item {
   }
 }
 
-export function usageOf(usage: ReplyUsage) {
+export function usageOf(usage: Usage) {
   return {
     input_tokens: usage.input,
     input_tokens_details: { cached_tokens: usage.cacheRead, cache_write_tokens: usage.cacheWrite },
@@ -126,7 +127,7 @@ export function saidIn(items: readonly Item[]): { readonly text: string; readonl
   };
 }
 
-function toUsage(raw: unknown): ReplyUsage {
+function toUsage(raw: unknown): Usage {
   const numbers = raw as Readonly<Record<string, number>>;
   const { cached_tokens, cache_write_tokens } = (raw as Readonly<Record<string, Record<string, number>>>)[
     'input_tokens_details'
