@@ -12,6 +12,8 @@ import {
   concatBytes,
   listSplices,
   literalBytes,
+  literalContent,
+  piecesOfText,
   scanObject,
   skipSpace,
 } from '../conversation/json-scan.ts';
@@ -201,11 +203,7 @@ function spellReplaced(conversation: Conversation, edits: readonly Edit[]): void
 }
 
 function longLiteral(text: string): Uint8Array {
-  const starts: number[] = [];
-  for (let at = 0; at < text.length; at = cutAt(text, at + minLongText)) starts.push(at);
-  const pieces = inSteps(starts, (start, index) =>
-    literalBytes(text.slice(start, starts[index + 1])).slice(1, -1),
-  );
+  const pieces = inSteps(piecesOfText(text, minLongText), literalContent);
   return concatBytes([quote, ...pieces, quote]);
 }
 
@@ -215,13 +213,6 @@ const editsPerStep = 1_000;
 const minLongText = 262_144;
 
 const quote = encoder.encode('"');
-
-/** Returns a place at or behind `at` that is not within a character. */
-function cutAt(text: string, at: number): number {
-  const isWithin =
-    at < text.length && /[\udc00-\udfff]/.test(text[at]!) && /[\ud800-\udbff]/.test(text[at - 1]!);
-  return isWithin ? at + 1 : at;
-}
 
 function once(known: WeakMap<Edit, Uint8Array>, edit: Edit, spell: () => Uint8Array): Uint8Array {
   const bytes = known.get(edit) ?? spell();

@@ -250,6 +250,30 @@ export function literalBytes(text: string): Uint8Array {
   return encoder.encode(JSON.stringify(text));
 }
 
+/**
+ * Cuts a text into pieces of about `units` UTF-16 units, never within a character: the contents of their literals, one behind the other,
+ * are that of the whole text. So a long text can be spelled in steps.
+ */
+export function piecesOfText(text: string, units: number): readonly string[] {
+  const pieces: string[] = [];
+  for (let start = 0, end = 0; start < text.length; start = end) {
+    end = Math.min(start + units, text.length);
+    if (isPair(text.charCodeAt(end - 1), text.charCodeAt(end))) end++;
+    pieces.push(text.slice(start, end));
+  }
+  return pieces;
+}
+
+/** True for the two halves of a character. `NaN`, behind the end of a text, is none. */
+function isPair(one: number, other: number): boolean {
+  return one >= 0xd800 && one <= 0xdbff && other >= 0xdc00 && other <= 0xdfff;
+}
+
+/** Returns the bytes of a text as they stand in a literal, without the quotes. */
+export function literalContent(text: string): Uint8Array {
+  return literalBytes(text).subarray(1, -1);
+}
+
 /** Returns a value as compact JSON bytes. */
 export function jsonBytes(value: unknown): Uint8Array {
   return encoder.encode(JSON.stringify(value));

@@ -8,6 +8,8 @@ import {
   jsonBytes,
   listSplices,
   literalBytes,
+  literalContent,
+  piecesOfText,
   scanArray,
   scanObject,
 } from './json-scan.ts';
@@ -129,6 +131,17 @@ describe('writing literals', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(JSON.parse(decoder.decode(literalBytes(text)))).toBe(text);
+      }),
+    );
+  });
+
+  it('gives the same bytes for a text piece by piece, and never cuts a character', () => {
+    expect(piecesOfText('ab\u{1f600}c', 3)).toEqual(['ab\u{1f600}', 'c']);
+    const text = fc.string({ unit: fc.constantFrom('a', '"', '\ud83d', '\ude00', '\u{1f600}') });
+    fc.assert(
+      fc.property(text, fc.integer({ min: 1, max: 5 }), (whole, units) => {
+        const pieces = piecesOfText(whole, units).map((piece) => decoder.decode(literalContent(piece)));
+        expect(`"${pieces.join('')}"`).toBe(decoder.decode(literalBytes(whole)));
       }),
     );
   });

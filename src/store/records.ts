@@ -20,7 +20,7 @@ import {
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { openFixed } from '../caches.ts';
-import { concatBytes } from '../conversation/json-scan.ts';
+import { concatBytes, literalContent, piecesOfText } from '../conversation/json-scan.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { LeporelloError } from '../errors.ts';
 import type { Edit } from '../conversation/edit.ts';
@@ -238,21 +238,12 @@ export function* encodeFoldInSteps(fold: Omit<Fold, 'id'>): Steps<Uint8Array> {
   for (const [index, part] of json.split(longTextMark).entries()) {
     pieces.push(encoder.encode(part));
     yield;
-    const text = longTexts[index] ?? '';
-    for (let start = 0, end = 0; start < text.length; start = end) {
-      end = pieceEnd(text, start + pieceUnits);
-      pieces.push(encoder.encode(JSON.stringify(text.slice(start, end)).slice(1, -1)));
+    for (const piece of piecesOfText(longTexts[index] ?? '', pieceUnits)) {
+      pieces.push(literalContent(piece));
       yield;
     }
   }
   return concatBytes(pieces);
-}
-
-/** Returns `end`, or the place before it if that is within a character. */
-function pieceEnd(text: string, end: number): number {
-  return /^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(end - 1, end + 1))
-    ? end - 1
-    : Math.min(end, text.length);
 }
 
 /** Adds the id to the bytes of a fold without one. */
