@@ -54,14 +54,14 @@ type Cacheable = string | number | object;
 /** A map that drops what was used least lately. */
 export type Cache<K extends Cacheable, V extends Cacheable> = LRUCache<K, V>;
 
-/** The default budget of an engine, in megabytes. */
-const defaultCacheMb = 256;
+/** The default budget of one engine, in megabytes. */
+export const engineCacheMb = 256;
 
 /** The least budget that settings may name, in megabytes. */
 export const minCacheMb = 16;
 
-/** Creates the caches of one engine. `megabytes`: 10^6 bytes, estimated. Each name may be opened once. */
-export function createCaches(megabytes: number = defaultCacheMb): Caches {
+/** Creates the caches of one engine. `megabytes`: 10^6 bytes, estimated. A name that is opened twice gets its share twice. */
+export function createCaches(megabytes: number = engineCacheMb): Caches {
   return function open<V extends Cacheable>(
     name: CacheName,
     bytesOf: (value: V, key: string) => number = () => 0,
@@ -99,7 +99,7 @@ export const fixedSpecs = {
   'summaries ahead': { max: 2_000, holds: 'Summaries that were written ahead.' },
   'summary leases': { max: 10_000, holds: 'Until when another process writes a summary.' },
   'summary notes': { max: 2_000, holds: 'Why a summary is missing, for receipts.' },
-  'unread records': {
+  'transient records': {
     max: 30_000,
     holds: 'Records of requests without a fold, for the other engines of the process.',
   },

@@ -141,8 +141,8 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
     if (!isTransient || unless.length > 0) return false;
     return keys.every((one) => {
       const key = sealedKey(tenant, one);
-      const seal = () => sealer.seal(tenant, key, content);
-      return view.keepTransient?.({ key, expiresAt: clock() + ttl, seal });
+      const value = () => sealer.seal(tenant, key, content);
+      return view.keepTransient?.(key, { expiresAt: clock() + ttl, value });
     });
   }
 

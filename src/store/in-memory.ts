@@ -133,107 +133,99 @@ export interface StoreView extends Store {
   /** The writes that others in this process have made; undefined while other processes may write, too. */
   readonly writesByOthers?: number | undefined;
   /** Keeps an entry in memory for the other engines of the process. Returns false when other processes need it, too. */
-  keepTransient?(entry: TransientEntry): boolean;
+  keepTransient?(key: string, entry: TransientEntry): boolean;
 }
 
 export type TransientEntry = {
-  readonly key: string;
-  /** Milliseconds since the epoch. */
-  readonly expiresAt: number;
-  /** Makes the value when it is read for the first time. */
-  readonly seal: () => Promise<Uint8Array>;
+  /** Milliseconds since the epoch; undefined means never. */
+  readonly expiresAt: number | undefined;
+  /** Makes the value. It is called when the entry is read for the first time. */
+  readonly value: () => Promise<Uint8Array>;
 };
 
-/** Bytes of the newest transient entries that were read: about 30,000 requests. */
-const maxTransientBytes = 16 * 1024 * 1024;
-
-/** What all views of a store share. */
-type Shared = {
+/** The state that all views of a store share. */
+type SharedState = {
   readonly store: Store;
-  readonly memory: Store;
-  readonly unread: Cache<string, TransientEntry>;
+  readonly transient: Cache<string, TransientEntry>;
   writes: number;
   /** Guarded writes look at memory and store, so they run one after another. */
   lastGuarded: Promise<unknown>;
 };
 
-const sharedBy = new WeakMap<Store, Shared>();
+const sharedBy = new WeakMap<Store, SharedState>();
 
 /** Opens a view for one engine. Returns the store itself when other processes use it from the start. */
-export function openStoreView(store: Store, clock?: Clock): StoreView {
+export function openStoreView(store: Store, clock: Clock = Date.now): StoreView {
   if (store.isShared ?? true) return store;
   const shared = sharedBy.get(store) ?? {
     store,
-    memory: inMemoryStore({ maxBytes: maxTransientBytes, ...(clock && { clock }) }),
-    unread: openFixed<string, TransientEntry>('unread records'),
+    transient: openFixed<string, TransientEntry>('transient records'),
     writes: 0,
     lastGuarded: Promise.resolve(),
   };
   sharedBy.set(store, shared);
-  return viewOf(shared);
+  return viewOf(shared, clock);
 }
 
-function viewOf(shared: Shared): StoreView {
-  const { store, memory, unread } = shared;
+function viewOf(shared: SharedState, clock: Clock): StoreView {
+  const { store, transient } = shared;
   let ownWrites = 0;
 
-  /** Copies entries, and splits them by where they are kept. Once another process uses the store, all of them go there. */
-  const split = (entries: readonly StoreEntry[]) => {
-    const copies = entries.map((entry) => ({ ...entry, value: new Uint8Array(entry.value) }));
-    if (store.isShared !== false) return { here: [], there: copies };
-    return {
-      here: copies.filter(({ isTransient }) => isTransient),
-      there: copies.filter(({ isTransient }) => !isTransient),
-    };
-  };
-  /** Makes the values of transient entries that are read now. */
-  async function makeValues(keys: readonly string[]): Promise<void> {
-    if (unread.size === 0) return;
-    for (const key of keys) {
-      const entry = unread.get(key);
-      if (entry === undefined) continue;
-      const value = await entry.seal();
-      if (!unread.delete(key)) continue;
-      await memory.putMany([{ key, value, expiresAt: entry.expiresAt }]);
-    }
-  }
-  async function forget(keys: readonly string[]): Promise<void> {
-    for (const key of keys) unread.delete(key);
-    await memory.delete(keys);
-  }
-  async function getFirst(keys: readonly string[]): Promise<FirstFound | undefined> {
-    await makeValues(keys);
-    const here = await memory.getFirst(keys);
-    const before = keys.slice(0, here?.at);
-    return (before.length > 0 ? await store.getFirst(before) : undefined) ?? here;
+  function countWrite(): void {
+    shared.writes += 1;
+    ownWrites += 1;
   }
   /** Counts a write when it has ended: a value that was read before then may be outdated. */
   async function counted<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;
     } finally {
-      shared.writes += 1;
-      ownWrites += 1;
+      countWrite();
     }
   }
-  async function put({ here, there }: ReturnType<typeof split>): Promise<void> {
-    if (there.length > 0) await store.putMany(there);
-    await memory.putMany(here);
-    await forget(there.map(({ key }) => key));
+  function isHere(key: string): boolean {
+    const entry = transient.get(key);
+    return entry !== undefined && (entry.expiresAt ?? Number.POSITIVE_INFINITY) > clock();
+  }
+  async function readHere(key: string): Promise<Uint8Array | undefined> {
+    const entry = isHere(key) ? transient.get(key) : undefined;
+    if (entry === undefined) return undefined;
+    const value = await entry.value();
+    if (transient.get(key) === entry) transient.set(key, { ...entry, value: async () => value });
+    return new Uint8Array(value);
+  }
+  async function getFirst(keys: readonly string[]): Promise<FirstFound | undefined> {
+    const at = keys.findIndex(isHere);
+    const value = at < 0 ? undefined : await readHere(keys[at]!);
+    const before = value ? keys.slice(0, at) : keys;
+    return (before.length > 0 ? await store.getFirst(before) : undefined) ?? (value && { at, value });
+  }
+  /** Copies entries, and splits them by where they are kept. Once another process uses the store, all of them go there. */
+  function split(entries: readonly StoreEntry[]) {
+    const copies = entries.map((entry) => ({ ...entry, value: new Uint8Array(entry.value) }));
+    if (store.isShared !== false) return { here: [], there: copies };
+    return {
+      here: copies.filter(({ isTransient }) => isTransient),
+      there: copies.filter(({ isTransient }) => !isTransient),
+    };
+  }
+  function keepHere({ here, there }: ReturnType<typeof split>): void {
+    for (const { key, value, expiresAt } of here) transient.set(key, { expiresAt, value: async () => value });
+    for (const { key } of there) transient.delete(key);
+  }
+  async function putMany(parts: ReturnType<typeof split>): Promise<void> {
+    // A store that is closed rejects an empty list, too.
+    await store.putMany(parts.there);
+    keepHere(parts);
   }
   async function putUnless(
     keys: readonly string[],
-    { here, there }: ReturnType<typeof split>,
+    parts: ReturnType<typeof split>,
   ): Promise<FirstFound | undefined> {
-    await makeValues(keys);
-    const found =
-      there.length === 0 || (await memory.getFirst(keys))
-        ? await getFirst(keys)
-        : await store.putUnless(keys, there);
-    if (found) return found;
-    await memory.putMany(here);
-    await forget(there.map(({ key }) => key));
-    return undefined;
+    const isOnlyHere = parts.there.length === 0 || keys.some(isHere);
+    const found = isOnlyHere ? await getFirst(keys) : await store.putUnless(keys, parts.there);
+    if (found === undefined) keepHere(parts);
+    return found;
   }
 
   return {
@@ -241,25 +233,20 @@ function viewOf(shared: Shared): StoreView {
     get writesByOthers() {
       return store.isShared === false ? shared.writes - ownWrites : undefined;
     },
-    keepTransient(entry) {
+    keepTransient(key, entry) {
       if (store.isShared !== false) return false;
-      unread.set(entry.key, entry);
-      shared.writes += 1;
-      ownWrites += 1;
+      transient.set(key, entry);
+      countWrite();
       return true;
     },
-    async get(key) {
-      await makeValues([key]);
-      return (await memory.get(key)) ?? (await store.get(key));
-    },
+    get: async (key) => (await readHere(key)) ?? (await store.get(key)),
     async getMany(keys) {
-      await makeValues(keys);
-      const [here, there] = await Promise.all([memory.getMany(keys), store.getMany(keys)]);
+      const [here, there] = await Promise.all([Promise.all(keys.map(readHere)), store.getMany(keys)]);
       return there.map((value, at) => here[at] ?? value);
     },
     getFirst,
     async putMany(entries) {
-      await counted(put(split(entries)));
+      await counted(putMany(split(entries)));
     },
     async putUnless(guards, entries) {
       const keys = [...guards];
@@ -269,16 +256,19 @@ function viewOf(shared: Shared): StoreView {
       return turn;
     },
     async touch(keys, expiresAt) {
-      await memory.touch(keys, expiresAt);
+      for (const key of keys) {
+        const entry = isHere(key) ? transient.get(key) : undefined;
+        if (entry?.expiresAt !== undefined && entry.expiresAt < expiresAt)
+          transient.set(key, { ...entry, expiresAt });
+      }
       await store.touch(keys, expiresAt);
     },
     async delete(keys) {
-      await forget(keys);
+      for (const key of keys) transient.delete(key);
       await counted(store.delete(keys));
     },
     async close() {
-      unread.clear();
-      await memory.close();
+      transient.clear();
       await store.close();
     },
   };

@@ -69,8 +69,9 @@ describe('a transient entry', () => {
     await using both = await opened();
     let made = 0;
     const value = new Uint8Array([7]);
-    const seal = async () => ((made += 1), value);
-    expect(both.seen.keepTransient?.({ key: 'k', expiresAt: Date.now() + 60_000, seal })).toBe(true);
+    const expiresAt = Date.now() + 60_000;
+    const make = async () => ((made += 1), value);
+    expect(both.seen.keepTransient?.('k', { expiresAt, value: make })).toBe(true);
     expect(made).toBe(0);
     const other = openStoreView(both.file);
     expect(await other.putUnless(['k'], [entry('k', 1)])).toEqual({ at: 0, value });
@@ -96,7 +97,7 @@ describe('a view of a store', () => {
     const [one, other] = [openStoreView(store), openStoreView(store)];
     await one.putMany([entry('a', 1)]);
     await one.putUnless(['b'], [entry('b', 1, true)]);
-    one.keepTransient?.({ key: 'c', expiresAt: Date.now() + 60_000, seal: async () => new Uint8Array() });
+    one.keepTransient?.('c', { expiresAt: Date.now() + 60_000, value: async () => new Uint8Array() });
     expect([one.writesByOthers, other.writesByOthers]).toEqual([0, 3]);
     await other.delete(['a']);
     expect([one.writesByOthers, other.writesByOthers]).toEqual([1, 3]);
@@ -104,7 +105,7 @@ describe('a view of a store', () => {
     await anotherProcess.putMany([entry('d', 1)]);
     await nextTurn();
     expect([one.writesByOthers, other.writesByOthers]).toEqual([undefined, undefined]);
-    expect(one.keepTransient?.({ key: 'e', expiresAt: 0, seal: async () => new Uint8Array() })).toBe(false);
+    expect(one.keepTransient?.('e', { expiresAt: 0, value: async () => new Uint8Array() })).toBe(false);
     await anotherProcess.close();
     await store.close();
   });
