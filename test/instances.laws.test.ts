@@ -43,11 +43,11 @@ function begins(one: Action): Action {
   return { ...one, kind: 'begins' };
 }
 
-/** Checks that enough was played for the law to mean something. With a real server, the counts depend on whose answer comes first. */
+/** Checks that enough was played for the law to mean something. */
 function expectEnough({ folds, hiddenRecalls, branches }: Counts): void {
-  expect(folds).toBeGreaterThanOrEqual(3);
-  expect(hiddenRecalls).toBeGreaterThanOrEqual(3);
-  expect(branches).toBeGreaterThanOrEqual(3);
+  expect(folds).toBeGreaterThan(10);
+  expect(hiddenRecalls).toBeGreaterThan(10);
+  expect(branches).toBeGreaterThan(10);
 }
 
 describe('several instances on one store send one history', () => {
@@ -108,7 +108,8 @@ describe('several instances on one store send one history', () => {
           const open = () => redisStore({ port: redis.port, prefix, timeoutMs: 30_000 });
           await withStores(open, (stores) => play(stores, ...acts, played));
         }),
-        { numRuns: 60 },
+        // How many recalls are made depends on whose answer comes first, so more histories are played than above.
+        { numRuns: 150 },
       );
       expectEnough(played);
     });
