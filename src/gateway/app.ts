@@ -2,7 +2,7 @@
  * Assembles the gateway from its settings, and guards and routes each request. The gateway turns a request (values and bytes) into a
  * response (values and bytes) and has no transport; model-call.ts serves model calls, admin.ts the gateway's own paths.
  */
-import { createCaches } from '../caches.ts';
+import { createCaches, engineCacheMb } from '../caches.ts';
 import type { Codec, GatewayProblem } from '../codecs/codec.ts';
 import type { Engine } from '../engine/engine.ts';
 import { answerOwn } from './admin.ts';
@@ -292,7 +292,7 @@ function isBaseUrl(value: unknown): boolean {
 }
 
 /** Megabytes for the caches of a gateway with its threads. */
-export const defaultCacheMb = 768;
+export const defaultCacheMb = 3 * engineCacheMb;
 
 const gatewayCheck = object<GatewaySettings>({
   ...foldChecks,

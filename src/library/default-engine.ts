@@ -56,7 +56,10 @@ export type EngineSettings = {
    * reject with `store-failed`. Default 500.
    */
   readonly storeDeadlineMs?: number;
-  /** Megabytes of memory for caches (docs/memory.md). Default 256; 768 for a gateway with its threads. */
+  /**
+   * Megabytes of memory for caches (docs/memory.md). Default 256 for each engine: 512 for a Leporello in process, which has two, and 768 for a
+   * gateway, which has three.
+   */
   readonly cacheMb?: number;
 };
 

@@ -2,7 +2,7 @@
 import type { RecallTool } from '../codecs/codec.ts';
 import type { PreparedRequest } from '../engine/types.ts';
 import { passThrough } from '../engine/report.ts';
-import { createCaches } from '../caches.ts';
+import { createCaches, engineCacheMb } from '../caches.ts';
 import {
   type CompressedResult,
   type PendingWords,
@@ -106,15 +106,18 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   checkSettings(leporelloCheck, options);
   const { store = inMemoryStore() } = options;
   const secret = secretFor(options.store, options.secret);
-  const { memoryTtlMs: ttlMs, storeDeadlineMs } = options;
+  // There is an engine for `prepare` and one for `compact`, each with half of the memory for caches.
+  const { memoryTtlMs: ttlMs, storeDeadlineMs, cacheMb: bothCacheMb = 2 * engineCacheMb } = options;
+  const cacheMb = bothCacheMb / 2;
   const encryptedStore = createEncryptedStore({
     store,
     secret,
     ttlMs,
     storeDeadlineMs,
-    caches: createCaches(options.cacheMb),
+    caches: createCaches(cacheMb),
   });
-  const { strategies = defaultStrategies(), triggers = defaultTriggers(), ...settings } = options;
+  const { strategies = defaultStrategies(), triggers = defaultTriggers(), ...others } = options;
+  const settings = { ...others, cacheMb };
   const engine = createDefaultEngine(settings, encryptedStore, { strategies, triggers });
   // Folded messages that a program keeps have no references to results that may be dropped later, and no cache marks.
   const ofHistory = { ...settings, shrinks: false, cacheMarks: false } as const;
