@@ -7,7 +7,7 @@ import { machineLike, namedOnPurpose } from './architecture/exceptions.ts';
 import { cycleProblems, layerProblems, platformProblems } from './architecture/layers.ts';
 import { reachableFrom } from './architecture/imports.ts';
 import { publishedSources, readManifest } from './architecture/manifest.ts';
-import { packageProblems } from './architecture/packages.ts';
+import { cacheProblems, packageProblems } from './architecture/packages.ts';
 import { lengthProblems, medianProblems, nameProblems } from './architecture/sizes.ts';
 import { repositoryFiles, type SourceFile, sourceFiles } from './architecture/source-file.ts';
 import { typeNameProblems } from './architecture/type-names.ts';
@@ -140,6 +140,16 @@ describe('packages', () => {
     const published = reachableFrom(publishedSources(manifest), [...sources, ...support]);
     expect(published.length).toBeGreaterThan(50);
     expect(packageProblems(published, manifest)).toEqual([]);
+  });
+});
+
+describe('caches', () => {
+  it('are created by src/caches.ts only', () => {
+    const violation = file('src/engine/state.ts', `import { LRUCache } from 'lru-cache';`);
+    expect(cacheProblems([violation, file('src/caches.ts', `import 'lru-cache';`)])).toEqual([
+      'src/engine/state.ts imports lru-cache: open a cache of src/caches.ts instead',
+    ]);
+    expect(cacheProblems(sources)).toEqual([]);
   });
 });
 

@@ -24,6 +24,16 @@ export function packageProblems(
   );
 }
 
+/** The list of caches, and the store whose entries are no cache. Any other cache would escape the memory budget. */
+const cacheFiles = ['src/caches.ts', 'src/store/in-memory.ts'];
+
+export function cacheProblems(files: readonly SourceFile[]): readonly string[] {
+  return files
+    .filter((source) => !cacheFiles.includes(source.path))
+    .filter((source) => importsOf(source).some(({ specifier }) => specifier === 'lru-cache'))
+    .map(({ path }) => `${path} imports lru-cache: open a cache of src/caches.ts instead`);
+}
+
 /** Returns the package of an import: `@scope/name` for `@scope/name/sub/path`. */
 function packageOf(specifier: string): string {
   return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
