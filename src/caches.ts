@@ -43,7 +43,7 @@ export const cacheSpecs = {
 
 export type CacheName = keyof typeof cacheSpecs;
 
-/** Opens caches under one budget. `bytesOf` returns the bytes that an entry has in addition to its fixed ones. */
+/** Opens caches under one budget. `bytesOf` returns the bytes of an entry in addition to `entryBytes`. */
 export type Caches = <V extends Cacheable>(
   name: CacheName,
   bytesOf?: (value: V, key: string) => number,
@@ -51,16 +51,19 @@ export type Caches = <V extends Cacheable>(
 
 type Cacheable = string | number | object;
 
-/** A map that drops what was used least lately. */
+/** A map that drops the least recently used entries. */
 export type Cache<K extends Cacheable, V extends Cacheable> = LRUCache<K, V>;
 
 /** The default budget of one engine, in megabytes. */
 export const engineCacheMb = 256;
 
-/** The least budget that settings may name, in megabytes. */
+/** The smallest budget that settings may set, in megabytes. */
 export const minCacheMb = 16;
 
-/** Creates the caches of one engine. `megabytes`: 10^6 bytes, estimated. A name that is opened twice gets its share twice. */
+/**
+ * Returns a function that opens the caches of one engine. `megabytes` is their budget in 10^6 bytes; sizes of entries are estimates. A name
+ * that is opened twice gets its share twice.
+ */
 export function createCaches(megabytes: number = engineCacheMb): Caches {
   return function open<V extends Cacheable>(
     name: CacheName,
@@ -74,7 +77,7 @@ export function createCaches(megabytes: number = engineCacheMb): Caches {
   };
 }
 
-/** Everything else. The number of entries, or of UTF-16 units, is fixed: these are small, or serve the whole process. */
+/** All other caches. Their number of entries, or of UTF-16 units, is fixed, because they are small or serve the whole process. */
 export const fixedSpecs = {
   'model facts': { max: 500, holds: 'Windows, prices and token counters, by model.' },
   'model prices': { max: 500, holds: 'Rates of the price catalog and of the settings, by model.' },
@@ -113,7 +116,7 @@ export const fixedSpecs = {
 
 export type FixedName = keyof typeof fixedSpecs;
 
-/** Opens one with a fixed bound. `unitsOf` counts what `maxUnits` limits; `max` replaces the number of entries. */
+/** Opens a cache of a fixed size. `unitsOf` returns the units of an entry, which `maxUnits` limits; `max` replaces the number of entries. */
 export function openFixed<K extends Cacheable, V extends Cacheable>(
   name: FixedName,
   {

@@ -4,7 +4,7 @@
  */
 import { LeporelloError } from './errors.ts';
 
-/** Returns a sentence for each problem with a value. `path` names the value, for example `triggers.tokenBudget.target`. */
+/** Returns a sentence for each problem with a value. `path` names the value, for example `triggers.tokenBudget.targetTokens`. */
 export type Check = (value: unknown, path: string) => readonly string[];
 
 /** A check for each key of an object type; for a union, a check for each key of all its members. */
@@ -164,7 +164,7 @@ export function shown(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 79).toWellFormed()}…` : text;
 }
 
-// Suggestions for misspelled words.
+// Suggestions for misspelled words
 
 /**
  * Returns the known word that is most like this one, or the new name of a renamed setting. Undefined when none is close: more than a

@@ -180,8 +180,8 @@ function rare(values: readonly string[]): readonly number[] {
   return values.flatMap((value, at) => (counts.get(value)! <= few ? [at] : []));
 }
 
-// Writes JSON with as few tokens as possible: no white space, and a table wherever successive objects have the same members,
-// whose names are written once:
+// JSON with as few tokens as possible: no white space, and a table wherever successive objects have the same members, whose
+// names are written once:
 //
 //   {"items":[2]{name,price{amount,currency}}:
 //   Lamp,12.50,EUR

@@ -63,7 +63,7 @@ export function mayLose(text: string): boolean {
   return !reportsFailure(text) && !isChange(text) && !isDocument(text);
 }
 
-/** UTF-16 units that are searched for a stack trace. Of longer texts, which fit few models, only both ends are. */
+/** Maximum UTF-16 units that are searched for a stack trace. In longer texts, which fit few models, only both ends are searched. */
 const MAX_SEARCHED = 1_000_000;
 
 /** True for a text with a stack trace anywhere, or with a nonzero exit code or an error message at its start or end. */

@@ -217,7 +217,7 @@ export type TextLines = {
 /** UTF-16 units of the longest text that is compared line by line. Longer ones fit few models. */
 export const MAX_COMPARED = 1_000_000;
 
-/** UTF-16 units at both ends of a longer text that its hash covers: equal hashes are followed by a comparison. */
+/** UTF-16 units at each end of a longer text that its hash covers. Texts with equal hashes are then compared. */
 const HASHED_ENDS = 10_000;
 
 /** The number of lines that are processed between two pauses. */
@@ -226,7 +226,7 @@ export const linesPerStep = 2_048;
 /** Splits a text into the lines that it is compared by. */
 export function* splitLines(text: string): Steps<readonly string[]> {
   if (text.length > MAX_COMPARED) return [text];
-  if (text.length < UNCUT) return text.split('\n');
+  if (text.length < MAX_SPLIT_AT_ONCE) return text.split('\n');
   const lines: string[] = [];
   for (let start = 0; start <= text.length; ) {
     const newline = text.indexOf('\n', start);
@@ -239,7 +239,7 @@ export function* splitLines(text: string): Steps<readonly string[]> {
 }
 
 /** UTF-16 units of the longest text that is split at once. */
-const UNCUT = 50_000;
+const MAX_SPLIT_AT_ONCE = 50_000;
 
 /** Reads a text into hashes and numbers. They are small, so that they can be kept while the text is not. */
 export function* readLines(text: string): Steps<TextLines> {
@@ -311,22 +311,22 @@ function hashOf(text: string, start: number, end: number): number {
   return hash >>> 0 || 1;
 }
 
-// References to earlier texts, which replace lines that were shown before.
+// References to earlier texts
 
 /** A range of line numbers in a listing, both inclusive. */
 export type Numbered = { readonly from: number; readonly to: number };
 
-/** Replaces numbered lines that have the same numbers in the earlier result called `label`. */
+/** Returns a reference to numbered lines that have the same numbers in the earlier result called `label`. */
 export function sameNumbered({ from, to }: Numbered, label: string): string {
   return `[lines ${from}-${to} as in ${label} above]`;
 }
 
-/** Replaces `count` lines that occur in the earlier result called `label`, from the line that starts with `begins`. */
+/** Returns a reference to `count` lines that occur in the earlier result called `label`, from the line that starts with `begins`. */
 export function sameLines(count: number, begins: string, label: string): string {
   return `[${count} lines as in ${label} above, from ${JSON.stringify(begins)} on]`;
 }
 
-/** Replaces a whole result that equals the earlier result called `label`. */
+/** Returns a reference to all of the earlier result called `label`. */
 export function sameText(label: string): string {
   return `[all of it as in ${label} above]`;
 }

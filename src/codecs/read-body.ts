@@ -1,5 +1,5 @@
 /**
- * The shared part of every codec's reader: finds the top-level fields and the blocks of a body, and reuses what is remembered of
+ * Implements the shared part of every codec's reader: finds the top-level fields and the blocks of a body, and reuses what is remembered of
  * a block's bytes. Only new bytes are parsed, in full, so a body that was read is known to be JSON.
  */
 import { type Caches, createCaches } from '../caches.ts';
@@ -71,7 +71,7 @@ export function parseOtherFields(
   blocks: ReadonlySet<string>,
 ): Readonly<Record<string, unknown>> {
   const others = fields.members.filter((member) => !blocks.has(member.key));
-  // Every step is run once, so the steps can fill one object.
+  // Each step runs only once, even if the function is run again after a pause, so the steps can fill one object.
   const parsed = oneStep(() => ({}));
   inSteps(others, ({ key, value }) => {
     const field = {
@@ -277,14 +277,11 @@ export type SeenBodiesOptions = {
   readonly caches?: Caches | undefined;
 };
 
-/** Bytes. Shorter lists are read as fast as they are compared. */
+/** Bytes of the shortest list that is remembered: shorter ones are read as fast as they are compared. */
 const minBytes = 32 * 1024;
-/**
- * Bytes. Lists are looked up by their first bytes, which many sessions of one client may share; more are distinguished by
- * comparing.
- */
+/** Number of first bytes by which lists are looked up. Sessions of one client may share them, so the lists found are compared completely. */
 const keyBytes = 16 * 1024;
-/** A conversation is read as received and as sent, perhaps also with hidden recalls; and it may branch. */
+/** Lists with the same first bytes: a conversation is read as received, as sent, and perhaps with hidden recalls; and it may branch. */
 const maxAlike = 4;
 
 /** `bytes` may be longer than the list, so that it need not grow each turn. */
@@ -296,7 +293,7 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
     alike.reduce((sum, { bytes }) => sum + bytes.length, 0),
   );
 
-  /** Finds the list with most bytes in common. One that continues whole is as good as any, and its last bytes tell it cheaply. */
+  /** Finds the list with the most bytes in common. A list that the body continues completely ends the search, so likely ones are compared first. */
   function mostAlike(alike: readonly SeenBody[], bytes: Uint8Array) {
     let best: { readonly held: SeenBody; readonly common: number } | undefined;
     for (const held of alike.toSorted((a, b) => Number(endsAlike(b, bytes)) - Number(endsAlike(a, bytes)))) {
@@ -320,8 +317,8 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
         messages: known,
         keep(messages) {
           const length = (messages.at(-1)?.span.end ?? start) - start;
-          // A list that differs in more than its newest message is another branch, or the same conversation in another form: both may
-          // come again. Another request may have taken the list over while the reading of this one was paused.
+          // If more than the newest message differs, this is another branch, or another form of the conversation. Both may come again, so
+          // the old list stays. Another request may have changed the list while this one was paused.
           const continues = best?.held.messages === before && known.length >= before.length - 1;
           const held = best && continues ? best.held : { bytes: new Uint8Array(0), length: 0, messages };
           copyInto(held, bytes.subarray(0, length), best && continues ? best.common : 0);
@@ -334,7 +331,7 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
   };
 }
 
-/** Compares the last bytes of a list with those at the same place of a body. */
+/** True if the last bytes of a list equal those at the same place of a body. */
 function endsAlike({ bytes: held, length }: SeenBody, bytes: Uint8Array): boolean {
   if (length > bytes.length) return false;
   for (let at = Math.max(0, length - 256); at < length; at++) if (held[at] !== bytes[at]) return false;

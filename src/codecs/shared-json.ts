@@ -1,6 +1,6 @@
 /**
- * Reads and edits the JSON that wire formats have in common: members of responses and stream events, usage, and how long a
- * client asks its provider to cache a prompt. An edit leaves every other byte unchanged.
+ * Provides the JSON helpers that all wire formats share, for requests, responses and stream events. An edit leaves every other
+ * byte unchanged.
  */
 import {
   type JsonRecord,
@@ -157,7 +157,7 @@ export function recallsWithCalls({ recalls, calls }: CallsOfReply): boolean {
   return recalls.length > 0 && calls.length > 0;
 }
 
-// Values of bodies that were read with `JSON.parse`, for checks that must not depend on our own reader
+// Values from `JSON.parse`, for checks that must not depend on our own reader
 
 /** Returns the objects of a list; anything else in it counts as an empty object. */
 export function objectsOf(list: unknown): readonly JsonRecord[] {
@@ -175,7 +175,7 @@ export function isFilled(value: unknown): boolean {
   return (typeof value === 'string' || Array.isArray(value)) && value.length > 0;
 }
 
-// How long a client asks its provider to cache a prompt. The Messages API has marks,
+// Cache lifetimes that clients ask for. The Messages API has marks,
 // `"cache_control":{"type":"ephemeral","ttl":"1h"}`; servers of Chat Completions that pass requests on to its models take these
 // marks too. Chat Completions and Responses have fields.
 

@@ -1,7 +1,7 @@
 /**
  * The read-only view of a request body: messages and their parts, each with its place in the bytes it was read from. No content
- * is copied: a codec builds the view, and text is decoded only where it is needed (messages.ts). The end of the file describes the recalls
- * that the client does not see.
+ * is copied: a codec builds the view, and text is decoded only where it is needed (messages.ts). Also defines hidden recalls, which
+ * the client does not see.
  */
 
 /** A range of bytes, `end` exclusive. */
@@ -118,7 +118,7 @@ export type Conversation = {
 /** The place of a text: `text` counts the literals in the part's `texts`. */
 export type TextPlace = { readonly message: number; readonly part: number; readonly text: number };
 
-// A hidden recall: the private recalls of the model while it made one reply. The client saw one message; the hidden recall
+// Hidden recalls. A hidden recall is the private recalls of the model while it made one reply. The client saw one message; the hidden recall
 // holds the rounds it was made of, so that later requests can include the private calls and answers at their place. The store
 // keeps it, codecs write it.
 

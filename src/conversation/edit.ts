@@ -1,7 +1,7 @@
 /**
  * Edits are data: strategies return them, the fold store stores them, a codec writes them into the bytes. Nothing is mutated.
- * Indices always count in the conversation as the client sent it, before any edit. The end of the file says which content no
- * edit may change.
+ * Indices always count in the conversation as the client sent it, before any edit. Also defines which content no edit may
+ * change.
  */
 import type { Conversation, TextPlace, Message, Part, Stays } from './conversation.ts';
 import { bytesOf, textsOf, memoized } from './messages.ts';
@@ -265,7 +265,7 @@ function touchesWhatStays(conversation: Conversation, edit: Edit): boolean {
   return parts.has(placeKey({ message, part: edit.kind === 'replace-text' ? edit.at.part : edit.part }));
 }
 
-/** Called for every edit that is considered. Undefined for nearly every conversation: nothing has to stay. */
+/** Finds the content that has to stay; undefined if there is none, as in nearly every conversation. Called for every edit that is considered. */
 const stayingIn: (conversation: Conversation) => Staying | undefined = memoized((conversation) => {
   if (!holdsStaying(conversation.messages)) return undefined;
   const messages = new Set<number>();
@@ -328,7 +328,7 @@ export function loadsTools(name: string): boolean {
   return loads;
 }
 
-/** Results by name: every call of a conversation is checked in every turn. */
+/** Results of `loadsTools` by name: every call of a conversation is checked in every turn. */
 const loading = new Map<string, boolean>();
 
 const loadingName =

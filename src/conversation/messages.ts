@@ -1,6 +1,6 @@
 /**
- * Reads messages: their texts, which are decoded where they are needed; how much of a text fits a number of tokens; the hashes
- * of prefixes; and values that are remembered by message, so that passes over a growing conversation stay cheap.
+ * Decodes the texts of messages, fits texts to a number of tokens, and hashes prefixes of conversations. Results are remembered by
+ * message, so that a growing conversation costs only its new messages.
  */
 import type { Part, Span, Conversation, Message } from './conversation.ts';
 import { openFixed } from '../caches.ts';
@@ -111,14 +111,14 @@ function isEscaped(literal: Uint8Array, start: number, place: number): boolean {
   return (place - at) % 2 === 1;
 }
 
-// Finds how much of a text fits a number of tokens. The cost is in proportion to the part that fits, not to the text. Pure.
+// Texts that fit a number of tokens. The cost is in proportion to the part that fits, not to the text. Pure.
 
 /** Counts the tokens of a text; one of `TokenCounter.count`. */
 export type CountTokens = (text: string) => number;
 
 const firstGuess = 3;
 const fastestGrowth = 8;
-/** Counting is the expensive step, so a fit within 3 % of the budget is as good as the best one. */
+/** Share of the budget that a fit must use. Counting is expensive, so the search for a better fit ends there. */
 const closeEnough = 0.97;
 
 /**
@@ -208,7 +208,7 @@ export function prefixLinks({ messages }: Conversation, root: string, digest: Di
     if (known?.root === root) break;
   }
   const before = from > 0 ? known?.links : undefined;
-  // A list that is longer was continued by another branch.
+  // A longer list belongs to another branch, which continued it.
   const links =
     before?.length === from + 1 ? before : (before?.slice(0, from + 1) ?? [digest(encoder.encode(root))]);
   for (let at = from; at < messages.length; at++) {
@@ -245,7 +245,7 @@ export function canonicalDigest(role: string, pieces: readonly Uint8Array[], dig
   return digest(joinedPieces([encoder.encode(role), ...pieces]));
 }
 
-/** Joins pieces by line ends. */
+/** Joins pieces with a line end between two. */
 export function joinedPieces(pieces: readonly Uint8Array[]): Uint8Array {
   const joined = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length + 1, -1));
   let at = 0;
@@ -267,13 +267,13 @@ export function significantBytes(
   return concatBytes(still.flatMap(({ span }) => [bytes.subarray(span.start, span.end), comma]));
 }
 
-// Values that are remembered for each message of a prefix
+// Values remembered by message
 
 /** Returns the values of all messages, in their order. The list may be longer than the conversation: a later turn may have grown it. */
 export type PerMessage<T> = (messages: readonly Message[], valueOf: (message: Message) => T) => readonly T[];
 
 export function perMessage<T>(): PerMessage<T> {
-  /** Conversations that only append share one list. */
+  /** The values by message. Conversations that only append share one list. */
   const lists = new WeakMap<Message, T[]>();
   return function valuesOf(messages, valueOf) {
     let known: T[] | undefined;

@@ -1,12 +1,11 @@
 /**
- * Keeps long work on one body from holding up other requests of the same thread: it is cut into steps, and other requests run between
- * two slices of them. There are generators, which their caller runs in slices; functions that pause; and JSON values that are parsed
- * piece by piece.
+ * Runs long work on one body in steps, so that other requests of the same thread can run in between. The work is a generator, or an
+ * ordinary function that can pause. Steps are run in slices of about 10 ms, with a pause between two slices.
  */
 import type { Span } from './conversation.ts';
 import { type JsonRecord, ScanError, isRecord, parseSpan, skipSpace, skipValue } from './json-scan.ts';
 
-// Generators and slices.
+// Generators and slices
 
 /** Work that can be paused: it yields between two steps, and returns its result at the end. */
 export type Steps<T> = Generator<undefined, T>;
@@ -19,9 +18,9 @@ export function runSteps<T>(steps: Steps<T>): T {
 }
 
 export type Slices = {
-  /** True when the running slice has taken its time. */
+  /** True when the running slice has used up its time. */
   readonly isOver: () => boolean;
-  /** Lets other requests run, if the slice has taken its time. */
+  /** Lets other requests run, if the slice has used up its time. */
   readonly pause: () => Promise<void>;
 };
 
@@ -33,7 +32,7 @@ export async function runInSlices<T>(steps: Steps<T>, slices: Slices | undefined
   return step.value;
 }
 
-/** Milliseconds. */
+/** Milliseconds of one slice. */
 const sliceMs = 10;
 
 /** Starts the first slice. */
@@ -58,18 +57,18 @@ export function nextTurn(): Promise<void> {
   });
 }
 
-// Functions that pause: reading, writing and checking a body. They stay ordinary functions, which run long passes through `oneStep` and
-// `inSteps`; these remember what is done. When a slice is over, one of them throws `Paused`. The function is then run again from its
-// beginning, and every step that was done returns its result at once. So it must take the same steps in the same order each time: a
-// function that remembers its results elsewhere, and then skips its steps, would take the results of others.
+// Functions that pause, such as reading, writing and checking a body. They are ordinary functions that do long work through `oneStep` and
+// `inSteps`, which remember the results of finished steps. When a slice is over, one of the two throws `Paused`. Later the function is run
+// again from its beginning, and every finished step returns its result at once. So a function must take the same steps in the same order
+// each time: if it skips a step because it finds the result in a memo of its own, its other steps get wrong results.
 
-/** The progress of one run. When `isOver` says so, the function throws `Paused`; run again, it continues. */
+/** The progress of a function that may pause. It throws `Paused` when `isOver` returns true, and continues when it is run again. */
 export type PausableRun = { readonly isOver: () => boolean; readonly steps: StepList };
 
-/** The steps of a function, or within one step of it, in order. `next` counts those that were taken since its beginning. */
+/** The steps of a function, or the inner steps of one step, in order. `next` is the index of the next step in this run. */
 type StepList = { next: number; readonly taken: StepProgress[] };
 
-/** `done`: the results so far. `inner`: the steps within the one that is not finished. */
+/** The progress of one pass over a list. `done`: the results so far. `inner`: the steps within the item that is not finished. */
 type StepProgress = {
   readonly items: readonly unknown[];
   readonly done: unknown[];
@@ -79,10 +78,10 @@ type StepProgress = {
 /** Thrown when a slice is over. */
 export class Paused extends Error {}
 
-/** `startedAt`: when the function began again, in milliseconds; `newAt`: when it began its first new step. */
+/** A run in progress. `startedAt`: when the function was run again; `newAt`: when it began its first new step. Both in milliseconds. */
 type Running = { readonly isOver: () => boolean; steps: StepList; readonly startedAt: number; newAt: number };
 
-/** The run of now. It is synchronous, so there is one at most; undefined when nothing may pause. */
+/** The current run; undefined when nothing may pause. Runs are synchronous, so there is at most one. */
 let running: Running | undefined;
 
 export function openRun(isOver: () => boolean): PausableRun {
@@ -105,7 +104,7 @@ export function runPausably<T>({ isOver, steps }: PausableRun, run: () => T): T 
   }
 }
 
-/** Runs a small function at once: to remember its steps would cost more than they do. */
+/** Runs a small function without pauses: remembering its steps would cost more than the steps. */
 export function runAtOnce<T>(run: () => T): T {
   const before = running;
   running = undefined;
@@ -116,14 +115,14 @@ export function runAtOnce<T>(run: () => T): T {
   }
 }
 
-/** Runs one step. */
+/** Runs one step of a function that may pause. */
 export function oneStep<T>(run: () => T): T {
   return running ? inSteps(onlyOne, run)[0]! : run();
 }
 
 const onlyOne = [undefined];
 
-/** Maps a list in steps. */
+/** Maps a list; each item is a step. */
 export function inSteps<T, Result>(
   items: readonly T[],
   map: (item: T, index: number) => Result,
@@ -149,7 +148,7 @@ export function inSteps<T, Result>(
   return done as Result[];
 }
 
-/** False while a run has spent more time on what was done before than on new steps: then a pause would cost more than it gains. */
+/** False while a run has spent more time on repeated steps than on new ones: a pause would then cost more than it gains. */
 function hasGained({ startedAt, newAt }: Running): boolean {
   const repeatedMs = newAt - startedAt;
   return repeatedMs < 2 || performance.now() - newAt >= repeatedMs;
@@ -169,8 +168,8 @@ export async function runInPauses<T>(slices: Slices | undefined, run: () => T): 
   }
 }
 
-// JSON values, parsed or only checked. Every byte goes through `JSON.parse`, those of a long value piece by piece, so that
-// other requests can run in between.
+// JSON in pieces. Every byte goes through `JSON.parse`, but a long value is parsed or checked piece by piece, so that other requests
+// can run in between.
 
 /** Bytes of the longest value, and about the bytes of a piece, that is parsed at once. */
 const pieceBytes = 131_072;
@@ -216,7 +215,7 @@ function trimmed(body: Uint8Array): Uint8Array {
   return body.subarray(skipSpace(body, 0), end);
 }
 
-/** Returns undefined when the value is not to be kept. */
+/** Parses a value. Returns undefined with `check only`. */
 function parseValue(bytes: Uint8Array, value: Span, depth: number, mode: 'keep' | 'check only'): unknown {
   const open = bytes[value.start];
   const keeps = mode === 'keep';

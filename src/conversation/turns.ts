@@ -69,7 +69,7 @@ export function unitsOf({ messages }: Conversation): readonly MessageUnit[] {
     else units.push([message]);
   }
   const [older, newest] = [units.at(-2)?.[0], units.at(-1)?.[0]];
-  // A client that rewrites its newest message finds those before the last but one.
+  // Also remembers the units before the last but one, for clients that rewrite their newest message.
   if (older && !unitsBefore.has(older)) unitsBefore.set(older, units.slice(0, -2));
   if (newest && !unitsBefore.has(newest)) unitsBefore.set(newest, units.slice(0, -1));
   return units;
@@ -77,7 +77,7 @@ export function unitsOf({ messages }: Conversation): readonly MessageUnit[] {
 
 type MessageUnit = readonly Message[];
 
-/** The units before the newest one of a request, by the message that begins the newest: later requests do not change them. */
+/** The units before the newest one of a request, by the first message of the newest one. Later requests do not change them. */
 const unitsBefore = new WeakMap<Message, Message[][]>();
 
 /** Finds the newest message for which something is remembered, and its index. */
@@ -174,7 +174,7 @@ export function pairCalls(conversation: Conversation): Pairing {
   return pairing;
 }
 
-/** By conversation, which never changes: several callers ask for every request. */
+/** The pairings by conversation, which never changes: several callers need them for every request. */
 const known = new WeakMap<Conversation, Pairing>();
 
 /** The pairing of everything before the newest assistant turn of a request, by the message that begins the turn. */

@@ -96,7 +96,7 @@ function lookUp(inputs: LookUpInputs, { messages, previousReplyId }: Conversatio
   }
 }
 
-/** With so many messages, the stores are not asked in the same turn of the event loop: each takes long to prepare. */
+/** From this number of messages on, each store is asked in a turn of the event loop of its own, because each call takes long to prepare. */
 const manyMessages = 10_000;
 
 /** Starts to load everything that the store has for a request. */

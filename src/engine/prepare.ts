@@ -115,7 +115,8 @@ async function foldAndSend(
     const updated = { ...incoming, stored: { ...stored, foldStore: saved.foldStore } };
     return foldAndSend(engine, request, updated, slices);
   }
-  // An unanswered write may have succeeded, so another instance may already repeat the fold: it is sent. A refused one is stored nowhere.
+  // An unanswered write may have succeeded, so another instance may already repeat the fold, and it is sent. A refused
+  // one is stored nowhere, and is sent only if the request needs it.
   const isDropped = saved.status === 'refused' && !isNeeded(request, demand);
   const planned = isDropped ? undefined : attempt;
   const result = planned?.draft ?? opened.start;
@@ -195,7 +196,7 @@ function observed(prepared: PreparedRequest, conversation: Conversation): Prepar
   return { ...sent, maySendClientBody, report, prompt, reportPromptTokens, identity };
 }
 
-/** The links of so many messages are computed before other requests may run: about 3 ms. */
+/** The number of messages whose links are computed without a pause: about 3 ms. */
 const linksPerSlice = 4_000;
 
 /** Returns the same as `clientLinksOf`, and lets other requests run in between. */
@@ -232,8 +233,8 @@ type DemandNow = {
 };
 
 /**
- * Returns the demand that can be met now. Without the store, or when no time is left, that is only one that the request needs to fit. If
- * the provider refused the request as too long, the model's window is learned here, too.
+ * Returns the demand that can be met now. Without the store, or when no time is left, only a demand that the request needs to fit can be
+ * met. If the provider refused the request as too long, the model's window is learned here, too.
  */
 function demandNow(
   { options, windows }: EngineState,
@@ -319,7 +320,7 @@ async function save(
     (edit) => !replayed.has(edit) && !engine.storedShrinks.has(edit),
   );
   const fold = foldOf(opened, result);
-  // The record of a fold says, too, from which message on results are shrunk. If that changed, the fold is recorded again, unless this
+  // The record of a fold also says from which message on results are shrunk. If that changed, the fold is recorded again, unless this
   // request was sent before and must be sent the same way.
   const isNew =
     result !== start ||
@@ -339,7 +340,7 @@ async function save(
     const status = isUnanswered(error) ? 'unanswered' : 'refused';
     return { status, edits, known: Promise.resolve(), error };
   }
-  // The request is known to have been sent; or it has only the end of a history, which says nothing about the conversation.
+  // No mark is needed if the request is known to have been sent, or has only the end of a history, which says nothing about the conversation.
   const needsNoMark = sentAs !== undefined || conversation.previousReplyId !== undefined;
   const sent = { at: fold.at, limit: fold.limit };
   return { status: 'saved', edits, known: needsNoMark ? Promise.resolve() : markSent(memory, found, sent) };

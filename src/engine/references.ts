@@ -69,7 +69,7 @@ export function* withReferences(
   texts: readonly ArrivedText[],
   count: CountInSteps,
 ): Steps<readonly Shrink[]> {
-  // Another request of the conversation may be paused in here. The result does not depend on the memo.
+  // A paused request of the same conversation may be using the memo. An empty memo gives the same result.
   const own = memo.isInUse ? createReferenceMemo() : memo;
   own.isInUse = true;
   try {

@@ -228,9 +228,9 @@ function nameOf(block: Block | Message): string {
   return block.parts[0]?.type === 'tool-definition' ? 'tools' : 'system';
 }
 
-// Requests that are sent without a fold.
+// Requests sent without a fold
 
-/** Returns a request that is sent without a fold. `said` holds the fields that could be read of its body. */
+/** Returns a request that is sent without a fold. `said` holds the fields that could be read from its body. */
 export function passThrough(
   body: Uint8Array,
   outcome: Outcome,

@@ -164,7 +164,7 @@ function messagesToMark(request: MarkRequest): readonly number[] | undefined {
   return [...new Set([...(earlier ? [earlier] : []), messages])].map((count) => count - 1);
 }
 
-// Checks that content that was sent before is sent the same way again, except for folds. The check only reports.
+// Stability: content that was sent before must be sent the same way again, except for folds. The check only reports.
 
 type ComparedRequest = Pick<SentRequest, 'messages' | 'preamble' | 'offers'>;
 

@@ -115,7 +115,7 @@ function inOrder(pairs: readonly Pair[]): readonly Pair[] {
   return inTurn;
 }
 
-/** By the pairs of a conversation: each request asks several times. */
+/** Sorted pairs, by the pairs of a conversation: each request needs them several times. */
 const ordered = new WeakMap<readonly Pair[], readonly Pair[]>();
 
 function byResult({ result: one }: Pair, { result: other }: Pair): number {

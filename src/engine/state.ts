@@ -180,7 +180,7 @@ function beginningOf({ messages }: Conversation): readonly string[] {
   return messages.slice(0, 2).map((message) => message.canonical);
 }
 
-// Notes why a summary is missing, for the receipts of folds that used an extract instead. Each is kept under the prefix that the summary would
+// Reasons for missing summaries, for the receipts of folds that used an extract instead. Each is kept under the prefix that the summary would
 // have covered.
 
 export interface SummaryNotes {

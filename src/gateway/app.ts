@@ -168,7 +168,7 @@ function refusal(status: number, message: string): GatewayResponse {
   return jsonResponse(status, { error: { type: 'permission_error', message } });
 }
 
-// Assembling: the gateway is made from its settings. Nothing is opened here: the store and the upstream are passed in.
+// Assembly of the gateway from its settings. Nothing is opened here: the store and the upstream are passed in.
 
 /** Settings of the gateway: those of the engine, and limits, upstreams and access. */
 export type GatewaySettings = FoldSettings & {

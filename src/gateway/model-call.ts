@@ -294,7 +294,7 @@ async function receiptOf(
   return receipt;
 }
 
-// The parts, limits, clock and id source that the core of the gateway works with.
+// Dependencies of the gateway's core: its parts, limits, clock and source of ids
 
 export type GatewayOptions = {
   readonly engine: Engine;

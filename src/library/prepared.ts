@@ -1,4 +1,4 @@
-/** A prepared request as a program gets it, and the checks of the arguments with which a program calls the library. */
+/** Defines a prepared request as programs get it, and checks the arguments that programs pass to the library. */
 import type { Codec, RecallTool } from '../codecs/codec.ts';
 import {
   type Check,
@@ -25,7 +25,7 @@ export type Prepared = {
   readonly body: Uint8Array;
   /** Says whether the body was changed, and why not. */
   readonly outcome: Outcome;
-  /** What was done, in tokens and bytes. */
+  /** The changes to the request, and its size before and after, in tokens and bytes. */
   readonly report: FoldReport;
   /** The tool that the body offers for recalls; undefined when it offers none. Answer its calls with `leporello.recall`. */
   readonly recallTool: RecallTool | undefined;
@@ -69,7 +69,7 @@ export function preparedFor(request: PreparedRequest): Prepared {
   };
 }
 
-// Checks of arguments. Content never gets into an error.
+// Checks of arguments. No error contains content.
 
 const usageCheck = object<{ promptTokens: number | undefined }>({ promptTokens: numberFrom(0) });
 

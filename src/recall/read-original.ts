@@ -188,8 +188,8 @@ function unquoted(text: string): string {
   return text.replaceAll(/["'`[\]\s]+/g, ' ').trim();
 }
 
-// Walks JSON as text, so that numbers keep their spelling and only requested parts are copied. Takes only text that
-// `JSON.parse` accepts. It never recurses, so depth does not matter. Also spells the paths of values. Pure.
+// JSON as text. Values are found without parsing, so that numbers keep their spelling and only requested parts are copied. The
+// text must be one that `JSON.parse` accepts. Nothing recurses, so depth does not matter. Pure.
 
 /** A JSON value in a text, `end` exclusive. */
 export type JsonSpan = { readonly start: number; readonly end: number };

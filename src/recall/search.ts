@@ -1,6 +1,6 @@
 /**
- * Lays out the passages that answer a query, in the order of the texts and under a token cap, each with its lines; the last line
- * names other matches. Pure.
+ * Searches originals for a query, and shows the passages that answer it: in the order of the texts, under a token cap, each with
+ * its lines. The last line names other matches. Pure.
  */
 import { type CountTokens, clip, longestFit, wholeBefore, wholeAfter } from '../conversation/messages.ts';
 import { type TextSpan, spellRange } from './read-original.ts';
@@ -143,8 +143,8 @@ function joined(sources: readonly Searched[], spans: readonly ShownPassage[]): r
   });
 }
 
-// Finds the passages of texts that answer a query: BM25 over windows of some twenty lines, with passages that hold the whole
-// query first. Pure; one pass over each text and no index, because each text is searched once.
+// Passages that answer a query. They are ranked by BM25 over windows of some twenty lines, those that hold the whole query first.
+// Each text is searched once, so there is one pass over it and no index. Pure.
 
 /** A text, and the part of it to search. */
 type Source = { readonly text: string; readonly within: TextSpan };
@@ -160,13 +160,13 @@ type Passage<From extends Source = Source> = TextSpan & {
 /** Characters that a passage looks beyond its window, so that a match across the border is found. */
 const lookAhead = 64;
 
-/** Characters across the border of a window in which a whole query is looked for. */
+/** Maximum characters across the border of a window in which the whole query is searched. */
 const maxAcross = 1_500;
 
-/** Share of the best score. */
+/** Minimum share of the best score for a strong passage. */
 const strongShare = 0.15;
 
-/** Passages that are compared with each other, and how many of them come first. */
+/** Maximum passages that are compared with each other, and that are chosen from them. */
 const maxCompared = 64;
 const maxChosen = 8;
 
@@ -174,7 +174,7 @@ const maxChosen = 8;
 type Tier = 'exact' | 'any-case' | 'words';
 const tiers: readonly Tier[] = ['exact', 'any-case', 'words'];
 
-/** `whole` is the query as the searched text spells it. */
+/** A query and its words. `whole` is the query as the searched text spells it. */
 type Query = { readonly whole: string; readonly lower: string; readonly terms: readonly QueryTerm[] };
 type Match<From> = TextSpan & {
   readonly from: From;
@@ -282,7 +282,7 @@ function byNovelty<Scored extends { readonly match: Match<Source> }>(
   return [...chosen, ...left, ...scored.slice(maxCompared)];
 }
 
-/** Lengths in characters save splitting unmatched text into words. */
+/** Computes the score of a passage. Lengths are in characters, so that unmatched text is not split into words. */
 function score({ start, end, counts }: Match<Source>, worth: readonly number[]): number {
   return bm25(counts, worth, (end - start) / maxAcross);
 }

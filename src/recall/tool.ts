@@ -300,7 +300,7 @@ function lastLine(
   return `[${noun} ${place} of ${total[cut.unit]}.${rest}]`;
 }
 
-// Answers from what a request knows: a model that sees a stub may read its original.
+// Answers for a prepared request: a model that sees a stub may read its original.
 
 /** The part of a prepared request that recalls are answered from. */
 type RecallSource = {

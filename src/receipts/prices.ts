@@ -1,5 +1,5 @@
 /**
- * Token usage of model calls as providers report it, and what a model's tokens cost: prices from a catalog and the user's own.
+ * Adds and compares the token usage of model calls, and finds the prices of models: in the user's settings, else in a catalog.
  * Pure: the catalog is passed in (tokens/catalog.ts loads it), since loading takes time and modules of one layer do not import
  * each other.
  */
@@ -38,7 +38,7 @@ function combined(one: Usage, other: Usage, combine: (a: number, b: number) => n
   };
 }
 
-// What a model's tokens cost
+// Prices of models
 
 /** USD per million tokens. For a provider without a cache, all three input prices equal `input`. */
 export type Price = {
@@ -122,7 +122,7 @@ const maxRememberedName = 200;
 /** The rates of a model in the catalog, and its prices that the user set. */
 type ModelPrices = { readonly rates: ModelRates | undefined; readonly said: Partial<Price> | undefined };
 
-/** One object for all lists, because look-ups are remembered by table. */
+/** One object for all price lists, because look-ups are remembered by the table's identity. */
 const noOverrides: PriceOverrides = {};
 
 function rateFor(rate: PriceRate | undefined, promptTokens: number): number | undefined {

@@ -152,8 +152,8 @@ export function costOf(
   };
 }
 
-// One compression in a receipt: tokens before and after, the ratio asked for and the ratio reached. It holds counts, names and
-// ids, never content.
+// Compressions in a receipt: tokens before and after, the ratio asked for and the ratio reached. They hold counts, names and ids,
+// never content.
 
 /** Part of a conversation that was compressed. */
 export type Compression = {

@@ -170,7 +170,7 @@ export function createFoldStore({
     async markSent(tenant, links, found, { write: given, ...sent }) {
       const write: Write = given ?? ((record) => encryptedStore.keep(tenant, [], record));
       const link = links.at(-1)!;
-      // When nobody else has written since `find` has read these keys, nothing can be under them.
+      // If nobody else has written since `find` read these keys, they are still empty.
       const isCurrent = isCurrentAt(encryptedStore.writesByOthers(), knownOf(tenant, link));
       const unless = isCurrent ? [] : [foldKeys.fold(link), foldKeys.sentWith(link)];
       if (found && isOfAnotherBranch(found, tenant, links)) {
@@ -333,7 +333,7 @@ export function createFoldStore({
     return wanted;
   }
 
-  /** Many prefixes are looked up for one that is used, so this does not count as a use. */
+  /** Returns what is known of a prefix. This is no use in the sense of the cache, since many prefixes are looked up for one that is used. */
   function knownOf(tenant: string, link: string): KnownLink | undefined {
     const here = known.peek(link);
     return here?.tenant === tenant ? here : undefined;

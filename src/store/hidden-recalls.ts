@@ -1,6 +1,7 @@
 /**
  * Stores hidden recalls by the prefix that the model replied to, so that any instance finds them when a client sends that reply
- * back. No session id is needed, and branches cannot mix. Also keeps how replies that the provider stores are continued.
+ * back. No session id is needed, and branches cannot mix. Also remembers how to continue replies that
+ * the provider stores.
  */
 import { type Caches, createCaches } from '../caches.ts';
 import type { HiddenRecall, KeptReply } from '../conversation/conversation.ts';
@@ -207,8 +208,8 @@ function parseTurns(
   return turns && { turns, at: stored?.at };
 }
 
-// Remembers how to continue a reply that the provider stores, by the response id that the client knows: the provider's stored
-// reply may end with a private call that must be answered first.
+// Kept replies: how to continue a reply that the provider stores, by the response id that the client knows. The stored reply may
+// end with a private call that must be answered first.
 
 export interface KeptReplies {
   /** Returns the reply that this process remembers, without reading the store. */
@@ -268,7 +269,7 @@ export function createKeptReplies({
       return reply;
     },
     async record(tenant, knownAs, reply) {
-      // Before anything can fail.
+      // This process remembers the reply even if the store fails.
       known.set(`${tenant}/${knownAs}`, reply);
       const stored: StoredReply = { name: reply.name, owed: reply.pendingAnswers, at: clock() };
       const content = encodeRecord(stored);
@@ -277,7 +278,7 @@ export function createKeptReplies({
   };
 }
 
-/** Names come from outside, and keys are stored in clear. */
+/** Returns the key of a reply. It is a hash, because names come from outside and keys are stored in clear. */
 function replyKey(knownAs: string): string {
   return `kept/${sha256(new TextEncoder().encode(knownAs))}`;
 }

@@ -1,7 +1,7 @@
 /**
  * The interface of a store: bytes by key, with expiry. Originals and folds are kept in one, encrypted. Every store passes
- * test/support/store-suite. A write that has resolved survives a crash if the store is durable. The end of the file puts
- * deadlines on the calls of a store.
+ * test/support/store-suite. A write that has resolved survives a crash if the store is durable. Also wraps a store
+ * so that its calls have deadlines.
  */
 import { LeporelloError } from '../errors.ts';
 
@@ -43,8 +43,8 @@ export type FirstFound = { readonly at: number; readonly value: Uint8Array };
 /** Returns the time in milliseconds since the epoch. Passed in, so that tests control it. */
 export type Clock = () => number;
 
-// Gives every call of a store a deadline, so that no caller waits for a store that hangs. The encrypted store uses it, so it
-// covers the gateway and the library. After several slow failures in a row the store rests: calls fail at once until a trial
+// Deadlines for every call of a store, so that no caller waits for a store that hangs. The encrypted store uses them, so they
+// cover the gateway and the library. After several slow failures in a row the store rests: calls fail at once until a trial
 // call succeeds.
 //
 // A call that missed its deadline may still succeed later. What it read is dropped then; what it wrote stays in the store

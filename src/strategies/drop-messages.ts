@@ -1,4 +1,4 @@
-/** Three strategies that drop old messages: any; what the model recalled in earlier turns; calls of tools that do not exist. */
+/** Implements three strategies that drop old content: the oldest messages, recalls of earlier turns, and calls of tools that do not exist. */
 import { checkSettings, object, oneOf } from '../checks.ts';
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { textOf, textsOf } from '../conversation/messages.ts';
@@ -32,7 +32,7 @@ function* proposeOldest(view: FoldView): Steps<readonly Edit[]> {
   const remaining = yield* remainingInSteps(view);
   const room = maxValueCharacters(view, gone.messages, remaining);
   const dropped: number[] = [];
-  // The stub costs tokens, too; in messages it counts as one.
+  // The stub costs tokens, too; where messages are counted, it is one.
   let saved = view.excess.unit === 'tokens' ? -stubTokens(view) : -1;
   let bytes = 0;
   // A token has at least three characters.
@@ -201,7 +201,7 @@ type RecallTurn = {
   readonly recalls: readonly PartPlace[];
 };
 
-/** Returns the turns with recalls of which nothing is pinned or dropped. */
+/** Returns the turns whose recalls are neither pinned nor dropped. */
 function recallTurnsOf(view: FoldView): readonly RecallTurn[] {
   const gone = placesEdited(view.edits).parts;
   const rounds = new Map<number, PartPlace[]>();
@@ -244,7 +244,7 @@ function turnFrom({ messages }: Conversation, start: number): readonly number[] 
 type Drop = Extract<Edit, { readonly kind: 'drop-message' | 'drop-part' }>;
 
 /**
- * Makes the drops of one turn. Messages with only recalls are dropped as a whole, with the reasoning before the recalls; of others only the parts.
+ * Makes the drops of one turn. Messages with only recalls are dropped as a whole, with the reasoning before the recalls; from others, only the parts.
  * Nothing is dropped if signed reasoning also led to something else, because it must stay with everything it led to.
  */
 function dropsOf({ conversation: { messages } }: FoldView, { turn, recalls }: RecallTurn): readonly Drop[] {

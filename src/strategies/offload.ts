@@ -1,5 +1,5 @@
 /**
- * Two strategies that replace old content by stubs, oldest first, and keep the originals: tool results, and long texts in the arguments of calls,
+ * Implements two strategies that replace old content by stubs, oldest first, and keep the originals: tool results, and long texts in the arguments of calls,
  * such as files that were written, patches and scripts.
  */
 import type { Edit } from '../conversation/edit.ts';

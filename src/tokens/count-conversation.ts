@@ -69,7 +69,7 @@ export function createConversationCounter(options: {
 
   const toolsOverhead = ({ parts: definitions }: Block): number =>
     definitions.some(({ type }) => type === 'tool-definition') ? (counter.overhead.tools ?? 0) : 0;
-  /** Counts a long text for the passes behind, which find it in `longTexts`. */
+  /** Counts a long text in steps, so that later passes find its count in `longTexts`. */
   function* countLong(text: string): Steps<void> {
     if (text.length < minLongLength || longTexts.has(text) || !given.countInSteps) return;
     longTexts.set(text, yield* given.countInSteps(text));
@@ -203,7 +203,7 @@ export function createConversationCounter(options: {
 /** UTF-16 units of the shortest text, and bytes of the shortest block, that are counted in steps. */
 const minLongLength = 16_384;
 
-/** A part with so many texts is counted text by text. Reasoning is counted as a whole: its length counts, too. */
+/** From this number of texts on, a part is counted text by text. Reasoning is always counted as a whole, because its length counts, too. */
 const manyTexts = 64;
 
 /** UTF-16 units requested at once. */

@@ -1,6 +1,6 @@
 /**
  * Makes one summary: asks the summarizer, checks its answer, and uses the local summarizer if the answer cannot be used. Never
- * rejects. No I/O except by the summarizer. The end of the file decides what is folded next.
+ * rejects. No I/O except by the summarizer. Also decides what is folded next.
  */
 import { type EntrySizes, entryLines, textBudgetOf, wantedTokens } from '../outline/entry-lines.ts';
 import { extract } from '../outline/extract.ts';
@@ -205,7 +205,7 @@ function guidanceFor(level: string, task: string, goal: string): string {
   ].join(' ');
 }
 
-// Decides what a trajectory folds next, as data, so that it can be tested without folding; and checks its settings. Pure.
+// Decisions: what a trajectory folds next, as data, so that it can be tested without folding; and its settings. Pure.
 
 /** The next thing to fold. */
 type PendingWork =

@@ -1,12 +1,12 @@
 /**
- * Two triggers that compare what a fold costs with what it saves, at the prices of the provider's cache: one while the cache is
+ * Implements two triggers that compare what a fold costs with what it saves, at the prices of the provider's cache: one while the cache is
  * warm, one after it has expired.
  */
 import { checkSettings, numberFrom, object, wholeNumber } from '../checks.ts';
 import type { EvictionCandidate, FoldOnly, Trigger } from './trigger.ts';
 import { isTooShortToCache } from './limits.ts';
 
-// Cache rent: fires when unused content has cost as much to re-read from the cache as it costs to fold it. An old result is read from the
+// Cache rent. The trigger fires when unused content has cost as much to re-read from the cache as it costs to fold it. An old result is read from the
 // cache with every request: that is its rent. Removing it re-bills everything behind it once: that is the price. A fold that is made when
 // the rent paid reaches the price costs at most twice as much as the best decision in hindsight (ski rental, Karlin et al. 1988). The
 // model recalls some of what was folded, and each recall reads the whole context once more; that is part of the price even when the
@@ -19,7 +19,7 @@ export type CacheRentOptions = {
   readonly keepStepsForRequests?: number | undefined;
   /** Tokens that a fold must save. Default 2,000. */
   readonly minTokens?: number | undefined;
-  /** How many times the price the rent must reach: more than once, because some folded content is recalled. Default 9. */
+  /** The trigger fires when the rent is so many times the price: more than once, because some folded content is recalled. Default 9. */
   readonly minPayback?: number | undefined;
 };
 
@@ -155,7 +155,7 @@ function onlyCandidates(candidates: readonly EvictionCandidate[]): FoldOnly {
   return { smaller, gone };
 }
 
-// Cold caches: fires when a conversation continues after its provider dropped it from the cache. The provider writes the whole
+// Cold caches. The trigger fires when a conversation continues after its provider dropped it from the cache. The provider writes the whole
 // prompt to its cache again in any case, so a fold costs nothing extra, and everything idle is folded at once. This trigger
 // comes before `cache-rent`, which would fold only a part and would still subtract the price of rewriting the cache.
 

@@ -1,13 +1,13 @@
 /**
- * Four triggers that compare a request with a limit: its tokens with a share of the context window, the whole window, or a
+ * Implements four triggers that compare a request with a limit: its tokens with a share of the context window, the whole window, or a
  * budget, and its number of messages with a number.
  */
 import { checkSettings, fraction, object, wholeNumber } from '../checks.ts';
 import type { Demand, Economy, Trigger } from './trigger.ts';
 import { LeporelloError } from '../errors.ts';
 
-// Fires when the request takes more than the fraction `triggerShare` of the context window, and asks for `targetShare`: the gap is
-// the hysteresis. Needs a known window; `reserved` plays no part here.
+// Share of the window. The trigger fires when the request takes more than the fraction `triggerShare` of the context window, and asks for
+// `targetShare`: the gap is the hysteresis. Needs a known window; `reserved` plays no part here.
 
 export type WindowFractionOptions = {
   /** Fraction of the window above which the trigger fires. Default 0.85. */
@@ -73,8 +73,8 @@ export function newestGoal(above: number): NonNullable<Demand['newest']> {
   return { above, target: Math.floor(above * shareOfMark) };
 }
 
-// Fires when the request and the tokens reserved for its reply do not fit the context window: the provider would refuse it.
-// Needs a known window. It asks for the same low mark as `window-fraction`, so that a forced fold is not followed by another
+// The whole window. The trigger fires when the request and the tokens reserved for its reply do not fit the context window: the provider
+// would refuse it. Needs a known window. It asks for the same low mark as `window-fraction`, so that a forced fold is not followed by another
 // one a turn later.
 
 export type MustFitOptions = {
@@ -119,7 +119,7 @@ export function mustFit(options: MustFitOptions = {}): Trigger {
   };
 }
 
-// Fires when the request has more tokens than a budget, whatever the context window. Tokens that no fold can remove (tools,
+// Token budget. The trigger fires when the request has more tokens than a budget, whatever the context window. Tokens that no fold can remove (tools,
 // system text, protected content) may take three fifths of the target; tokens beyond that are added to trigger and target
 // alike. So a fold saves the same amount however large the fixed part is. The buffer covers counts that are too low: the
 // trigger fires that many tokens early. The gap between trigger and target is the hysteresis.
@@ -187,7 +187,7 @@ function shortestCached(economy: Economy | undefined): number {
   return economy && economy.read < 1 ? (economy.minCachedTokens ?? 0) : 0;
 }
 
-// Fires when a request has more messages than `targetMessages + bufferMessages`, and asks for `targetMessages`: the buffer is
+// Number of messages. The trigger fires when a request has more messages than `targetMessages + bufferMessages`, and asks for `targetMessages`: the buffer is
 // the hysteresis. It counts messages, not tokens, so it needs neither a context window nor a token counter.
 
 export type MessageCountOptions = {

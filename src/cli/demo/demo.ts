@@ -136,9 +136,9 @@ function jsonLine({ folded, ...turn }: DemoTurn): string {
   return `${JSON.stringify({ ...turn, folded: folded.map(({ id, text }) => ({ id, stub: text })) })}\n`;
 }
 
-// Plays the sample conversation turn by turn, with the gateway between client and scripted model, and formats what the demo prints.
+// Turns of the demo: the sample conversation is played with the gateway between client and scripted model, and formatted for the terminal.
 
-/** A turn, as seen from both ends. */
+/** A turn, as the client and the scripted model see it. */
 type DemoTurn = {
   readonly turn: number;
   /** Messages in the client's request. */

@@ -202,7 +202,7 @@ function urlFor(host: string, port: number): string {
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }
 
-// Writes the gateway's log to standard error: JSON lines, or short lines for a terminal. It never contains content or keys.
+// Log on standard error: JSON lines, or short lines for a terminal. It never contains content or keys.
 
 /** The log with all levels. */
 type Log = GatewayLog & {

@@ -155,15 +155,14 @@ function mayPrecedeSystem(message: Message | undefined): boolean {
   return last?.type === 'opaque' && last.kind.endsWith('_tool_result');
 }
 
-// Finds the messages that a fold keeps around system messages, which it may not remove. In each turn with a system message it
-// keeps what the user said at the beginning and the reply at the end. Any of the steps between, calls with all their results,
-// may be removed: the remaining system messages then come together behind a user message or a result, and ahead of the
-// assistant's next message.
+// Messages around system messages. No fold may remove a system message, so in each turn with one, the user's messages at the
+// beginning and the reply at the end stay. Any of the steps between, calls with all their results, may be removed: the
+// remaining system messages then follow a user message or a result, and precede the assistant's next message.
 
 type AroundSystem = {
   /** Indices of messages that stay. */
   readonly messages: ReadonlySet<number>;
-  /** Keys of parts that stay, because a message that it belongs to stays. */
+  /** Keys of parts that stay, because the part or message that they belong to stays. */
   readonly parts: ReadonlySet<string>;
   /** Returns where a message meant to precede this one may be inserted: never between a system message and the assistant's reply. */
   readonly placeBefore: (message: number) => number;
@@ -182,7 +181,7 @@ type SystemTurn = {
   readonly firstSystem: number | undefined;
 };
 
-/** Called for every edit that a strategy considers. */
+/** Finds the messages and parts that stay. Called for every edit that a strategy considers, so the result is remembered. */
 export const aroundSystem: (conversation: Conversation) => AroundSystem = memoized((conversation) => {
   const turns = systemTurnsOf(conversation);
   const held = turns.flatMap((turn, index) =>
@@ -203,7 +202,7 @@ type KeptAround = { readonly messages: readonly number[]; readonly parts: readon
 function keptIn({ sides }: SystemTurn, isLast: boolean): readonly KeptAround[] {
   return sides.map((side, index) => {
     const endsTurn = side.isAssistant && index === sides.length - 1 && !isLast;
-    const stays = endsTurn || isWordOfUser(side);
+    const stays = endsTurn || isUserText(side);
     const lastPart = partsOf(side).at(-1);
     return {
       messages: stays ? side.messages.map((message) => message.index) : [],
@@ -216,7 +215,7 @@ function systemTurnsOf({ body, messages }: Conversation): readonly SystemTurn[] 
   const turns: { start: number; sides: { isAssistant: boolean; messages: Message[] }[]; end: number }[] = [];
   for (const side of sidesOf(messages)) {
     const turn = turns.at(-1);
-    if (turn && !isWordOfUser(side)) turn.sides.push(side);
+    if (turn && !isUserText(side)) turn.sides.push(side);
     else {
       const start = side.messages[0]!.index;
       if (turn) turn.end = start;
@@ -244,7 +243,7 @@ function sidesOf(messages: readonly Message[]): readonly { isAssistant: boolean;
 }
 
 /** True for a side of the user's with a message that answers no call. */
-function isWordOfUser({ isAssistant, messages }: Side): boolean {
+function isUserText({ isAssistant, messages }: Side): boolean {
   return !isAssistant && messages.some(({ parts }) => !parts.some((part) => part.type === 'tool-result'));
 }
 

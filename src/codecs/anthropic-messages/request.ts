@@ -1,6 +1,6 @@
 /**
- * Reads an Anthropic Messages request body into the conversation view; then writes edits, the recall tool, continuations, hidden recalls and prompts of our
- * own into such bodies. https://docs.anthropic.com/en/api/messages
+ * Reads an Anthropic Messages request body into the conversation view, and writes such bodies: with edits, the recall tool, continuations
+ * after a recall and hidden recalls, and new ones for summaries. https://docs.anthropic.com/en/api/messages
  */
 import type {
   Conversation,

@@ -203,7 +203,7 @@ function mediaKind(mimeType: string): Media['kind'] {
   return mimeType.startsWith('text/') || mimeType === 'application/pdf' ? 'document' : 'other';
 }
 
-// Handles the two spellings of every name in this format: proto JSON takes `functionCall` and `function_call` alike. Members
+// The two spellings of every name in this format: proto JSON takes `functionCall` and `function_call` alike. Members
 // are looked up by the camelCase name; the bytes keep their spelling.
 
 type NamedMembers = ReadonlyMap<string, Member>;

@@ -1,6 +1,6 @@
 /**
- * Reads a Gemini generateContent request body into the conversation view; then writes edits, the recall tool, continuations and prompts of our own
- * into such bodies. The URL names the model and whether the reply streams, so the caller passes them in. https://ai.google.dev/api/generate-content
+ * Reads a Gemini generateContent request body into the conversation view, and writes such bodies: with edits, the recall tool and continuations
+ * after a recall, and new ones for summaries. The URL names the model and whether the reply streams, so the caller passes them in. https://ai.google.dev/api/generate-content
  */
 import type {
   Conversation,
@@ -253,7 +253,7 @@ function answering(
   return call.id === part.callId ? part : { ...part, callId: call.id };
 }
 
-/** Skips each answered call once. */
+/** Returns the first call without a result. Skips each answered call once. */
 function firstWaiting(waiting: Waiting | undefined): OpenCall | undefined {
   if (!waiting) return undefined;
   while (waiting.calls[waiting.done]?.answered === true) waiting.done++;

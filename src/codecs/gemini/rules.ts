@@ -131,7 +131,7 @@ function inside(parts: readonly JsonRecord[], name: string): readonly JsonRecord
   });
 }
 
-// Checks the invariants of generateContent that a compressor could break, each with the provider's words.
+// Problems: broken invariants of generateContent, each with the provider's words.
 // https://ai.google.dev/gemini-api/docs/function-calling, https://ai.google.dev/gemini-api/docs/thought-signatures
 
 /** Neighboring contents of one side are one turn: pairing holds between turns. */
@@ -241,7 +241,7 @@ function disordered(turn: GeminiTurn, previous: GeminiTurn | undefined): readonl
         problem(
           'results-in-order',
           wrong.message,
-          'responses without ids stand in another order than their calls',
+          'responses without ids are in another order than their calls',
         ),
       ]
     : [];
@@ -274,7 +274,7 @@ function misnamed(
 
 type Result = { readonly name: string | undefined; readonly isObject: boolean };
 
-/** Results by part: parts read once serve every later body, so a result is looked up once. */
+/** Results by part. Parts that were read are reused for later bodies, so each result is looked up once. */
 const knownResults = new WeakMap<Part, Result>();
 
 function resultIn(body: Uint8Array, message: Message, part: Part): Result {

@@ -1,6 +1,6 @@
 /**
- * Reads an OpenAI Chat Completions request body into the conversation view; then writes edits, the recall tool, continuations, hidden recalls and prompts of our
- * own into such bodies. https://platform.openai.com/docs/api-reference/chat
+ * Reads an OpenAI Chat Completions request body into the conversation view, and writes such bodies: with edits, the recall tool, continuations
+ * after a recall and hidden recalls, and new ones for summaries. https://platform.openai.com/docs/api-reference/chat
  */
 import type {
   Conversation,

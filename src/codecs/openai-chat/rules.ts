@@ -72,7 +72,7 @@ function problems(conversation: Conversation): readonly Problem[] {
   return found;
 }
 
-/** Messages in front of which no rule is broken, and no call is open. A message that was read before follows the same messages as then. */
+/** Messages before which no rule is broken and no call is open. A message object always follows the same messages, so this stays true. */
 const soundBefore = new WeakSet<Message>();
 
 /** The newest messages that are remembered: a turn adds a few, and clients often rewrite the last ones. */

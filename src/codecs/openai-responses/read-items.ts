@@ -216,7 +216,7 @@ function isText(bytes: Uint8Array, span: Span): boolean {
   return startsWith(bytes, span, '"') && span.end - span.start > 2;
 }
 
-// Reads the content of a message or an output: texts, media, and opaque parts.
+// Content of messages and outputs: texts, media, and opaque parts
 
 /** Reads a text or a list of parts. An empty text is still content: a message could hold nothing else. */
 function parseContent(bytes: Uint8Array, content: Span): readonly Part[] {

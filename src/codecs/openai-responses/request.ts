@@ -1,6 +1,7 @@
 /**
- * Reads an OpenAI Responses request body into the conversation view, each input item as one message; then writes edits, the recall tool,
- * continuations, hidden recalls and prompts of our own into such bodies. https://platform.openai.com/docs/api-reference/responses/create
+ * Reads an OpenAI Responses request body into the conversation view, each input item as one message, and writes such bodies: with edits, the
+ * recall tool, continuations after a recall and hidden recalls, and new ones for summaries.
+ * https://platform.openai.com/docs/api-reference/responses/create
  */
 import type {
   Conversation,
@@ -311,7 +312,7 @@ function toolDefinition({ name, description, parameters }: RecallTool): Uint8Arr
   return jsonBytes({ type: 'function', name, description, parameters, strict: false });
 }
 
-/** A small body in place of the conversation's: a round only asks whether the provider keeps the request. */
+/** An empty request in place of the conversation's: `roundItems` only looks whether the provider keeps the request. */
 const kept = jsonBytes({});
 const notKept = jsonBytes({ store: false });
 const itemsWhereKept = memoized((round: RecallRound) => roundItems(kept, round));

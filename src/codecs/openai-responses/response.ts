@@ -125,7 +125,7 @@ export function refusesReasoning(): boolean {
   return false;
 }
 
-// Reads the items of a response: their text and calls, and which of them the client may see.
+// Items of a response: their text and calls, and which of them the client may see
 
 function textOfItems(items: readonly JsonElement[]): string {
   return items

@@ -174,7 +174,7 @@ function contentFaults(items: readonly JsonRecord[]): readonly string[] {
   });
 }
 
-// Checks the invariants of OpenAI Responses that a compressor could break, each with the provider's words.
+// Problems: broken invariants of OpenAI Responses, each with the provider's words.
 // https://platform.openai.com/docs/guides/reasoning, https://platform.openai.com/docs/guides/function-calling
 
 function problems(conversation: Conversation): readonly Problem[] {

@@ -1,8 +1,7 @@
 /**
  * Defines HTTP as the core of the gateway sees it: requests and responses as values and byte streams, their headers, and
  * errors. It uses no sockets and no transport library: the servers (node-server.ts, fetch.ts) convert their requests to these
- * types, and the upstreams (undici-upstream.ts, fetch.ts) send them. The end of the file splits streams into server-sent
- * events.
+ * types, and the upstreams (undici-upstream.ts, fetch.ts) send them. Also splits streams into server-sent events.
  */
 import { createParser } from 'eventsource-parser';
 import { LeporelloError } from '../../errors.ts';
@@ -212,8 +211,8 @@ export function internalError(): GatewayResponse {
   };
 }
 
-// Splits a byte stream into server-sent events without losing a byte: every event keeps its bytes, including the blank line
-// that ended it. This file only frames, in one pass over the bytes; eventsource-parser reads the fields.
+// Server-sent events. A byte stream is split into events without losing a byte: every event keeps its bytes, including the blank
+// line that ended it. Splitting takes one pass over the bytes; eventsource-parser reads the fields.
 
 /** An event, or (`isPiece`) a piece of an event that is too long to be read. */
 type SplitEvent = StreamEvent & { readonly isPiece?: true };

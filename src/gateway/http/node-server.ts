@@ -1,6 +1,6 @@
 /**
  * Serves a handler on a port with plain node:http, because fetch objects would cost several times the CPU here. It
- * manages connections and shutdown; the second half reads requests and writes responses.
+ * manages connections and shutdown, reads requests and writes responses.
  */
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import { type AddressInfo, type Socket, Server as NetServer } from 'node:net';
@@ -173,8 +173,8 @@ function trackConnections() {
   };
 }
 
-// Converts a request of node:http to a gateway request, and writes a gateway response to node:http. A request body is read only
-// when the core asks for it, and the rest is discarded after the answer. A response is written no faster than the client reads.
+// Requests and responses of node:http, as the gateway sees them. A request body is read only when the core asks for it, and the
+// rest is discarded after the answer. A response is written no faster than the client reads.
 
 /** Bytes, and milliseconds, of an unread body that are still accepted after the answer, so that a client that is still sending can read it. */
 const lingerBytes = 64 * 1024 * 1024;

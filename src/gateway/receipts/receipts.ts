@@ -341,7 +341,7 @@ function isOf(tenant: string | undefined, owner: string): boolean {
   return tenant === undefined || tenant === owner;
 }
 
-// Interfaces through which the gateway reports: its log and its metrics. Neither gets content or credentials.
+// Interfaces of the log and of the metrics. Neither gets content or credentials.
 
 /** Log of the gateway. Fields contain names, counts and ids. */
 export interface GatewayLog {

@@ -170,7 +170,7 @@ export function codecOf(name: string, route: Codec['route']): Codec {
   return [anthropicMessages, openaiChat, openaiResponses].find((codec) => codec.name === name) ?? gemini;
 }
 
-// The provider of a request.
+// The provider of a request
 
 /** Base URLs of the upstreams, with or without their version segment (`/v1`). */
 export type UpstreamUrls = { readonly openai: string; readonly anthropic: string; readonly gemini: string };

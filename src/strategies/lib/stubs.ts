@@ -1,8 +1,7 @@
 /**
- * Words the texts that replace folded content: what it was, how big it is, and how to read it again. They are pure functions of
+ * Writes the texts that replace folded content: what it was, how big it is, and how to read it again. They are pure functions of
  * the original, so that the same fold gives the same bytes. Quotes from the original are JSON-quoted and short: a stub is data,
- * not instructions. The second half reads calls: whether one shows a file or searches, its name in references, and the short
- * values that a stub of it repeats.
+ * not instructions. Also describes calls for these texts.
  */
 import { spellValue, inputOf } from '../../conversation/messages.ts';
 import { type Steps, runSteps } from '../../conversation/steps.ts';
@@ -135,7 +134,7 @@ export function quote(text: string, max: number): string {
   );
 }
 
-// Calls: whether a call shows a file or searches, its name in references, and the short values that it names. A stub with these
+// Descriptions of calls: whether a call shows a file or searches, its name in references, and the short values that it names. A stub with these
 // values spares the model a recall just to find out what something was called.
 
 /**

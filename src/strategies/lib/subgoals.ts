@@ -1,5 +1,5 @@
 /**
- * Records of finished sub-goals: those that earlier folds inserted, and those made for the next fold. A record is a line that says what it
+ * Finds finished sub-goals, and writes and reads the records that replace them. A record is a line that says what it
  * replaces and how to read it again, then lines of the messages. Tool output is marked, so that it cannot be mistaken for ours. Pure.
  */
 import { spellValue } from '../../conversation/messages.ts';
@@ -249,8 +249,8 @@ function lastPart(value: string): string {
   return /^\S*\/[^\s/]{4,}$/.test(value) ? value.slice(value.lastIndexOf('/') + 1) : value;
 }
 
-// Finds the finished sub-goals of a conversation that may be folded: runs of replies with their results, between two borders
-// (see outline/finder.ts). A user message begins a sub-goal and is not part of it. Pure.
+// Finished sub-goals of a conversation that may be folded: runs of replies with their results, between two borders
+// (outline/finder.ts). A user message begins a sub-goal and is not part of it. Pure.
 
 /** The messages of a finished sub-goal. */
 type SubgoalMessages = {

@@ -1,6 +1,6 @@
 /**
- * The frame of a summary in the conversation: what it summarizes, that it is a record and not an instruction, and how to read the messages
- * again. A later fold reads back what an earlier one wrote. Also finds the summaries in a conversation. Pure.
+ * Writes and reads the frame of a summary in the conversation: what it summarizes, that it is a record and not an instruction, and how to read the messages
+ * again. Also finds the summaries in a conversation. Pure.
  */
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { textOf, textsOf, inputOf } from '../../conversation/messages.ts';
@@ -106,7 +106,7 @@ function userText({ body }: Conversation, message: Message): string {
   return texts.length === 1 ? textOf(body, message, texts[0]!) : '';
 }
 
-// Converts messages into the steps that a summarizer reads: who said what, and which calls returned what. Independent of wire
+// Steps for summarizers, converted from messages: who said what, and which calls returned what. Independent of wire
 // formats. Pure.
 
 /** Returns the steps in order, without reasoning and calls of `recallTool`, whose answers are elsewhere in the conversation. */
