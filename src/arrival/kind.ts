@@ -1,5 +1,5 @@
 /**
- * The interface of a kind of tool result, and guards that recognize texts which must not change. A kind takes the text of one tool result
+ * Defines the interface of a kind of tool result, and guards that recognize texts which must not change. A kind takes the text of one tool result
  * and returns a smaller one. All kinds are pure, synchronous, linear in the length of the text, and deterministic across processes.
  */
 
@@ -29,7 +29,7 @@ export type ShrinkOptions = {
   readonly countInSteps?: ((text: string) => Steps<number>) | undefined;
   /** True for the text of a file that may be edited: its lines do not change, only padding before line numbers is removed. */
   readonly mayBeEdited?: boolean | undefined;
-  /** Which line numbers of a file listing stay. Every fifth saves twice as much, but the model must count up to four lines. */
+  /** Selects the line numbers of a file listing that stay. Every fifth saves twice as much, but the model must count up to four lines. */
   readonly lineNumbers?: 'every' | 'every-fifth' | undefined;
   /** Kinds that are not changed. Default: none. */
   readonly without?: readonly Kind[] | undefined;

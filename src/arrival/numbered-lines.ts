@@ -84,7 +84,7 @@ function runsOf(lines: readonly NumberedLine[]): readonly { readonly start: numb
 
 /**
  * Keeps the first, the last and every fifth number of each run, so that a line's number follows from the numbered line above it. Undefined
- * if that would be ambiguous: if a line itself begins like a number, or as many lines stand between two runs as numbers are missing.
+ * if that would be ambiguous: if a line itself begins like a number, or if two runs are separated by as many lines as numbers are missing.
  */
 function everyFifth(lines: readonly NumberedLine[]): string | undefined {
   const out = [FIFTH_NUMBERED];

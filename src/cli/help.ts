@@ -1,4 +1,4 @@
-/** The texts of `--help`. docs/configuration.md describes the options of the configuration. */
+/** Contains the texts of `--help`. docs/configuration.md describes the options of the configuration. */
 import type { CommandName } from './args.ts';
 
 /** Returns the help of a command, or the general help. */

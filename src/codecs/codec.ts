@@ -1,5 +1,5 @@
 /**
- * The interface of a wire format. Every difference between providers is a member here, never an `if` in shared code. A codec is
+ * Defines the interface of a wire format. Every difference between providers is a member here, never an `if` in shared code. A codec is
  * pure: bytes and values in, bytes and values out. All codecs pass one conformance suite (test/support/codec-suite).
  */
 import type {

@@ -1,6 +1,6 @@
 /**
  * Puts hidden recalls back into a body: each private round as it was sent, ahead of the rest of the client's copy of the reply.
- * How a round is spelled, and how one part is distinguished from another, is the codec's own.
+ * Each codec itself says how a round is spelled, and how one part is distinguished from another.
  */
 import { type Insertion, type Splice, applySplices, isRecord } from '../conversation/json-scan.ts';
 import type { Conversation, Message, Part, HiddenRecall, RecallRound } from '../conversation/conversation.ts';

@@ -1,5 +1,5 @@
 /**
- * The read-only view of a request body: messages and their parts, each with its place in the bytes it was read from. No content
+ * Defines the read-only view of a request body: messages and their parts, each with its place in the bytes it was read from. No content
  * is copied: a codec builds the view, and text is decoded only where it is needed (messages.ts). Also defines hidden recalls, which
  * the client does not see.
  */
@@ -7,7 +7,7 @@
 /** A range of bytes, `end` exclusive. */
 export type Span = { readonly start: number; readonly end: number };
 
-/** Who speaks. `tool` is a message with nothing but tool results, whatever the wire format calls it. */
+/** The speaker of a message. `tool` is a message with nothing but tool results, whatever the wire format calls it. */
 export type Role = 'system' | 'user' | 'assistant' | 'tool';
 
 /**

@@ -1,4 +1,4 @@
-/** The engine as its callers see it. It never rejects: on any failure, the client's original bytes can be sent. */
+/** Defines the engine as its callers see it. It never rejects: on any failure, the client's original bytes can be sent. */
 import type { Codec } from '../codecs/codec.ts';
 import { readBeginning } from '../codecs/read-beginning.ts';
 import { unremembered } from '../codecs/read-body.ts';

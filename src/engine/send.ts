@@ -1,5 +1,5 @@
 /**
- * The last step before a request is sent: compares it with the previous request of its conversation, and marks it for the provider's
+ * Performs the last step before a request is sent: compares it with the previous request of its conversation, and marks it for the provider's
  * cache when that pays off. It never changes the content.
  */
 import { type Caches, createCaches } from '../caches.ts';

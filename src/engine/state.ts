@@ -1,4 +1,4 @@
-/** The state of an engine: its parts, the caches that it keeps between requests, and access to stored folds. */
+/** Holds the state of an engine: its parts, the caches that it keeps between requests, and access to stored folds. */
 import { openFixed, type Cache, createCaches } from '../caches.ts';
 import type { ReadBlock, ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';

@@ -1,4 +1,4 @@
-/** Types of the engine: its options, its requests, and its results. */
+/** Defines the types of the engine: its options, its requests, and its results. */
 import type { Caches } from '../caches.ts';
 import type { Codec, SeenBodies, Overflow } from '../codecs/codec.ts';
 import type { HiddenRecall, KeptReply } from '../conversation/conversation.ts';

@@ -1,5 +1,5 @@
 /**
- * The extractive summarizer: no model, no invented text, the same words for the same steps. It keeps the user's demands word for word,
+ * Implements the extractive summarizer: no model, no invented text, the same words for the same steps. It keeps the user's demands word for word,
  * decisions, failures, the plan, the first and last step, and, with the rest of its budget, the values in calls. Linear time. Pure.
  */
 import { spellValue } from '../conversation/messages.ts';

@@ -1,5 +1,5 @@
 /**
- * A summarizer that asks a model. The model's text is checked, and passes through the extractive summarizer as prose of an earlier summary:
+ * Implements a summarizer that asks a model. The model's text is checked, and passes through the extractive summarizer as prose of an earlier summary:
  * so the user's demands stay word for word whatever the model omits, the model's text cannot be mistaken for anything but prose, and the
  * budget holds. Transcripts that do not fit are read in parts, each including the summary so far.
  */

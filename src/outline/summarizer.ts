@@ -1,5 +1,5 @@
 /**
- * The interface of a summarizer: steps and the last summary in, text out, within a token budget. The strategy adds the frame around the
+ * Defines the interface of a summarizer: steps and the last summary in, text out, within a token budget. The strategy adds the frame around the
  * text and the memory ids; the summarizer decides which model writes, if any.
  */
 

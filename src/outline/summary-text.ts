@@ -1,7 +1,6 @@
 /**
- * The text of an extractive summary: its sections in the order in which they are written, and the way to read a summary back into notes, so
- * that the next one includes it and nothing is summarized twice. A line that is not a title is an item and begins with `- `, so quoted text
- * cannot be mistaken for a title. Lines outside of sections were written by another summarizer and are kept as prose. Pure.
+ * Writes the text of an extractive summary, section by section, and reads a summary back into notes, so that the next one includes it and
+ * nothing is summarized twice. A line that is not a title is an item and begins with `- `, so quoted text cannot be mistaken for a title. Lines outside of sections were written by another summarizer and are kept as prose. Pure.
  */
 import type { Notes } from './notes.ts';
 import { clipped, isBinding, plain } from './sentences.ts';

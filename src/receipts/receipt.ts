@@ -1,5 +1,5 @@
 /**
- * Receipts: what happened to one request, and the cost of a summary that a model wrote ahead of a fold. Data for users, response headers
+ * Defines receipts. They report what happened to one request, or what a summary cost that a model wrote ahead of a fold. Data for users, response headers
  * and logs. Holds counts, names and ids, never content.
  */
 import { type Bill, type Money, addedBill, billOf } from './cost.ts';

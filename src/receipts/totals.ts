@@ -1,5 +1,5 @@
 /**
- * Totals over receipts, by tenant, by model, and by session of a tenant. Bounded: of too many rows, those without receipts for the longest
+ * Keeps totals over receipts, by tenant, by model, and by session of a tenant. Bounded: of too many rows, those without receipts for the longest
  * time are dropped; a tenant's own row still includes its dropped models and sessions. Pure.
  */
 import { openFixed, type Cache } from '../caches.ts';

@@ -1,5 +1,5 @@
 /**
- * The client of a replayed conversation. Every request contains all messages so far: the recorded ones, and those of tools that were run
+ * Plays the client of a replayed conversation. Every request contains all messages so far: the recorded ones, and those of tools that were run
  * again, because a policy removed their results for good.
  */
 import type { ModelReply, RecallAnswer } from '../codecs/codec.ts';

@@ -1,5 +1,5 @@
 /**
- * Policies: the ways of making a context from a client's conversation that a replay compares. The simple ones change nothing, keep only
+ * Implements the policies: the ways of making a context from a client's conversation that a replay compares. The simple ones change nothing, keep only
  * the last results, or cut every result; the engine policy runs the real engine.
  */
 import type { Codec } from '../codecs/codec.ts';

@@ -1,5 +1,5 @@
 /**
- * The interface of a store: bytes by key, with expiry. Originals and folds are kept in one, encrypted. Every store passes
+ * Defines the interface of a store: bytes by key, with expiry. A store keeps originals and folds, encrypted. Every store passes
  * test/support/store-suite. A write that has resolved survives a crash if the store is durable. Also wraps a store
  * so that its calls have deadlines.
  */

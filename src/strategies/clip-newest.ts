@@ -1,5 +1,5 @@
 /**
- * The last resort for a request that would not fit: cuts the middle out of the largest texts that other strategies must not change, first of
+ * Implements the last resort for a request that would not fit: cuts the middle out of the largest texts that other strategies must not change, first of
  * the newest tool results, then of user messages. Beginning, end and the way to read the rest stay.
  */
 import type { Edit } from '../conversation/edit.ts';

@@ -1,5 +1,5 @@
 /**
- * The interface of strategies, which decide what to fold. A strategy is pure: it reads a conversation with the edits made so far and returns
+ * Defines the interface of strategies, which decide what to fold. A strategy is pure: it reads a conversation with the edits made so far and returns
  * further edits, least harm first, until they save enough. The engine orders, checks and records them.
  */
 import type { Block, Conversation, Part, TextPlace } from '../conversation/conversation.ts';

@@ -1,5 +1,5 @@
 /**
- * The state of a trajectory between turns, as plain data: JSON that can be saved and loaded. Its size follows the budget, not the number of
+ * Defines the state of a trajectory between turns, as plain data: JSON that can be saved and loaded. Its size follows the budget, not the number of
  * actions: folded content is in the store, and an entry has its id there. Steps from one state to the next are pure.
  */
 import type { CompressionTotals } from '../receipts/totals.ts';

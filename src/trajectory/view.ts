@@ -1,5 +1,5 @@
 /**
- * The context of a trajectory: what an agent sends to its model. Finished work comes first and does not change from turn to turn; then actions as
+ * Builds the context of a trajectory: the messages that an agent sends to its model. Finished work comes first and does not change from turn to turn; then actions as
  * turns of two roles. Always under the budget: if folding has not made enough space, texts are cut for this call. Also writes entries and
  * actions as text. Pure.
  */

@@ -1,5 +1,5 @@
 /**
- * The interface of a trigger: it decides whether to fold and how far. Strategies decide what to fold. A trigger is pure: numbers
+ * Defines the interface of a trigger, which decides whether to fold and how far. Strategies decide what to fold. A trigger is pure: numbers
  * in, a demand out. It fires at one value and asks for a lower one (hysteresis), so that a fold, which re-bills the cached prefix,
  * is followed by many turns without one. A trigger whose goal is met never fires on that state.
  */

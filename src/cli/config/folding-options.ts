@@ -1,4 +1,4 @@
-/** The options that decide when and how to fold: triggers, shrinks, summaries and sub-goals. */
+/** Defines the options that decide when and how to fold: triggers, shrinks, summaries and sub-goals. */
 import { z } from 'zod';
 import { presetNames } from '../../outline/levels.ts';
 import type { TriggerSettings } from '../../triggers/default-triggers.ts';

@@ -1,4 +1,4 @@
-/** The codec of Anthropic Messages. */
+/** Exports the codec of Anthropic Messages. */
 import type { Codec } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
 import { cacheMarks } from './cache-marks.ts';

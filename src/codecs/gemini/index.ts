@@ -1,4 +1,4 @@
-/** The codec of Gemini generateContent. */
+/** Exports the codec of Gemini generateContent. */
 import type { Codec } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
 import { insertHiddenRecalls } from './hidden-recalls.ts';

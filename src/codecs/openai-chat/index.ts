@@ -1,4 +1,4 @@
-/** The codec of OpenAI Chat Completions. */
+/** Exports the codec of OpenAI Chat Completions. */
 import type { Codec } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
 import { insertHiddenRecalls, promptBody, continueWith, write, read } from './request.ts';

@@ -1,4 +1,4 @@
-/** The codec of OpenAI Responses. */
+/** Exports the codec of OpenAI Responses. */
 import type { Codec } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
 import {

@@ -1,5 +1,5 @@
 /**
- * A connection to Redis on which no call waits long: calls wait while the connection is being made, fail when their time is up, and fail
+ * Opens a connection to Redis on which no call waits long: calls wait while the connection is being made, fail when their time is up, and fail
  * at once while the server is known to be unreachable. Also explains errors of Redis and of the network. They carry the command with its
  * arguments, possibly a password, so only their sentence is copied. Loads the client library only when called. Network I/O, timers.
  */

@@ -1,5 +1,5 @@
 /**
- * The store in a Redis or Valkey server, which gateways on many machines can share. A write that has resolved survives what the server
+ * Implements the store in a Redis or Valkey server, which gateways on many machines can share. A write that has resolved survives what the server
  * survives (`appendonly yes` for a crash of the server); a call writes all of its entries or none. Network I/O; the connection is kept
  * open and restored automatically (connection.ts).
  */

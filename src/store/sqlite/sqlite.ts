@@ -1,5 +1,5 @@
 /**
- * The store on disk: one SQLite file, embedded in Node, shared by any number of processes on one machine. A write that has resolved
+ * Implements the store on disk: one SQLite file, embedded in Node, shared by any number of processes on one machine. A write that has resolved
  * survives `kill -9` and a crash of the process, but not necessarily a power cut: with `synchronous = normal` the last writes before one
  * may be missing, while the file stays intact. No timers, no threads.
  */
