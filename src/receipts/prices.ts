@@ -90,21 +90,21 @@ export function createPriceList(catalog: PriceCatalog, overrides: PriceOverrides
   const pricesOf = (model: string): ModelPrices => {
     const before = known.get(model);
     if (before !== undefined) return before;
-    const found = { rates: catalog.ratesOf(model), said: catalog.pick(model, overrides) };
+    const found = { rates: catalog.ratesOf(model), ownPrices: catalog.pick(model, overrides) };
     if (model.length <= maxRememberedName) known.set(model, found);
     return found;
   };
   return {
     priceOf(model, promptTokens = 0) {
       if (model === undefined) return undefined;
-      const { rates, said } = pricesOf(model);
+      const { rates, ownPrices } = pricesOf(model);
       const listed = (key: string): number | undefined => rateFor(rates?.[key], promptTokens);
-      const input = said?.input ?? listed('input_mtok');
-      const output = said?.output ?? listed('output_mtok');
+      const input = ownPrices?.input ?? listed('input_mtok');
+      const output = ownPrices?.output ?? listed('output_mtok');
       if (input === undefined || output === undefined) return undefined;
-      const cacheRead = said?.cacheRead ?? listed('cache_read_mtok') ?? input;
-      const cacheWrite = said?.cacheWrite ?? listed('cache_write_mtok') ?? input;
-      const cacheWriteLong = said?.cacheWriteLong ?? listed('cache_write_1h_mtok');
+      const cacheRead = ownPrices?.cacheRead ?? listed('cache_read_mtok') ?? input;
+      const cacheWrite = ownPrices?.cacheWrite ?? listed('cache_write_mtok') ?? input;
+      const cacheWriteLong = ownPrices?.cacheWriteLong ?? listed('cache_write_1h_mtok');
       return {
         input,
         cacheRead,
@@ -120,7 +120,7 @@ export function createPriceList(catalog: PriceCatalog, overrides: PriceOverrides
 const maxRememberedName = 200;
 
 /** The rates of a model in the catalog, and its prices that the user set. */
-type ModelPrices = { readonly rates: ModelRates | undefined; readonly said: Partial<Price> | undefined };
+type ModelPrices = { readonly rates: ModelRates | undefined; readonly ownPrices: Partial<Price> | undefined };
 
 /** One object for all price lists, because look-ups are remembered by the table's identity. */
 const noOverrides: PriceOverrides = {};

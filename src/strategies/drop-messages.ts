@@ -30,13 +30,13 @@ export function dropOldest(options: DropOldestOptions = {}): Strategy {
 function* proposeOldest(view: FoldView): Steps<readonly Edit[]> {
   const gone = placesEdited(view.edits);
   const remaining = yield* remainingInSteps(view);
-  const room = maxValueCharacters(view, gone.messages, remaining);
+  const maxCharactersFor = maxValueCharacters(view, gone.messages, remaining);
   const dropped: number[] = [];
   // The stub costs tokens, too; where messages are counted, it is one.
   let saved = view.excess.unit === 'tokens' ? -stubTokens(view) : -1;
   let bytes = 0;
   // A token has at least three characters.
-  const savedWithValues = () => saved - (view.excess.unit === 'tokens' ? room(bytes) / 3 : 0);
+  const savedWithValues = () => saved - (view.excess.unit === 'tokens' ? maxCharactersFor(bytes) / 3 : 0);
   for (const unit of unitsOf(view.conversation)) {
     if (savedWithValues() >= view.excess.amount) break;
     yield;
@@ -54,16 +54,23 @@ function* proposeOldest(view: FoldView): Steps<readonly Edit[]> {
   const left = savedWithValues();
   const isTight = left <= 0 || (Number.isFinite(view.excess.amount) && left < view.excess.amount);
   yield;
-  return yield* editsFor(view, dropped, isTight ? 0 : room(bytes));
+  return yield* editsFor(view, dropped, isTight ? 0 : maxCharactersFor(bytes));
 }
 
-function* editsFor(view: FoldView, dropped: readonly number[], room: number): Steps<readonly Edit[]> {
+function* editsFor(
+  view: FoldView,
+  dropped: readonly number[],
+  maxCharacters: number,
+): Steps<readonly Edit[]> {
   const { conversation } = view;
   const memory = view.idOf(originalOfMessages(conversation, dropped));
   const messages = dropped.map((index) => conversation.messages[index]!);
   yield;
-  const values = yield* keyValuesInSteps(conversation, messages, { max: room, known: stubsIn(view.edits) });
-  const left = room - sizeOf(values);
+  const values = yield* keyValuesInSteps(conversation, messages, {
+    max: maxCharacters,
+    known: stubsIn(view.edits),
+  });
+  const left = maxCharacters - sizeOf(values);
   yield;
   const said = yield* repliesInSteps(conversation, messages, left);
   const text = messagesStub({

@@ -91,7 +91,7 @@ export const mustFitCheck = object<MustFitOptions>({
 });
 
 /** When the reply's reserve leaves less than the target, the goal still frees a fifth of the remaining tokens. */
-const maxShareOfRoom = 0.8;
+const maxShareOfRemaining = 0.8;
 
 /**
  * Folds a request that would not fit its window together with the reply. Throws `bad-config` for options out of range.
@@ -112,7 +112,7 @@ export function mustFit(options: MustFitOptions = {}): Trigger {
       const atMost = Math.max(0, window - reserved);
       if (tokens <= atMost) return undefined;
       const high = Math.min(atMost, window * mark);
-      const goal = lowMark(Math.min(window * target, atMost * maxShareOfRoom), high, state.fixed);
+      const goal = lowMark(Math.min(window * target, atMost * maxShareOfRemaining), high, state.fixed);
       const newest = newestGoal(Math.floor(high));
       return { trigger: name, goal: { unit: 'tokens', target: goal }, atMost, force: true, newest };
     },

@@ -329,7 +329,7 @@ function problem(rule: string, message: Message, detail: string): Problem {
 
 /**
  * Returns the index of the content that begins the current turn, whose signatures the provider checks ("the most recent user
- * message" that answers no call); 0 without one. Called for every edit.
+ * message" that answers no call); 0 without one. Called for every edit, so it is remembered.
  */
 const currentTurn: (conversation: Conversation) => number = memoized(({ messages }) => {
   const begins = messages.findLast(
