@@ -9,7 +9,7 @@ export const cacheSpecs = {
   'seen bodies': {
     share: 300,
     entryBytes: 500,
-    holds: 'Bodies as read and as sent: only the bytes behind the common ones are read again.',
+    holds: 'Bodies as they were read and sent. A body that continues one is read only from its new bytes on.',
   },
   'read blocks': { share: 250, entryBytes: 300, holds: 'The parts of messages, by digest.' },
   folds: { share: 90, entryBytes: 300, holds: 'Folds and records of sent requests, by prefix hash.' },
@@ -38,7 +38,11 @@ export const cacheSpecs = {
     entryBytes: 500,
     holds: 'Usage of earlier requests, by their last message, for the cost report.',
   },
-  'first requests': { share: 10, entryBytes: 500, holds: 'The same, by the beginning of the conversation.' },
+  'first requests': {
+    share: 10,
+    entryBytes: 500,
+    holds: 'Usage of earlier requests, by the beginning of the conversation, for the cost report.',
+  },
 } as const;
 
 export type CacheName = keyof typeof cacheSpecs;
@@ -96,11 +100,14 @@ export const fixedSpecs = {
   },
   'record texts': { max: 128, holds: 'Tokens of the records of sub-goals.' },
   'tenant keys': { max: 1_000, holds: 'Encryption keys, by tenant.' },
-  'calibrated models': { max: 500, holds: 'How far counts are off, by tenant and model.' },
-  'calibrated conversations': { max: 5_000, holds: 'How far counts are off, by conversation.' },
+  'calibrated models': { max: 500, holds: 'The ratio of reported to counted tokens, by tenant and model.' },
+  'calibrated conversations': {
+    max: 5_000,
+    holds: 'The ratio of reported to counted tokens, by conversation.',
+  },
   'learned windows': { max: 1_000, holds: 'Windows that providers named when they refused a request.' },
   'summaries ahead': { max: 2_000, holds: 'Summaries that were written ahead.' },
-  'summary leases': { max: 10_000, holds: 'Until when another process writes a summary.' },
+  'summary leases': { max: 10_000, holds: 'The time until which another process may write a summary.' },
   'summary notes': { max: 2_000, holds: 'Why a summary is missing, for receipts.' },
   'transient records': {
     max: 30_000,
@@ -110,7 +117,7 @@ export const fixedSpecs = {
   totals: { max: 5_000, holds: 'Sums for the cost report: one table each for tenants, models and sessions.' },
   'prepared requests': {
     maxUnits: 268_435_456,
-    holds: 'Large bodies that were just prepared, in the thread that did it.',
+    holds: 'Large bodies that a thread has just prepared.',
   },
 } as const;
 
