@@ -76,7 +76,7 @@ export function createCaches(megabytes: number = engineCacheMb): Caches {
     const { share, entryBytes } = cacheSpecs[name];
     return new LRUCache<string, V>({
       maxSize: Math.ceil(megabytes * 1_000 * share),
-      sizeCalculation: (value, key) => entryBytes + bytesOf(value, key),
+      sizeCalculation: (value, key) => entryBytes + Math.ceil(bytesOf(value, key)),
     });
   };
 }

@@ -43,6 +43,7 @@ export interface EncryptedStore {
   renewOriginals(ids: readonly string[]): void;
   /** Extends the retention of a value that `putSealed` or `keep` stored under this key for `ttlMs`. */
   renewSealed(tenant: string, key: string, ttlMs: number, known?: SealedUse): void;
+  /** Counts what others have written (see `StoreView`), not what users of this object have: so each engine needs one of its own. */
   writesByOthers(): StoreView['writesByOthers'];
 }
 

@@ -121,8 +121,9 @@ export function createFoldStore({
   ttlMs = 30 * 24 * 60 * 60 * 1_000,
   caches = createCaches(),
 }: FoldStoreOptions): FoldStore {
+  // One fold is recorded under up to `maxLinks` prefixes, which share its edits.
   const known = caches<KnownLink>('folds', (one) =>
-    [one.fold, one.prefixFold].reduce((sum, fold) => sum + 250 * (fold?.edits.length ?? 0), 0),
+    [one.fold, one.prefixFold].reduce((sum, fold) => sum + (250 / maxLinks) * (fold?.edits.length ?? 0), 0),
   );
   /** Folds that this process uses although the store has not accepted them (yet). */
   const unsaved = new WeakSet<Fold>();
@@ -170,9 +171,10 @@ export function createFoldStore({
     async markSent(tenant, links, found, { write: given, ...sent }) {
       const write: Write = given ?? ((record) => encryptedStore.keep(tenant, [], record));
       const link = links.at(-1)!;
-      // If nobody else has written since `find` read these keys, they are still empty.
-      const isCurrent = isCurrentAt(encryptedStore.writesByOthers(), knownOf(tenant, link));
-      const unless = isCurrent ? [] : [foldKeys.fold(link), foldKeys.sentWith(link)];
+      const here = knownOf(tenant, link);
+      // An equal request has recorded a fold meanwhile. The first record decides.
+      if (here?.fold) return;
+      const unless = [foldKeys.fold(link), foldKeys.sentWith(link)];
       if (found && isOfAnotherBranch(found, tenant, links)) {
         const fold: Fold = { ...found.fold, ...sent };
         remember(tenant, link, { fold });
@@ -187,7 +189,9 @@ export function createFoldStore({
         ttlMs: sentRecordMs,
         isTransient: true,
       };
-      await write({ ...record, unless });
+      // If nobody else has written since `find` read these keys, they are still empty.
+      const isEmpty = isCurrentAt(encryptedStore.writesByOthers(), here);
+      await write({ ...record, unless: isEmpty ? [] : unless });
     },
     renew(tenant, links, { fold, matched }, originals) {
       const kind = matched < fold.length ? 'prefixFold' : 'fold';
@@ -266,15 +270,20 @@ export function createFoldStore({
   ): FoundFold | undefined {
     const here = knownOf(tenant, links[matched] ?? '');
     const fold = [here?.fold, here?.prefixFold].find((one) => one?.id === id);
-    return fold && { fold, matched };
+    if (!fold) return undefined;
+    // It may be far behind the newest message: only this marks it as used.
+    known.get(links[matched]!);
+    return { fold, matched };
   }
 
   /** Reads from the store the prefixes that this process does not know, back to the newest one that it knows was sent. */
   async function load(tenant: string, links: readonly string[]): Promise<void> {
     const asOf = encryptedStore.writesByOthers();
     const wanted = wantedOf(tenant, links, asOf);
-    const newest = wanted.filter((at) => at >= links.length - newestLinks).map((at) => links[at]!);
-    const older = wanted.slice(newest.length).map((at) => links[at]!);
+    const recent = wanted.filter((at) => at >= links.length - newestLinks);
+    const older = wanted.slice(recent.length).map((at) => links[at]!);
+    const newest = [...recent, ...droppedFold(tenant, links)].map((at) => links[at]!);
+    const before = newest.map((link) => knownOf(tenant, link));
     // Both reads start at once, so that they take one round trip.
     const [records] = await Promise.all([
       newest.length > 0
@@ -289,13 +298,26 @@ export function createFoldStore({
       const [fold, sentWith, prefixFold] = records.slice(order * kinds.length);
       const here = knownOf(tenant, link);
       const isUnsaved = here?.fold !== undefined && unsaved.has(here.fold);
-      remember(tenant, link, {
+      const read = {
         fold: isUnsaved ? here.fold : parseFold(fold, here?.fold),
         sentWith: parseSentWith(sentWith),
         prefixFold: parseFold(prefixFold, here?.prefixFold),
-        asOf,
-      });
+      };
+      // This engine may have recorded something while the store was read: that is newer, and the rest is read again next time.
+      if (here === before[order]) remember(tenant, link, { ...read, asOf });
+      else remember(tenant, link, { ...read, ...withoutUndefined(here) });
     }
+  }
+
+  /** Returns the length of the prefix of the fold that the newest known request was sent with, if the cache has dropped that fold. */
+  function droppedFold(tenant: string, links: readonly string[]): readonly number[] {
+    for (let at = links.length - 1; at > 0; at--) {
+      const here = knownOf(tenant, links[at]!);
+      if (!here?.fold && !here?.sentWith) continue;
+      const used = here.fold ? undefined : here.sentWith?.with;
+      return used && !foldUsed(tenant, links, used) ? [used.matched] : [];
+    }
+    return [];
   }
 
   /** Loads the first of these prefixes that has a fold. Very many are looked up piece by piece, so that other requests run in between. */
@@ -351,5 +373,9 @@ const isCurrentAt = (asOf: number | undefined, here: KnownLink | undefined) =>
   asOf !== undefined && here?.asOf === asOf;
 
 type FindMode = 'all links are known' | 'unknown links are skipped';
+
+function withoutUndefined(here: KnownLink | undefined): Partial<KnownLink> {
+  return Object.fromEntries(Object.entries(here ?? {}).filter(([, value]) => value !== undefined));
+}
 
 const kinds = ['fold', 'sentWith', 'prefixFold'] as const;

@@ -222,10 +222,12 @@ function viewOf(shared: SharedState, clock: Clock): StoreView {
     keys: readonly string[],
     parts: ReturnType<typeof split>,
   ): Promise<FirstFound | undefined> {
-    const isOnlyHere = parts.there.length === 0 || keys.some(isHere);
-    const found = isOnlyHere ? await getFirst(keys) : await store.putUnless(keys, parts.there);
-    if (found === undefined) keepHere(parts);
-    return found;
+    // Only the store can check its keys and write in one step. What is in the way here is found first.
+    const isBlockedHere = keys.some(isHere);
+    const found = parts.there.length === 0 || isBlockedHere ? await getFirst(keys) : undefined;
+    const blocked = found ?? (parts.there.length > 0 ? await store.putUnless(keys, parts.there) : undefined);
+    if (blocked === undefined) keepHere(parts);
+    return blocked;
   }
 
   return {

@@ -81,6 +81,15 @@ describe('a transient entry', () => {
     expect(await both.seen.get('k')).toEqual(new Uint8Array([2]));
   });
 
+  it('does not swallow a guarded write when it expires meanwhile', async () => {
+    await using both = await opened();
+    const times = [1_000, 1_001];
+    const view = openStoreView(both.file, () => times.shift() ?? 1_001);
+    view.keepTransient?.('guard', { expiresAt: 1_001, value: async () => new Uint8Array([1]) });
+    expect(await view.putUnless(['guard'], [entry('k', 2)])).toBeUndefined();
+    expect(await both.file.get('k')).toEqual(new Uint8Array([2]));
+  });
+
   it('is written to the store once another process uses it', async () => {
     await using both = await opened();
     const shared: Store = { ...both.file, isShared: true };
