@@ -268,7 +268,7 @@ function isText(bytes: Uint8Array, span: Span): boolean {
 
 // Lists of messages that were read before. A conversation that continues repeats all of them at the same places, turn after turn:
 // messages in equal bytes are reused, and neither scanned nor digested again. The memo is bounded and holds copies: changing a
-// body later changes nothing here.
+// body after it was read changes nothing here.
 
 export type SeenBodiesOptions = {
   readonly digest: (bytes: Uint8Array) => string;

@@ -109,19 +109,15 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   // There is an engine for `prepare` and one for `compact`, each with half of the memory for caches.
   const { memoryTtlMs: ttlMs, storeDeadlineMs, cacheMb: bothCacheMb = 2 * engineCacheMb } = options;
   const cacheMb = bothCacheMb / 2;
-  const encryptedStore = createEncryptedStore({
-    store,
-    secret,
-    ttlMs,
-    storeDeadlineMs,
-    caches: createCaches(cacheMb),
-  });
+  const open = () =>
+    createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs, caches: createCaches(cacheMb) });
+  const encryptedStore = open();
   const { strategies = defaultStrategies(), triggers = defaultTriggers(), ...others } = options;
   const settings = { ...others, cacheMb };
   const engine = createDefaultEngine(settings, encryptedStore, { strategies, triggers });
   // Folded messages that a program keeps have no references to results that may be dropped later, and no cache marks.
   const ofHistory = { ...settings, shrinks: false, cacheMarks: false } as const;
-  const historyEngine = createDefaultEngine(ofHistory, encryptedStore, {
+  const historyEngine = createDefaultEngine(ofHistory, open(), {
     strategies: keptHistoryStrategies(strategies),
     triggers,
     isHistoryKept: true,
