@@ -51,7 +51,10 @@ function expectEnough({ folds, hiddenRecalls, branches }: Counts): void {
 }
 
 describe('several instances on one store send one history', () => {
-  it('in one process, however their store calls interleave', async () => {
+  it.each([
+    { name: 'as if in several processes', isShared: true },
+    { name: 'in one process', isShared: false },
+  ])('$name, however their store calls interleave', async ({ isShared }) => {
     const played: Counts = { folds: 0, hiddenRecalls: 0, branches: 0 };
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), history, async (scheduler, acts) => {
@@ -59,6 +62,7 @@ describe('several instances on one store send one history', () => {
         const later = () => scheduler.schedule(Promise.resolve());
         const slow: Store = {
           ...store,
+          isShared,
           getMany: (...given) => later().then(() => store.getMany(...given)),
           getFirst: (...given) => later().then(() => store.getFirst(...given)),
           putMany: (...given) => later().then(() => store.putMany(...given)),
