@@ -3,7 +3,7 @@ import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import { habitAfter, noCacheHabit } from './send.ts';
+import { habitAfter, noCacheHabit } from './finish.ts';
 import type { EngineOptions } from './types.ts';
 
 const minute = 60_000;

@@ -1,17 +1,80 @@
-/** Computes the inputs of triggers (tokens, window, prices, idle time), and decides whether the request must be folded. */
+/** Decides whether a request must be folded, and computes the state that triggers look at: tokens, window, prices and idle time. */
 import type { Overflow } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { runInSlices, runSteps } from '../conversation/steps.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { idleContent, foldableTokens } from './idle-content.ts';
 import type { Draft, PlanInput } from './plan.ts';
-import type { FoundLastRequest } from './send.ts';
+import type { FoundLastRequest } from './finish.ts';
 import type { CachePrices, ModelWindow, Refusal } from './types.ts';
 import type { Compression, FoldStep } from '../receipts/receipt.ts';
 import type { FoundFolds } from '../store/fold-store.ts';
 import type { Calibration, Correction } from '../tokens/calibration.ts';
 import type { Demand, Economy, Trigger, TriggerState } from '../triggers/trigger.ts';
 import { newestGoal } from '../triggers/limits.ts';
+
+/**
+ * Returns what a new fold must achieve. Undefined when none is needed, or when the same request was sent before and must be replayed. A
+ * refusal by the provider overrules that.
+ */
+export function demandFor(
+  triggers: readonly Trigger[],
+  state: TriggerState,
+  { refusal, sentAs }: { readonly refusal: Refusal | undefined; readonly sentAs: FoundFolds['sentAs'] },
+): Demand | undefined {
+  if (refusal?.reason === 'too long') return overflowDemand(tokensThatFit(refusal.overflow, state));
+  return mustReplay(sentAs, state) ? undefined : firstDemand(triggers, state);
+}
+
+/** Returns the demand of the first trigger that fires: the order of the list is the priority. */
+export function firstDemand(triggers: readonly Trigger[], state: TriggerState): Demand | undefined {
+  for (const trigger of triggers) {
+    const demand = trigger.demand(state);
+    if (demand !== undefined) return demand;
+  }
+  return undefined;
+}
+
+/** True when this very request was sent before to a model with the same or a smaller limit, so that it must be sent the same way again. */
+export function mustReplay(sentAs: FoundFolds['sentAs'], state: TriggerState): boolean {
+  return sentAs !== undefined && (sentAs.limit ?? 0) <= (limitOf(state) ?? Number.POSITIVE_INFINITY);
+}
+
+/** Returns the largest number of tokens that the request may have; undefined when the window is unknown. */
+export function limitOf({ window, reserved }: TriggerState): number | undefined {
+  return window === undefined ? undefined : window - reserved;
+}
+
+/** The share of a refused request that is tried next when the provider names no limit. */
+const retryShare = 0.75;
+
+/**
+ * Estimates the tokens that the provider will accept after it refused the request: the limit that it named, converted to our counts by
+ * the prompt length that it named. Without a limit, a quarter less than the refused request.
+ */
+function tokensThatFit(overflow: Overflow, { tokens, reserved }: TriggerState): number {
+  const next = Math.floor(tokens * retryShare);
+  if (overflow.unit === 'bytes' || overflow.limit === undefined) return next;
+  const fits = Math.max(0, overflow.limit - reserved);
+  if (overflow.prompt === undefined) return fits < tokens ? fits : next;
+  // The refused request may have been another draft of this one, so the ratio is limited.
+  const ratio = Math.min(Math.max(tokens / overflow.prompt, 0.25), 4);
+  const converted = Math.floor(fits * ratio);
+  return converted < tokens ? converted : next;
+}
+
+/** Aims well below the provider's limit, so that the next turn does not overflow again. */
+function overflowDemand(atMost: number): Demand {
+  return {
+    trigger: 'overflow',
+    goal: { unit: 'tokens', target: Math.floor(atMost * 0.8) },
+    newest: newestGoal(atMost),
+    atMost,
+    force: true,
+  };
+}
+
+// The state of a request, which triggers look at.
 
 /** Everything that the state of triggers is computed from. */
 type TriggerInputs = {
@@ -249,67 +312,4 @@ function textIn(edit: Edit): string {
 /** Converts the tokens that each step saved to calibrated ones. */
 export function correctedSteps(steps: readonly FoldStep[], { slope }: Correction): readonly FoldStep[] {
   return steps.map((step) => ({ ...step, tokensSaved: Math.round(step.tokensSaved * slope) }));
-}
-
-// The decision to fold.
-
-/**
- * Returns what a new fold must achieve. Undefined when none is needed, or when the same request was sent before and must be replayed. A
- * refusal by the provider overrules that.
- */
-export function demandFor(
-  triggers: readonly Trigger[],
-  state: TriggerState,
-  { refusal, sentAs }: { readonly refusal: Refusal | undefined; readonly sentAs: FoundFolds['sentAs'] },
-): Demand | undefined {
-  if (refusal?.reason === 'too long') return overflowDemand(tokensThatFit(refusal.overflow, state));
-  return mustReplay(sentAs, state) ? undefined : firstDemand(triggers, state);
-}
-
-/** Returns the demand of the first trigger that fires: the order of the list is the priority. */
-export function firstDemand(triggers: readonly Trigger[], state: TriggerState): Demand | undefined {
-  for (const trigger of triggers) {
-    const demand = trigger.demand(state);
-    if (demand !== undefined) return demand;
-  }
-  return undefined;
-}
-
-/** True when this very request was sent before to a model with the same or a smaller limit, so that it must be sent the same way again. */
-export function mustReplay(sentAs: FoundFolds['sentAs'], state: TriggerState): boolean {
-  return sentAs !== undefined && (sentAs.limit ?? 0) <= (limitOf(state) ?? Number.POSITIVE_INFINITY);
-}
-
-/** Returns the largest number of tokens that the request may have; undefined when the window is unknown. */
-export function limitOf({ window, reserved }: TriggerState): number | undefined {
-  return window === undefined ? undefined : window - reserved;
-}
-
-/** The share of a refused request that is tried next when the provider names no limit. */
-const retryShare = 0.75;
-
-/**
- * Estimates the tokens that the provider will accept after it refused the request: the limit that it named, converted to our counts by
- * the prompt length that it named. Without a limit, a quarter less than the refused request.
- */
-function tokensThatFit(overflow: Overflow, { tokens, reserved }: TriggerState): number {
-  const next = Math.floor(tokens * retryShare);
-  if (overflow.unit === 'bytes' || overflow.limit === undefined) return next;
-  const fits = Math.max(0, overflow.limit - reserved);
-  if (overflow.prompt === undefined) return fits < tokens ? fits : next;
-  // The refused request may have been another draft of this one, so the ratio is limited.
-  const ratio = Math.min(Math.max(tokens / overflow.prompt, 0.25), 4);
-  const converted = Math.floor(fits * ratio);
-  return converted < tokens ? converted : next;
-}
-
-/** Aims well below the provider's limit, so that the next turn does not overflow again. */
-function overflowDemand(atMost: number): Demand {
-  return {
-    trigger: 'overflow',
-    goal: { unit: 'tokens', target: Math.floor(atMost * 0.8) },
-    newest: newestGoal(atMost),
-    atMost,
-    force: true,
-  };
 }

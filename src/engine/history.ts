@@ -7,7 +7,7 @@ import type { Conversation, KeptReply } from '../conversation/conversation.ts';
 import { type Calibrator, type MeasuredState, calibratorFor, triggerState } from './demand.ts';
 import { type Draft, type PlanInput, countInSlices } from './plan.ts';
 import { isOfferedAlways, newProblems, toolToOffer } from './protect.ts';
-import { preambleOf } from './send.ts';
+import { preambleOf } from './finish.ts';
 import { shrinkingOf } from './shrinks.ts';
 import { type Slices, nextTurn } from '../conversation/steps.ts';
 import {

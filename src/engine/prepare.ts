@@ -6,7 +6,7 @@
  *   decide          demandNow      what the triggers ask for
  *   fold            plannedFor     the edits that meet the demand
  *   save            save           originals and the fold, stored
- *   send            send           the body, compared with the previous request and marked for the cache
+ *   finish          finish         the body, compared with the previous request and marked for the cache
  *   report          preparedFrom   the result, and the receipt
  *
  * Each step hands its result to the next one as data. Three forms of a request occur:
@@ -56,7 +56,7 @@ export async function prepareRequest(engine: EngineState, request: EngineRequest
   try {
     const slices = request.body.length > smallBytes ? openSlices() : undefined;
     const incoming = await readRequest(engine, request, slices, progress);
-    const prepared = await foldAndSend(engine, request, incoming, slices);
+    const prepared = await foldAndFinish(engine, request, incoming, slices);
     return engine.options.mode === 'observe' ? observed(prepared, incoming.conversation) : prepared;
   } catch (error) {
     return failed(request, progress.conversation, error);
@@ -90,7 +90,7 @@ async function readRequest(
  * Decides what is sent. While the store fails or does not answer, the engine replays the folds that this process remembers, and makes
  * a new one only if the request would not fit without it.
  */
-async function foldAndSend(
+async function foldAndFinish(
   engine: EngineState,
   request: EngineRequest,
   incoming: IncomingRequest,
@@ -113,7 +113,7 @@ async function foldAndSend(
   if (saved.status === 'already sent') {
     // The fold store now says how the request was sent (`sentAs`). With that, `save` yields to no other record, so this happens only once.
     const updated = { ...incoming, stored: { ...stored, foldStore: saved.foldStore } };
-    return foldAndSend(engine, request, updated, slices);
+    return foldAndFinish(engine, request, updated, slices);
   }
   // An unanswered write may have succeeded, so another instance may already repeat the fold, and it is sent. A refused
   // one is stored nowhere, and is sent only if the request needs it.
@@ -123,7 +123,7 @@ async function foldAndSend(
   if (saved.status === 'saved') for (const edit of result.shrinks) engine.storedShrinks.add(edit);
   else await rememberHere({ ...proposed, result });
   await slices?.pause();
-  const sending = send(engine, request, conversation, opened, result);
+  const finished = finish(engine, request, conversation, opened, result);
   await slices?.pause();
   const summary = planned
     ? undefined
@@ -135,7 +135,7 @@ async function foldAndSend(
     demand,
     planned,
     result,
-    sending,
+    finished,
     newEdits: saved.edits,
     known: saved.known,
     problem: problemIn(stored.problem ?? (saved.status === 'saved' ? skipped : saved.error)),
@@ -144,7 +144,7 @@ async function foldAndSend(
 }
 
 /** Compares the request with the previous one, marks it for the provider's cache, and renews the retention of everything it uses. */
-function send(
+function finish(
   engine: EngineState,
   request: EngineRequest,
   conversation: Conversation,
@@ -156,7 +156,7 @@ function send(
     result === start ? result.shrinks : [...result.edits, ...result.shrinks],
   );
   renewUsed(memory, found, [...originalIds, ...(input.isHistoryKept ? memoryIdsIn(request.body) : [])]);
-  return engine.send({
+  return engine.finish({
     request,
     conversation,
     clientLinks: memory.clientLinks,

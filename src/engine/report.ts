@@ -5,7 +5,7 @@ import { type Edit, originalIdsOf, originalsOf } from '../conversation/edit.ts';
 import { beginningOf, compressionsOf, correctedSteps, reservedTokens } from './demand.ts';
 import { type OpenedRequest, windowKey } from './history.ts';
 import type { Draft, FoldPlan } from './plan.ts';
-import type { SendResult } from './send.ts';
+import type { FinishedBody } from './finish.ts';
 import type { EngineState } from './state.ts';
 import type { EngineRequest, Identity, PreparedRequest, SummaryJob } from './types.ts';
 import type { FoldReport, FoldStep, Outcome } from '../receipts/receipt.ts';
@@ -21,7 +21,7 @@ type ReportInput = {
   readonly demand: Demand | undefined;
   readonly planned: FoldPlan | undefined;
   readonly result: Draft;
-  readonly sending: SendResult;
+  readonly finished: FinishedBody;
   /** Edits that were not sent before. */
   readonly newEdits: readonly Edit[];
   /** See `PreparedRequest`. */
@@ -37,7 +37,7 @@ export function preparedFrom(
   request: EngineRequest,
   sent: ReportInput,
 ): PreparedRequest {
-  const { conversation, opened, planned, result, sending, known, problem, summary } = sent;
+  const { conversation, opened, planned, result, finished, known, problem, summary } = sent;
   const { fullConversation, memory, calibrator, window, before, input } = opened;
   const { clientLinks } = memory;
   const { hiddenRecalls, keptReplies, mode } = engine.options;
@@ -50,7 +50,7 @@ export function preparedFrom(
         ? { status: 'failed', reason: problem }
         : outcomeOf(edits, planned?.steps),
     problem,
-    body: sending.body,
+    body: finished.body,
     maySendClientBody: conversation.body === request.body,
     identity: identityOf(conversation, clientLinks),
     recallTool: result.offers ? input.recallTool?.name : undefined,
@@ -70,7 +70,7 @@ export function preparedFrom(
       engine.windows.accepted(windowKey(request, conversation), reported);
     },
     summary,
-    report: { ...foldReport(sent), ...sending.report },
+    report: { ...foldReport(sent), ...finished.report },
   };
 }
 
@@ -97,7 +97,7 @@ function foldReport({
   planned,
   result,
   newEdits,
-}: ReportInput): Omit<FoldReport, keyof SendResult['report']> {
+}: ReportInput): Omit<FoldReport, keyof FinishedBody['report']> {
   const { fullConversation, input, start, calibrator, window, before, wasOffered } = opened;
   const { correction } = calibrator;
   const { counter, recallTool } = input;

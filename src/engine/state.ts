@@ -17,7 +17,7 @@ import {
   toolToOffer,
 } from './protect.ts';
 import { type ReferenceMemo, createReferenceMemo, linesHeld } from './references.ts';
-import { type LastSent, type Sender, createLastSent, createSender } from './send.ts';
+import { type LastSent, type BodyFinisher, createBodyFinisher, createLastSent } from './finish.ts';
 import type { EngineOptions, EngineRequest } from './types.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { Fold, FoldStore, FoundFold, RecordOptions, Recorded } from '../store/fold-store.ts';
@@ -41,7 +41,7 @@ export type EngineState = {
   readonly windows: LearnedWindows;
   readonly lastSent: LastSent;
   readonly summaryNotes: SummaryNotes;
-  readonly send: Sender;
+  readonly finish: BodyFinisher;
   /** Shrinks whose originals are stored. */
   readonly storedShrinks: WeakSet<Edit>;
 };
@@ -61,7 +61,7 @@ export function createEngineState(options: EngineOptions): EngineState {
     windows: createLearnedWindows(options.clock),
     lastSent,
     summaryNotes: createSummaryNotes(),
-    send: createSender(options, lastSent),
+    finish: createBodyFinisher(options, lastSent),
     storedShrinks: new WeakSet(),
   };
 }

@@ -14,7 +14,7 @@ import type { Calibration } from '../tokens/calibration.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import type { Economy, Trigger } from '../triggers/trigger.ts';
 
-export type EngineOptions = SenderOptions & {
+export type EngineOptions = FinishOptions & {
   readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'idOf' | 'renewOriginals'>;
   readonly foldStore: FoldStore;
   readonly hiddenRecalls: HiddenRecalls;
@@ -86,8 +86,8 @@ export type Pins = {
   readonly texts: readonly string[];
 };
 
-/** The options for sending. */
-export type SenderOptions = {
+/** The options for finishing a body. */
+export type FinishOptions = {
   /** Whether to set cache marks for clients that set none, when they pay off at the prices of `pricesFor`. Default true. */
   readonly cacheMarks?: boolean | undefined;
   /** Returns milliseconds since the epoch, to tell whether a cache can still be warm. Default: a constant clock. */

@@ -1,6 +1,6 @@
 /**
- * Performs the last step before a request is sent: compares it with the previous request of its conversation, and marks it for the provider's
- * cache when that pays off. It never changes the content.
+ * Finishes the body of a request: compares it with the previous request of its conversation, and marks it for the provider's cache when that
+ * pays off. It never changes the content, and sends nothing itself.
  */
 import { type Caches, createCaches } from '../caches.ts';
 import type { CacheMarks, Codec } from '../codecs/codec.ts';
@@ -8,12 +8,12 @@ import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf, leavesOriginals } from '../conversation/edit.ts';
 import { perMessage } from '../conversation/messages.ts';
 import type { Draft } from './plan.ts';
-import type { SenderOptions } from './types.ts';
+import type { FinishOptions } from './types.ts';
 import type { FoldReport } from '../receipts/receipt.ts';
 import { placesEdited } from '../strategies/lib/editable-texts.ts';
 import type { Economy } from '../triggers/trigger.ts';
 
-type SendInput = {
+type FinishInput = {
   readonly request: { readonly codec: Codec; readonly refusal?: object };
   /** The conversation as the client sent it. */
   readonly conversation: Conversation;
@@ -28,42 +28,42 @@ type SendInput = {
   readonly foldingDisabled: boolean;
 };
 
-export type SendResult = {
+export type FinishedBody = {
   readonly body: Uint8Array;
   readonly report: Pick<FoldReport, 'bytesAfter' | 'cacheMarks' | 'unstableFrom'>;
 };
 
-export type Sender = (input: SendInput) => SendResult;
+export type BodyFinisher = (input: FinishInput) => FinishedBody;
 
-/** Creates the function that prepares requests to be sent, and records them in `lastSent`. */
-export function createSender(
-  { cacheMarks = true, clock = () => 0, mode }: SenderOptions,
+/** Creates the function that finishes bodies, and records each request in `lastSent`. */
+export function createBodyFinisher(
+  { cacheMarks = true, clock = () => 0, mode }: FinishOptions,
   lastSent: LastSent,
-): Sender {
+): BodyFinisher {
   const mayMark = cacheMarks && mode !== 'observe';
-  return function send(input) {
+  return function finish(input) {
     const { request, conversation, clientLinks, draft, foldingDisabled } = input;
     // If the provider keeps the history, requests of different conversations begin alike.
-    if (conversation.previousReplyId !== undefined || clientLinks.length < 2) return sendingOf(draft.body);
+    if (conversation.previousReplyId !== undefined || clientLinks.length < 2) return finished(draft.body);
     const found = lastSent.find(clientLinks);
     const now = requestAfter(found, input, clock());
     lastSent.record(clientLinks, now, found);
     // A request after a refusal differs from the previous one on purpose.
-    if (foldingDisabled || request.refusal) return sendingOf(draft.body);
+    if (foldingDisabled || request.refusal) return finished(draft.body);
     const unstable = found && unstableFrom(found.request, now, draft);
-    const behind = mayMark && !conversation.marked ? messagesMarkedIn(input, now) : undefined;
+    const toMark = mayMark && !conversation.marked ? messagesMarkedIn(input, now) : undefined;
     const { body, sent } = draft;
     const messages = sent.body === body ? sent.messages : undefined;
-    const marked = behind && request.codec.cacheMarks?.set(body, behind, messages);
-    return sendingOf(marked?.body ?? body, marked?.count, unstable);
+    const marked = toMark && request.codec.cacheMarks?.set(body, toMark, messages);
+    return finished(marked?.body ?? body, marked?.count, unstable);
   };
 }
 
-function sendingOf(body: Uint8Array, cacheMarks = 0, unstable?: number): SendResult {
+function finished(body: Uint8Array, cacheMarks = 0, unstable?: number): FinishedBody {
   return { body, report: { bytesAfter: body.length, cacheMarks, unstableFrom: unstable } };
 }
 
-function messagesMarkedIn({ request, draft, prices }: SendInput, now: SentRequest) {
+function messagesMarkedIn({ request, draft, prices }: FinishInput, now: SentRequest) {
   return messagesToMark({
     marks: request.codec.cacheMarks,
     prices,
@@ -75,7 +75,7 @@ function messagesMarkedIn({ request, draft, prices }: SendInput, now: SentReques
 }
 
 /** Returns the record of this request, compared with the previous one of its conversation. */
-function requestAfter(found: FoundLastRequest | undefined, input: SendInput, at: number): SentRequest {
+function requestAfter(found: FoundLastRequest | undefined, input: FinishInput, at: number): SentRequest {
   const { request, conversation, fullConversation, draft } = input;
   const now = {
     messages: sentMessages(draft.sent),
@@ -149,7 +149,7 @@ type MarkRequest = {
 };
 
 /**
- * Returns the messages to set a mark behind; undefined for none. They are the newest message, for the next request; and the newest message
+ * Returns the messages to set a mark after; undefined for none. They are the newest message, for the next request; and the newest message
  * of the previous request, for this one, because providers look for cached prefixes only a short way before a mark.
  */
 function messagesToMark(request: MarkRequest): readonly number[] | undefined {
@@ -171,7 +171,7 @@ type ComparedRequest = Pick<SentRequest, 'messages' | 'preamble' | 'offers'>;
 /**
  * Returns the index of the first message whose sent bytes changed although the client's message did not. Undefined when there is none, or
  * when a fold explains the change: a new one, or one that another gateway made in between. A
- * later fold may have no more edits than before, because a summary takes in earlier ones. A fold directly behind the messages explains a
+ * later fold may have no more edits than before, because a summary takes in earlier ones. A fold directly after the messages explains a
  * change, too, because some formats join neighboring messages. Returns 0 when the recall tool was removed, or added
  * with nothing to recall, because tools precede all messages.
  */
