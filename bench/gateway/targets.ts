@@ -63,7 +63,7 @@ async function httpLayer(upstream: string, change: (body: Uint8Array) => Uint8Ar
 async function wholeGateway(upstream: string): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'leporello-bench-'));
   const handler = assembleGateway(
-    { urls: { openai: upstream, anthropic: upstream }, offerRecall: 'always' },
+    { urls: { openai: upstream, anthropic: upstream, gemini: upstream }, offerRecall: 'always' },
     {
       store: await sqliteStore({ file: join(folder, 'memory.db') }),
       secret: new Uint8Array(32).fill(1),
