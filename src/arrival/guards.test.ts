@@ -16,7 +16,7 @@ describe('a report of a failure', () => {
     ['a panic', `${calm}panic: runtime error: index out of range\n\ngoroutine 1 [running]:\n${calm}`],
     ['a message at the beginning', 'error: could not compile `cli`\n'],
     ['a message at the end', `${calm}fatal: not a git repository`],
-    ['a message behind a program and a file', 'sed: a.txt: Error reading'],
+    ['a message after a program and a file', 'sed: a.txt: Error reading'],
     ['an exception by name', 'ValueError: invalid literal for int()'],
     ['a failed test', `${calm}--- FAIL: TestFold (0.22s)\nFAIL`],
     ['an answer in JSON', '{"error":{"code":404,"message":"no such page"}}'],

@@ -9,7 +9,7 @@ function made(text: string): string | undefined {
 }
 
 describe('successive lines', () => {
-  it('share their beginning, cut behind a sign', () => {
+  it('share their beginning, cut after a sign', () => {
     expect(
       made(
         [

@@ -4,7 +4,7 @@ import { checkJson, parseJson, Paused, openRun, runPausably } from '../conversat
 
 const encoder = new TextEncoder();
 
-/** Checks with a pause behind every step, and returns how many there were. */
+/** Checks with a pause after every step, and returns how many there were. */
 function checkInSteps(bytes: Uint8Array): number {
   const slice = openRun(() => true);
   for (let pauses = 0; ; pauses++) {

@@ -30,7 +30,7 @@ const sent: readonly (readonly [Codec, readonly Row[]])[] = [
     [
       ['claude-code', 'uatatauat', 'xxxxxxx.x', 'Agent Bash Read DeferredToolPlaceholder Write'],
       ['claude-code-bound', 'usatatauat', 't.xxxxtx.x', 'Agent Bash Read DeferredToolPlaceholder Write'],
-      // Its reminders are system messages behind each result; the words around them stay.
+      // Its reminders are system messages after each result; the words around them stay.
       [
         'claude-code-system',
         'usatsatsausats',
@@ -124,7 +124,7 @@ describe.each(sent)('what clients send to $name', (codec, rows) => {
     expect(pairs.filter(({ result }) => result === undefined)).toEqual([]);
   });
 
-  it.each(rows)('%s: is offered read_memory behind its tools', async (name, _, __, tools) => {
+  it.each(rows)('%s: is offered read_memory after its tools', async (name, _, __, tools) => {
     const after = view(codec, (await prepared(codec, name, 1_000_000)).body);
     expect(after.toolNames).toEqual([...tools.split(' '), 'read_memory']);
   });

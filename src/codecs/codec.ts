@@ -83,13 +83,13 @@ export type CacheMarks = {
   /** Milliseconds for which a prefix stays cached after it was last read or written. */
   readonly keptMs: number;
   /**
-   * Sets one mark behind the preamble and one behind each of these messages (at most three), or at the nearest earlier place
+   * Sets one mark after the preamble and one after each of these messages (at most three), or at the nearest earlier place
    * where a mark is allowed. `count` says how many were set. The body must not hold marks yet. `messages` are those of this body,
    * if it was read before.
    */
   set(
     body: Uint8Array,
-    behind: readonly number[],
+    after: readonly number[],
     messages?: readonly Block[],
   ): { readonly body: Uint8Array; readonly count: number };
 };
@@ -162,7 +162,7 @@ export type FormatRules = {
    * checks.
    */
   mayEdit(conversation: Conversation, edit: Edit): boolean;
-  /** True when the provider accepts the model's signed reasoning only behind exactly the prefix that it was made for. */
+  /** True when the provider accepts the model's signed reasoning only after exactly the prefix that it was made for. */
   bindsPrefix(conversation: Conversation): boolean;
   /**
    * Adds the edits that must go together with these for the provider to accept the result (reasoning bound to the prefix, for

@@ -20,7 +20,7 @@ import { messageSplices, type MessageWriter } from './write-body.ts';
 
 /** Everything about hidden recalls that only a codec knows. */
 export type HiddenRecallWriter = HiddenRecallReader & {
-  /** Returns a round as messages: the model's turn, and the answers behind it. Called for every request, so it should be memoized. */
+  /** Returns a round as messages: the model's turn, and the answers after it. Called for every request, so it should be memoized. */
   round(conversation: Conversation, round: RecallRound): readonly Uint8Array[];
   /**
    * Returns a round whose answers share a message with the client's own results, which begin at message `results`. Undefined when
@@ -156,7 +156,7 @@ function endOf({ length }: readonly ReplyPiece[]): PiecePosition {
   return { piece: length, offset: 0 };
 }
 
-/** Removes from the copy what the rounds, which now precede it, already say. A text that continues behind the rounds keeps its rest. */
+/** Removes from the copy what the rounds, which now precede it, already say. A text that continues after the rounds keeps its rest. */
 function removalsOf(said: ReplyPieces, matched: MatchedPieces): readonly Edit[] {
   return (['texts', 'reasoning', 'calls', 'others'] as const).flatMap((kind): readonly Edit[] => {
     const { piece, offset } = matched[kind];

@@ -22,7 +22,7 @@ function said({ texts = [], reasoning = [], calls = [], others = [] }: Words, is
   };
 }
 
-/** Returns the rest of each kind behind the matched part, a cut piece as its rest; empty kinds are left out. */
+/** Returns the rest of each kind after the matched part, a cut piece as its rest; empty kinds are left out. */
 function rest(copy: ReplyPieces, matched: MatchedPieces): Words {
   const left = (kind: keyof ReplyPieces) => {
     const { piece, offset } = matched[kind];
@@ -34,14 +34,14 @@ function rest(copy: ReplyPieces, matched: MatchedPieces): Words {
   return Object.fromEntries(kinds.filter(([, pieces]) => pieces.length > 0));
 }
 
-/** Returns the rest of a copy behind the rounds, matched one after the other. */
+/** Returns the rest of a copy after the rounds, matched one after the other. */
 function behind(copy: Words, rounds: readonly Words[]): Words | undefined {
   let matched: MatchedPieces | undefined = nothingMatched;
   for (const round of rounds) matched = matched && matchRound(said(copy), matched, said(round));
   return matched && rest(said(copy), matched);
 }
 
-describe('the rest of a copy behind a round', () => {
+describe('the rest of a copy after a round', () => {
   it.each<[string, readonly string[], string, readonly string[]]>([
     ['the next text', ['I look. ', 'Two.'], 'I look. ', ['Two.']],
     ['the rest of a text that went on', ['I look. Two.'], 'I look. ', ['Two.']],
@@ -61,7 +61,7 @@ describe('the rest of a copy behind a round', () => {
     expect(behind({ texts: copy }, [{ texts }])).toEqual(left.length === 0 ? {} : { texts: left });
   });
 
-  it('is the part behind several rounds', () => {
+  it('is the part after several rounds', () => {
     const copy = { texts: ['One. Two. ', 'Three. Four.'], reasoning: ['b'], calls: ['read {}'] };
     const rounds = [
       { texts: ['One. '], reasoning: ['a'] },
@@ -203,7 +203,7 @@ describe('what is left of a copy', () => {
     expect(maybeSame(said(copy), nothingMatched, said(reply))).toBe(isSame);
   });
 
-  it('begins behind the matched part', () => {
+  it('begins after the matched part', () => {
     const copy = said({ texts: ['One. Two.'], calls: ['read {}', 'run {}'] });
     const matched = matchRound(copy, nothingMatched, said({ texts: ['One. '], calls: ['read {}'] }))!;
     expect(maybeSame(copy, matched, said({ texts: ['Two.'], calls: ['run {}'] }))).toBe(true);

@@ -1,7 +1,7 @@
 /**
  * Finds the visible part of a private round in the client's copy of a reply. The client merged several rounds into one reply and
  * may spell it differently: other blocks, other white space at their ends, no reasoning. The texts and the calls must agree, in
- * order; the round ends behind them. Pure.
+ * order; the round ends after them. Pure.
  */
 import type { PartPlace } from '../conversation/turns.ts';
 
@@ -32,7 +32,7 @@ const start: PiecePosition = { piece: 0, offset: 0 };
 export const nothingMatched: MatchedPieces = { texts: start, reasoning: start, calls: start, others: start };
 
 /**
- * Returns the position in the copy behind a round; undefined when the copy has other words or calls there. Reasoning and others
+ * Returns the position in the copy after a round; undefined when the copy has other words or calls there. Reasoning and others
  * may be missing: many clients drop them.
  */
 export function matchRound(
@@ -70,7 +70,7 @@ function beginsWith(whole: ReplyWords, beginning: ReplyWords): boolean {
 }
 
 /**
- * Returns the position behind the text in the copy. White space may be missing or added. The position is never within a whole
+ * Returns the position after the text in the copy. White space may be missing or added. The position is never within a whole
  * piece.
  */
 function matchTexts(

@@ -10,7 +10,7 @@ const reading = () => ({ digest: sha256, blocks: new Map() });
 const user = (content: string) => ({ role: 'user', content });
 
 describe('the beginning of a request', () => {
-  it('holds fields behind a long list, and the first messages of that list', () => {
+  it('holds fields after a long list, and the first messages of that list', () => {
     const messages = Array.from({ length: 40_000 }, (_, at) => user(`Message ${at}`));
     const body = utf8.encode(JSON.stringify({ messages, model: 'gpt-4o', prompt_cache_key: 'session' }));
     const beginning = readBeginning(openaiChat, body, reading())!;

@@ -32,7 +32,7 @@ export function readBeginning(
   }
 }
 
-/** Returns a member as it is; a list is cut behind its first elements. Undefined when it is too long. */
+/** Returns a member as it is; a list is cut after its first elements. Undefined when it is too long. */
 function fieldOf(body: Uint8Array, { span, value }: Member): Uint8Array | undefined {
   if (body[value.start] !== OPEN_BRACKET)
     return value.end - value.start > maxFieldBytes ? undefined : body.subarray(span.start, span.end);

@@ -338,7 +338,7 @@ function endsAlike({ bytes: held, length }: SeenBody, bytes: Uint8Array): boolea
   return true;
 }
 
-/** Returns the messages that end by `end`. One that ends right there must be an object: a number, for example, might continue behind it. */
+/** Returns the messages that end by `end`. One that ends right there must be an object: a number, for example, might continue after it. */
 function within(messages: readonly Message[], end: number, body: Uint8Array): readonly Message[] {
   let count = messages.length;
   while (count > 0 && messages[count - 1]!.span.end > end) count--;

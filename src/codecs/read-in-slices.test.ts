@@ -24,7 +24,7 @@ describe.each(formats.map(([codec, fixture]) => ({ name: codec.name, codec, fixt
   ({ codec, fixture }) => {
     const bodies = Object.entries(fixture.recorded);
 
-    it('gives the same conversation as reading at once, with a pause behind each message', async () => {
+    it('gives the same conversation as reading at once, with a pause after each message', async () => {
       expect(bodies.length).toBeGreaterThan(0);
       for (const [name, body] of bodies) {
         let pauses = 0;

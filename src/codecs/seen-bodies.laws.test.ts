@@ -148,7 +148,7 @@ describe('bodies read before', () => {
     }
   });
 
-  it('are refused as before when they are no JSON behind the known part', () => {
+  it('are refused as before when they are no JSON after the known part', () => {
     const body = bodyOf(long);
     const reading: ReadContext = {
       digest: sha256,

@@ -300,7 +300,7 @@ export function appendMessages(body: Uint8Array, key: string, messages: readonly
   return applySplices(body, splices);
 }
 
-/** Finds the end of the last element (its start does not matter): white space before the bracket stays behind the added messages. */
+/** Finds the end of the last element (its start does not matter): white space before the bracket stays after the added messages. */
 function lastElement(body: Uint8Array, array: Span): Span | undefined {
   let end = array.end - 1;
   while (isSpace(body[end - 1])) end--;
@@ -311,7 +311,7 @@ function isSpace(byte: number | undefined): boolean {
   return byte === 32 || byte === 10 || byte === 13 || byte === 9;
 }
 
-/** Returns a splice that adds a tool definition behind the client's own. The conversation must offer at least one tool. */
+/** Returns a splice that adds a tool definition after the client's own. The conversation must offer at least one tool. */
 export function appendTool(conversation: Conversation, definition: Uint8Array): Splice {
   for (const block of conversation.preamble) {
     const tools = block.parts

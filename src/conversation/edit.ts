@@ -297,7 +297,7 @@ const stayingIn: (conversation: Conversation) => Staying | undefined = memoized(
   return { messages, parts };
 });
 
-/** Looks only at the messages behind those of an earlier request. */
+/** Looks only at the messages after those of an earlier request. */
 function holdsStaying(messages: readonly Message[]): boolean {
   let from = messages.length;
   while (from > 0 && !free.has(messages[from - 1]!)) from--;

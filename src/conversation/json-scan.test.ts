@@ -27,7 +27,7 @@ describe('scanning an object', () => {
     ]);
   });
 
-  it('takes the quote behind an even number of backslashes as the end of a string', () => {
+  it('takes the quote after an even number of backslashes as the end of a string', () => {
     const text = '{"a":"\\\\","b":"\\\\\\"","c":"\\"\\\\\\\\"}';
     const { members } = scanObject(encoder.encode(text), 0);
     expect(members.map(({ value }) => cut(text, value))).toEqual(['"\\\\"', '"\\\\\\""', '"\\"\\\\\\\\"']);

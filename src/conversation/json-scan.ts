@@ -251,7 +251,7 @@ export function literalBytes(text: string): Uint8Array {
 }
 
 /**
- * Cuts a text into pieces of about `units` UTF-16 units, never within a character: the contents of their literals, one behind the other,
+ * Cuts a text into pieces of about `units` UTF-16 units, never within a character: the contents of their literals, one after the other,
  * are that of the whole text. So a long text can be spelled in steps.
  */
 export function piecesOfText(text: string, units: number): readonly string[] {
@@ -264,7 +264,7 @@ export function piecesOfText(text: string, units: number): readonly string[] {
   return pieces;
 }
 
-/** True for the two halves of a character. `NaN`, behind the end of a text, is none. */
+/** True for the two halves of a character. `NaN`, after the end of a text, is none. */
 function isPair(one: number, other: number): boolean {
   return one >= 0xd800 && one <= 0xdbff && other >= 0xdc00 && other <= 0xdfff;
 }

@@ -103,7 +103,7 @@ describe('dropping and inserting elements of a list', () => {
     expect(drop('[ 1 , 2 ,\n3\t]', [])).toBe('[ 1 , 2 ,\n3\t]');
   });
 
-  it('inserts ahead of the first, between, behind the last, and into an empty list', () => {
+  it('inserts ahead of the first, between, after the last, and into an empty list', () => {
     expect(insert('[ 1 , 2 ]', [[0, 'a']])).toBe('[ a,1 , 2 ]');
     expect(insert('[ 1 , 2 ]', [[1, 'a']])).toBe('[ 1,a , 2 ]');
     expect(insert('[ 1 , 2 ]', [[2, 'a']])).toBe('[ 1 , 2,a ]');

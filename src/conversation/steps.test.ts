@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Paused, inSteps, oneStep, openRun, runAtOnce, runInPauses, runPausably } from './steps.ts';
 
-/** Runs to the end with a pause behind every step, and counts the pauses. */
+/** Runs to the end with a pause after every step, and counts the pauses. */
 function runWithPauses<T>(run: () => T): { readonly result: T; readonly pauses: number } {
   const progress = openRun(() => true);
   for (let pauses = 0; ; pauses++) {
@@ -45,7 +45,7 @@ describe('a function that may pause', () => {
     };
     const { pauses } = runWithPauses(() => {
       oneStep(() => busy(1));
-      // This is no step, so it is repeated behind every pause.
+      // This is no step, so it is repeated after every pause.
       busy(20);
       return inSteps(Array.from({ length: 1_000 }), () => busy(0.05));
     });

@@ -56,7 +56,7 @@ function placesIn(body: Uint8Array): readonly string[] {
 }
 
 describe('a client that sets no cache marks', () => {
-  it('gets marks from the second request on: behind system, the previously newest message and the newest message', async () => {
+  it('gets marks from the second request on: after system, the previously newest message and the newest message', async () => {
     const send = conversationWith();
     expect((await send(steps(3))).marked).toEqual([]);
     expect(await send(steps(4))).toEqual({

@@ -165,7 +165,7 @@ function preambleTokens({ conversation, counter }: PlanInput): number {
 }
 
 /**
- * Returns the price of writing a token that is cached for an hour. A client may mark only its tools that way, and the messages behind them
+ * Returns the price of writing a token that is cached for an hour. A client may mark only its tools that way, and the messages after them
  * then cost less. But a fold that adds the recall tool rewrites the tools, too, so the higher price is used for everything.
  */
 function longWritePrice({ write, writeLong }: CachePrices): number {

@@ -307,7 +307,7 @@ describe('failures', () => {
     const prepared = await prepare(engine, conversation(30));
     expect(prepared.outcome).toEqual({
       status: 'untouched',
-      reason: 'calls-answered-next: tool call call_1 has no tool message behind it',
+      reason: 'calls-answered-next: tool call call_1 has no tool message after it',
     });
     expect(messagesOf(prepared.body)).toEqual(messagesOf(chatBody(conversation(30))));
   });

@@ -28,7 +28,7 @@ const formats: readonly (readonly [Codec, CodecFixture])[] = [
 ];
 
 describe.each(formats)('the faults of $name', ({ rules }, fixture) => {
-  // Older models refuse user text behind results, but clients send it.
+  // Older models refuse user text after results, but clients send it.
   const recorded = Object.entries(fixture.recorded).filter(([name]) => name !== 'results-then-words');
 
   it.each(recorded)('are none in the requests of %s', (_, body) => {

@@ -211,7 +211,7 @@ describe('a fold over hidden recalls', () => {
     expect(folds).toBeGreaterThan(2);
   });
 
-  it('can be recalled by id, also from behind a hidden recall', async () => {
+  it('can be recalled by id, also after a hidden recall', async () => {
     const { engine, encryptedStore } = testEngine({ window: 20_000 });
     await recalled(engine);
     const prepared = await prepare(engine, jobs(30));

@@ -214,7 +214,7 @@ type PlanContext = {
 };
 
 /**
- * True when a fold saves enough. A fold re-bills everything behind it, so one that is not forced must save a quarter of the demand, or meet the
+ * True when a fold saves enough. A fold re-bills everything after it, so one that is not forced must save a quarter of the demand, or meet the
  * goal for the newest results. Otherwise there would be a small fold on every turn.
  */
 function paysOff(before: Draft, after: Draft, demand: Demand): boolean {

@@ -44,7 +44,7 @@ describe('stubs of results', () => {
     };
     expect(willDo([read], 900, 0)).toBe(true);
     expect(willDo([read], 900, 0, { edits: [stub] })).toBe(false);
-    // All messages behind the stub are prose, so the growth is expected to be prose, too.
+    // All messages after the stub are prose, so the growth is expected to be prose, too.
     expect(willDo([read, said, said], 900, 50_000, { edits: [stub] })).toBe(false);
   });
 });

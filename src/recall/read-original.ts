@@ -173,7 +173,7 @@ function countBreaks(text: string, start: number, end: number): number {
   return count;
 }
 
-/** Returns the offset behind the next `count` line breaks. */
+/** Returns the offset after the next `count` line breaks. */
 function nextLines(text: string, offset: number, count: number): number {
   let at = offset;
   for (let left = count; left > 0; at++) if (text.charCodeAt(at) === lineBreak) left--;

@@ -96,7 +96,7 @@ describe('reading more than the cap', () => {
     );
   });
 
-  it('continues by characters within a line that is too long, and by lines behind it', async () => {
+  it('continues by characters within a line that is too long, and by lines after it', async () => {
     const text = `head\n${'😀'.repeat(100)}\ntail\nend`;
     const answers = [await recall(held(text), {}, 50)];
     for (const lines of ['2-4', 'c132-214', '2-3']) answers.push(await recall(held(text), { lines }, 50));

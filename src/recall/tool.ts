@@ -274,7 +274,7 @@ function pageOf(text: string, wanted: TextSpan, options: PageOptions): string {
 
 type Cut = { readonly end: number; readonly unit: Unit; readonly rest: TextSpan | undefined };
 
-/** Ends the page behind a line if possible, else behind a code point. */
+/** Ends the page after a line if possible, else after a code point. */
 function cutAt(text: string, wanted: TextSpan, fitting: number): Cut {
   if (fitting >= wanted.end) return { end: wanted.end, unit: unitOf(text, wanted), rest: undefined };
   const before = text.lastIndexOf('\n', Math.min(fitting, wanted.end - 2));

@@ -271,7 +271,7 @@ export function createFoldStore({
     const here = knownOf(tenant, links[matched] ?? '');
     const fold = [here?.fold, here?.prefixFold].find((one) => one?.id === id);
     if (!fold) return undefined;
-    // It may be far behind the newest message: only this marks it as used.
+    // It may be much older than the newest message: only this marks it as used.
     known.get(links[matched]!);
     return { fold, matched };
   }

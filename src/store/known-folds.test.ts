@@ -22,7 +22,7 @@ const open = (store: Store, caches?: Caches): FoldStore =>
 const drop = (message: number): Edit => ({ kind: 'drop-message', message, memory: `mem_${message}` });
 const fold = (...messages: number[]) => ({ edits: messages.map(drop), foldingDisabled: false });
 
-describe('a fold far behind the newest message', () => {
+describe('a fold far before the newest message', () => {
   const links = (name: string, length: number): readonly string[] =>
     Array.from({ length: length + 1 }, (_, at) => `l-${name}-${at}`);
   const edits = Array.from({ length: 100 }, (_, at) => drop(at));

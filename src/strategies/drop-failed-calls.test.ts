@@ -132,7 +132,7 @@ describe('drop-failed-calls', () => {
     ],
     ['a program that fails', 'Error: file not found: open_file.txt'],
     [
-      'a long list behind a wording that lists nothing',
+      'a long list after a wording that lists nothing',
       `Tool 'open_file' not found.\n${'line\n'.repeat(400)}`,
     ],
     ['a large file', `Unknown tool name: 'open_file'. Available tools: ${'a, '.repeat(20_000)}`],

@@ -11,7 +11,7 @@ import { type Pair, type PartPlace, pairCalls, placeKey, unitsOf } from '../conv
 import { saysNoSuchTool } from './lib/no-such-tool.ts';
 
 export type DropOldestOptions = {
-  /** `everything` drops messages only if the request would not fit otherwise, as behind a summary. Default `history`. */
+  /** `everything` drops messages only if the request would not fit otherwise, as after a summary. Default `history`. */
   readonly reach?: 'history' | 'everything' | undefined;
 };
 

@@ -113,7 +113,7 @@ describe('drop-oldest', () => {
     ]);
   });
 
-  it('keeps the exact messages behind the id', () => {
+  it('keeps the exact messages under the id', () => {
     const conversation = readChat(chatBody(steps));
     const edits = dropOldest().propose(foldView(conversation, { idOf }));
     const original = originalsOf(conversation, edits).get('mem_0123456789abcdef')!;

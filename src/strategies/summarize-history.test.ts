@@ -141,7 +141,7 @@ It stood at:
     expect(beside).toContain('read_file path: src/five.ts, src/four.ts, src/three.ts\n');
   });
 
-  it('keeps the exact messages behind its ids', () => {
+  it('keeps the exact messages under its ids', () => {
     const view = viewOf(chatBody(steps), last - 2);
     const original = originalsOf(view.conversation, strategy.propose(view)).get('mem_0000000000007470')!;
     expect(new TextDecoder().decode(original)).toBe(JSON.stringify(chatMessages(steps).slice(1, -3)));

@@ -27,7 +27,7 @@ describe('imageSizeOf', () => {
     ['extended WebP', webp.extended, { width: 1920, height: 1080 }],
     ['JPEG', jpegWith(segment('\xe0', 'JFIF\0\x01\x02\0\0\0\0\0\0\0')), { width: 1920, height: 1080 }],
     [
-      'JPEG behind a large preview',
+      'JPEG after a large preview',
       jpegWith(
         segment('\xe1', 'x'.repeat(60_000)),
         segment('\xe2', 'y'.repeat(65_000)),

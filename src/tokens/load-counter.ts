@@ -190,7 +190,7 @@ function loadVocabulary(encoding: Encoding): Promise<Vocabulary> {
 // Pieces of text, within which BPE merges. They are those of the official patterns of o200k_base and cl100k_base, but cut by hand: the
 // patterns backtrack quadratically on long runs, while these scans look at each byte at most a few times. Character classes
 // come from the JavaScript engine's Unicode tables, a page of 256 code points at a time, on first use. Pure. Bytes are valid
-// UTF-8 with `END` behind the last one. Comments quote the part of the pattern that they implement.
+// UTF-8 with `END` after the last one. Comments quote the part of the pattern that they implement.
 
 /** Returns the end of the piece that starts at `at`. It is always past `at`; do not call it at the end of the text. */
 export type Splitter = (bytes: Uint8Array, at: number) => number;

@@ -108,7 +108,7 @@ describe('a prompt with tools', () => {
   it.each(measured)('was reported as %d tokens', async (reported, functions) => {
     const tools = functions.map((one) => ({ type: 'function', function: one }));
     const messages = [hello, { role: 'user', content: 'Hi there' }];
-    // The line end behind the system message, which tools bring, is not counted.
+    // The line end after the system message, which tools bring, is not counted.
     expect(await counted(openaiChat, 'gpt-3.5-turbo', { messages, tools })).toBe(reported - 1);
   });
 

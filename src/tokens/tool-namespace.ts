@@ -27,7 +27,7 @@ export function renderTool(definition: unknown): string | undefined {
 
 type SchemaContext = { readonly root: JsonRecord; readonly indent: string; readonly depth: number };
 
-/** Writes one property a line, each behind its description. */
+/** Writes one property a line, each after its description. */
 function propertiesOf(schema: JsonRecord, place: SchemaContext): string {
   const properties = isRecord(schema['properties']) ? schema['properties'] : {};
   const required = Array.isArray(schema['required']) ? new Set<unknown>(schema['required']) : undefined;

@@ -6,11 +6,11 @@ import { checkSettings, numberFrom, object, wholeNumber } from '../checks.ts';
 import type { EvictionCandidate, FoldOnly, Trigger } from './trigger.ts';
 import { isTooShortToCache } from './limits.ts';
 
-// Cache rent. The trigger fires when unused content has cost as much to re-read from the cache as it costs to fold it. An old result is read from the
-// cache with every request: that is its rent. Removing it re-bills everything behind it once: that is the price. A fold that is made when
-// the rent paid reaches the price costs at most twice as much as the best decision in hindsight (ski rental, Karlin et al. 1988). The
-// model recalls some of what was folded, and each recall reads the whole context once more; that is part of the price even when the
-// provider does not cache.
+// Cache rent. The trigger fires when sending unused content again in each request has cost several times what it costs to fold it. An old
+// result is read from the cache with every request: that is its rent. Removing it re-bills everything after it once: that is the price. A
+// fold that is made when the rent paid reaches the price costs at most twice as much as the best decision in hindsight (ski rental, Karlin et
+// al. 1988). The model recalls some of what was folded, and each recall reads the whole context once more; that is part of the price even
+// when the provider does not cache.
 
 export type CacheRentOptions = {
   /** Requests for which a result counts as used after it arrived; arguments of calls count as used twice as long. Default 4. */
@@ -44,7 +44,7 @@ type RentTerms = {
   readonly steps: number;
   /** Requests for which recalled content counts as used: it already has an id, and needs no stub. */
   readonly recalls: number;
-  /** The least price of a fold for each token behind it, in tokens read: rewriting the cache may be free, a recall is not. */
+  /** The least price of a fold for each token after it, in tokens read: rewriting the cache may be free, a recall is not. */
   readonly minPrice: number;
   /** Share of the price of one recall that a candidate must have cost by itself: small ones are cheap to keep. */
   readonly shareOfRecall: { readonly texts: number; readonly recalls: number };
@@ -74,7 +74,7 @@ export const cacheRentCheck = object<CacheRentOptions>({
   minPayback: numberFrom(0),
 });
 
-/** Folds old content when re-reading it from the cache has cost several times (minPayback) what a fold costs. Throws `bad-config` for options out of range. */
+/** Folds old content when sending it again in each request has cost several times (minPayback) what a fold costs. Throws `bad-config` for options out of range. */
 export function cacheRent(options: CacheRentOptions = {}): Trigger {
   checkSettings(cacheRentCheck, options, 'cacheRent');
   const results = options.keepForRequests ?? 4;

@@ -34,7 +34,7 @@ describe('cache-rent', () => {
     expect(trigger.demand({ tokens: 50_000, window: 200_000, reserved: 0, messages: 40 })).toBeUndefined();
   });
 
-  it('fires once the rent paid reaches the price of rewriting the cache behind the fold', () => {
+  it('fires once the rent paid reaches the price of rewriting the cache after the fold', () => {
     // Price 1.15 x 20,000 = 23,000; rent 0.1 x 10,000 a request.
     expect(trigger.demand(state(cached, dead(5, 10_000, 22, 30_000)))).toBeUndefined();
     expect(trigger.demand(state(cached, dead(5, 10_000, 23, 30_000)))).toEqual({
@@ -78,7 +78,7 @@ describe('cache-rent', () => {
   });
 
   it('adds the price of rewriting everything ahead when the fold brings the recall tool', () => {
-    // 23,000 for the content behind, and 1.15 x 20,000 for the content ahead. Removed content is not written again.
+    // 23,000 for the content after it, and 1.15 x 20,000 for the content ahead. Removed content is not written again.
     const late = (requests: number) => {
       const { economy, ...rest } = state(cached, dead(5, 10_000, requests, 30_000));
       return trigger.demand({ ...rest, economy: { ...economy!, bringsTool: true } });
@@ -130,7 +130,7 @@ describe('cache-rent', () => {
     expect(asked).toEqual([{ results: 4, arguments: 8, steps: 14, recalls: 14, replies: 70 }]);
   });
 
-  it('takes a bit over two reads of everything behind as the price when writing costs nothing extra', () => {
+  it('takes a bit over two reads of everything after it as the price when writing costs nothing extra', () => {
     expect(trigger.demand(state(uncached, dead(5, 10_000, 4, 30_000)))).toBeUndefined();
     expect(trigger.demand(state(uncached, dead(5, 10_000, 5, 30_000)))).toMatchObject({
       only: { smaller: new Set([5]), gone: new Set() },

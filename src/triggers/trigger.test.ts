@@ -26,7 +26,7 @@ const met = (before: TriggerState, { goal, only }: Demand): TriggerState => ({
       const isFolded = ({ message }: EvictionCandidate) =>
         only.gone.has(message) || only.smaller.has(message);
       const folded = all.filter(isFolded).reduce((sum, { tokens }) => sum + tokens, 0);
-      // A fold takes the newest candidates, so all of its tokens are behind those that are left.
+      // A fold takes the newest candidates, so all of its tokens are after those that are left.
       return all.filter((one) => !isFolded(one)).map((one) => ({ ...one, behind: one.behind - folded }));
     },
   },
@@ -284,7 +284,7 @@ describe('options out of range', () => {
 
 describe('laws', () => {
   /**
-   * Unused messages at the beginning of a request, with `after` tokens of other content behind each. There are no unused texts: `cache-rent`
+   * Unused messages at the beginning of a request, with `after` tokens of other content after each. There are no unused texts: `cache-rent`
    * leaves small ones until they have cost a share of the whole request, and a fold makes the request smaller, so it may fire for them.
    */
   const unused = fc.array(

@@ -65,7 +65,7 @@ describe('items of a text', () => {
     headings: (about) => `## ${about}\n\n${prose(about)}\n`,
     tags: (about, at) => `<document index="${at}">\n${prose(about)}\n</document>\n`,
     numbers: (about, at) => `${at + 1}. ${prose(about)}\n`,
-    'numbers behind a word': (about, at) => `Result ${at + 1}: ${prose(about)}\n`,
+    'numbers after a word': (about, at) => `Result ${at + 1}: ${prose(about)}\n`,
     'the same first word': (about) => `Title: ${about}\nURL: https://example.org/${about}\n${prose(about)}\n`,
     rulers: (about) => `---\n${prose(about)}\n`,
   };

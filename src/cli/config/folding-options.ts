@@ -102,11 +102,11 @@ const cacheRent = switchable(
     minPayback: number(
       0,
       9,
-      'Folds when re-reading the old content has cost at least this many times the price of the fold.',
+      'Folds when sending the old content again has cost at least this many times what the fold costs.',
     ),
   }),
   'keepForRequests, keepStepsForRequests, minTokens and minPayback',
-  'Folds old content when re-reading it from the cache has cost several times (minPayback) what a fold costs; false turns it off.',
+  'Folds old content when sending it again in each request has cost several times (minPayback) what a fold costs; false turns it off.',
 );
 
 export const triggers = z

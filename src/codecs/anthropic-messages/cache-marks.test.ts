@@ -120,7 +120,7 @@ describe("a client's own marks", () => {
     ['at the top', `{"messages":[]${marked('1h')}}`, 60],
     ['on a tool', `{"messages":[],"tools":[{"name":"f"${marked('1h')}}]}`, 60],
     [
-      'on system, with shorter ones behind',
+      'on system, with shorter ones after it',
       `{${system(marked('1h'))},"messages":[${message(marked())}]}`,
       60,
     ],

@@ -22,13 +22,13 @@ const [textStart, textEnd] = [encoder.encode('[{"type":"text","text":'), encoder
 
 export const cacheMarks: CacheMarks = {
   keptMs: usualMarkMs,
-  set(body, behind, known = []) {
+  set(body, after, known = []) {
     const spans = known.map(({ span }) => span);
     const { members } = scanObject(body, skipSpace(body, 0), new Set(['messages']), () => spans);
     const valueOf = (name: string) => members.find((member) => member.key === name)?.value;
     const messages = members.find((member) => member.key === 'messages')?.elements ?? [];
     const preamble = lastOfSystem(body, valueOf('system')) ?? lastOfTools(body, valueOf('tools'));
-    const places = [preamble, ...behind.map((index) => lastOfMessages(body, messages, index))];
+    const places = [preamble, ...after.map((index) => lastOfMessages(body, messages, index))];
     const set = new Map(places.flatMap((place) => (place ? [[place.at, place.splices] as const] : [])));
     return { body: applySplices(body, [...set.values()].flat()), count: set.size };
   },

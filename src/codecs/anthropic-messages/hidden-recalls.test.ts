@@ -30,7 +30,7 @@ const replies = [
   ),
 ] as const;
 
-/** Copies that clients keep of the three replies, and the rest of each behind the recalls. */
+/** Copies that clients keep of the three replies, and the rest of each after the recalls. */
 type Copies = readonly [
   copies: readonly [unknown, unknown, unknown],
   left: readonly [string, string, string],

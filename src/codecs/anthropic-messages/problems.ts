@@ -116,7 +116,7 @@ function problem(rule: string, message: Message, detail: string): Problem {
 }
 
 /**
- * Checks the places of messages of role `system` among the turns; newer clients put a reminder behind every result. "role 'system'
+ * Checks the places of messages of role `system` among the turns; newer clients put a reminder after every result. "role 'system'
  * must follow a 'user' message or an 'assistant' message ending in a server tool result", "role 'system' must precede an
  * 'assistant' message or end the array; the directive-only form (content: [] with output_config) is accepted at any position".
  * Several in a row count as one. "use the top-level 'system' parameter for the initial system prompt": so none may be first.

@@ -133,7 +133,7 @@ describe('edits that must go together', () => {
     expect(status).toBe('refused');
   });
 
-  it('add nothing for an edit behind all thinking', () => {
+  it('add nothing for an edit after all thinking', () => {
     const edits = [replace(9, 0), replace(9, 1)];
     expect(rules.complete(bound, edits)).toEqual({ status: 'ok', edits });
   });
@@ -144,7 +144,7 @@ describe('edits that must go together', () => {
       status: 'ok',
       edits: [replace(2), dropPart(1, 0), dropPart(3, 0)],
     });
-    // An edit behind the last thinking keeps it; one in the same message but ahead of it does not.
+    // An edit after the last thinking keeps it; one in the same message but ahead of it does not.
     expect(rules.complete(fresh, [replace(3, 1), insert(5)])).toEqual({
       status: 'ok',
       edits: [replace(3, 1), insert(5)],
@@ -172,7 +172,7 @@ describe('edits that must go together', () => {
     expect(rules.complete(fresh, edits)).toEqual({ status: 'ok', edits });
   });
 
-  it('leave a valid body without thinking behind a change, and add only allowed edits', () => {
+  it('leave a valid body without thinking after a change, and add only allowed edits', () => {
     const bodies = requests().map((request) => {
       const body = JSON.parse(shown(messagesFixture.body(request))) as object;
       return { ...body, model: 'claude-opus-5-5' };

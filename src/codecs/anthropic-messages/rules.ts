@@ -70,7 +70,7 @@ function complete(
 }
 
 /**
- * Completes edits for models that bind reasoning to the prefix. Edits behind all reasoning touch no prefix and are taken as they
+ * Completes edits for models that bind reasoning to the prefix. Edits after all reasoning touch no prefix and are taken as they
  * are. An edit ahead of reasoning removes all reasoning ("thinking may be removed from the start of history, never from between
  * kept blocks"). Reasoning of the running turn is worth more than a fold that is only a wish; when the request would not fit, it
  * is removed too. These are the edits not yet sent: those sent before are part of the prefix that later reasoning is bound to.

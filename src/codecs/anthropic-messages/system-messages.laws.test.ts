@@ -187,7 +187,7 @@ const turn = fc
   .map(({ asked, reminders: first, steps, reply }) => {
     const messages = [...asked.map(user), ...first, ...steps.flat()];
     if (reply !== undefined) return [...messages, assistant(said(reply))];
-    // Broken off: the user's next message comes right behind a result.
+    // Broken off: the user's next message comes right after a result.
     const end = messages.findLastIndex(({ role }) => role !== 'system');
     return messages.slice(0, end + 1);
   });

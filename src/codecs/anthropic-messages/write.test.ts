@@ -50,7 +50,7 @@ describe('edits of Anthropic Messages', () => {
     );
   });
 
-  it('add the recall tool behind the last tool, whatever mark that has', () => {
+  it('add the recall tool after the last tool, whatever mark that has', () => {
     const body = messagesFixture.recorded['sdk-tool-loop']!;
     const recallTool = { name: 'read_memory', description: 'Reads.', parameters: { type: 'object' } };
     const result = shown(anthropicMessages.write(view(anthropicMessages, body), [], { recallTool }));

@@ -43,7 +43,7 @@ const replies = [
 type Contents = readonly object[];
 type Lines = readonly string[];
 
-/** Copies that clients keep of the three replies, and the rest of each behind the recalls. */
+/** Copies that clients keep of the three replies, and the rest of each after the recalls. */
 type Copies = readonly [
   copies: readonly [Contents, Contents, Contents],
   left: readonly [Lines, Lines, Lines],

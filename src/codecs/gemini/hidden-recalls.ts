@@ -1,4 +1,4 @@
-/** Writes hidden recalls in generateContent: the model's content as it was, and the answers in the user's content behind it. */
+/** Writes hidden recalls in generateContent: the model's content as it was, and the answers in the user's content after it. */
 import type { Conversation, Part, RecallRound } from '../../conversation/conversation.ts';
 import { type Splice, jsonBytes, listSplices, scanArray } from '../../conversation/json-scan.ts';
 import { jsonList, memberBytes, withMembers } from '../shared-json.ts';

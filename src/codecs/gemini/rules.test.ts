@@ -112,7 +112,7 @@ describe('user and model', () => {
     expect(broken([...pieces, user(result('c1'))])).toEqual([]);
   });
 
-  it('and words of the user may come right behind results', () => {
+  it('and words of the user may come right after results', () => {
     const [a, b, c] = contents;
     expect(broken([a, b, c, user(text('quick'))])).toEqual([]);
     expect(broken([a, b, user(result('c1'), result('c2'), text('so')), user(text('quick'))])).toEqual([

@@ -169,7 +169,7 @@ function shape({ body }: Conversation, message: Message, before: Message | undef
 
 /**
  * "Please ensure that multiturn requests alternate between user and model." Two kinds of neighbors are accepted all the same:
- * contents of the model (the official client makes one for each chunk of a stream), and the user's words right behind results.
+ * contents of the model (the official client makes one for each chunk of a stream), and the user's words right after results.
  */
 function mayFollow(before: Message, message: Message): boolean {
   if (message.role === 'assistant' || before.role === 'assistant') return true;

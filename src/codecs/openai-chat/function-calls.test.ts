@@ -132,7 +132,7 @@ describe('a stream in the legacy function form', () => {
     sseText('[DONE]'),
   ];
 
-  it('holds back only the private call, and continues behind it', () => {
+  it('holds back only the private call, and continues after it', () => {
     const { out, end } = relayed(
       openaiChat.openStream({ recallTool: 'read_memory' }),
       calling('read_memory').join(''),

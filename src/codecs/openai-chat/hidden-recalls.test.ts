@@ -42,7 +42,7 @@ const replies = [
   ),
 ] as const;
 
-/** Copies that clients keep of the three replies, and the rest of each behind the recalls. */
+/** Copies that clients keep of the three replies, and the rest of each after the recalls. */
 type Copies = readonly [copies: readonly [object, object, object], left: readonly [string, string, string]];
 
 const plain: Copies[1] = [

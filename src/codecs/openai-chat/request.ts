@@ -141,7 +141,7 @@ function isResult(said: string): boolean {
 }
 
 /**
- * Reads the one call of a message in the legacy function form. It has no id: its result names the function and comes right behind
+ * Reads the one call of a message in the legacy function form. It has no id: its result names the function and comes right after
  * it.
  */
 function parseFunctionCall(bytes: Uint8Array, called: Span | undefined): readonly Part[] {
@@ -282,7 +282,7 @@ function parseFunctions(bytes: Uint8Array, reading: ReadContext): ReadBlock {
 
 /**
  * Begins our ids for calls of the legacy function form (`function_call`, answered by a message of role `function`). Such calls
- * have no ids: a message holds at most one, and the result behind it names the function. These ids are never written into a body.
+ * have no ids: a message holds at most one, and the result after it names the function. These ids are never written into a body.
  */
 const mark = '#function ';
 

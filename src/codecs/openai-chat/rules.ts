@@ -33,7 +33,7 @@ function problems(conversation: Conversation): readonly Problem[] {
   const close = () => {
     for (const id of asking?.open ?? [])
       found.push(
-        problem('calls-answered-next', asking!.message, `tool call ${id} has no tool message behind it`),
+        problem('calls-answered-next', asking!.message, `tool call ${id} has no tool message after it`),
       );
     asking = undefined;
   };
@@ -167,7 +167,7 @@ function messageFaults(message: JsonRecord, before: JsonRecord | undefined): rea
   return found;
 }
 
-/** True for a result of the legacy function form: it names its function and comes right behind the call. */
+/** True for a result of the legacy function form: it names its function and comes right after the call. */
 function isAnswer(message: JsonRecord, before: JsonRecord | undefined): boolean {
   const called = before?.['function_call'];
   return isRecord(called) && wordAt(called, 'name') === wordAt(message, 'name');

@@ -94,7 +94,7 @@ describe('a recall in a stream', () => {
     }
   });
 
-  it('renumbers the calls behind it', () => {
+  it('renumbers the calls after it', () => {
     const mixed = sse(
       say(call(0, 'a', 'run', '{"a"')),
       say(call(1, 'r', 'read_memory', '{}')),
@@ -285,7 +285,7 @@ describe('odd streams', () => {
     expect(relay.finish().map(shown).join('')).toBe(sse(finish('stop')));
   });
 
-  it('may break off or fail, and nothing is added behind that', () => {
+  it('may break off or fail, and nothing is added after that', () => {
     const relay = open();
     takeAll(relay, sse(say(call(0, 'r', 'read_memory', '{"id"'))));
     expect(relay.end()).toMatchObject({ status: 'done', tail: [] });

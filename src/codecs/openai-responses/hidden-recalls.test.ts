@@ -59,7 +59,7 @@ const replies = [
 
 type Items = readonly object[];
 
-/** Copies that clients keep of the three replies, and the rest of each behind the recalls. */
+/** Copies that clients keep of the three replies, and the rest of each after the recalls. */
 type Copies = readonly [copies: readonly [Items, Items, Items], left: readonly [Lines, Lines, Lines]];
 type Lines = readonly string[];
 

@@ -290,7 +290,7 @@ const writer: MessageWriter = {
   },
 };
 
-/** Adds the recall tool behind the client's own tools. A request that brings all of them in items has no list, or an empty one. */
+/** Adds the recall tool after the client's own tools. A request that brings all of them in items has no list, or an empty one. */
 function toolSplice(conversation: Conversation, definition: Uint8Array): Splice {
   const { body, toolNames, preamble } = conversation;
   if (

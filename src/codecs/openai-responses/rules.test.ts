@@ -162,7 +162,7 @@ describe('edits that must go together', () => {
   });
 
   it('include all of a group or nothing', () => {
-    const reason = 'Reasoning and the items behind it go together or not at all.';
+    const reason = 'Reasoning and the items after it go together or not at all.';
     expect(rules.complete(conversation, [drop(5)])).toEqual({ status: 'refused', reason });
     expect(rules.complete(conversation, [drop(6)])).toEqual({ status: 'refused', reason });
     expect(rules.complete(conversation, [drop(7), drop(8)])).toEqual({ status: 'refused', reason });
@@ -176,7 +176,7 @@ describe('edits that must go together', () => {
     expect(rules.complete(loose, [drop(1)])).toEqual({ status: 'ok', edits: [drop(1)] });
   });
 
-  it('move messages inserted before a compaction behind it', () => {
+  it('move messages inserted before a compaction after it', () => {
     const compacted = conversationOf(user, said, compaction, user, said);
     expect(rules.complete(compacted, [insert(0), drop(0), drop(1)])).toEqual({
       status: 'ok',
@@ -192,10 +192,7 @@ describe('edits that must go together', () => {
 
 describe('rules that hold', () => {
   it.each([
-    [
-      'outputs in any order, behind other words',
-      [call('1'), call('2'), said, output('2'), user, output('1')],
-    ],
+    ['outputs in any order, after other words', [call('1'), call('2'), said, output('2'), user, output('1')]],
     ['an id that repeats once it is answered', [call('1'), output('1'), call('1'), output('1')]],
     ['outputs of calls that stand as references', [reference, output('1')]],
     [

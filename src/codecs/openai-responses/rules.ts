@@ -73,7 +73,7 @@ function splits(conversation: Conversation, before: Message): boolean {
 }
 
 /**
- * Removes reasoning together with everything that followed it, and moves messages inserted ahead of a compaction behind it:
+ * Removes reasoning together with everything that followed it, and moves messages inserted ahead of a compaction after it:
  * nothing may precede one. Refuses edits that would remove only a part of a group.
  */
 function complete(conversation: Conversation, edits: readonly Edit[]): ReturnType<FormatRules['complete']> {
@@ -85,7 +85,7 @@ function complete(conversation: Conversation, edits: readonly Edit[]): ReturnTyp
   for (const group of groups) {
     if (isWhole(group, gone)) continue;
     if (!group.followers.every((index) => gone.has(index)) || group.followers.length === 0)
-      return refused('Reasoning and the items behind it go together or not at all.');
+      return refused('Reasoning and the items after it go together or not at all.');
     alone.push(...group.reasoning.filter((index) => !gone.has(index)));
   }
   const moved = edits.map((edit) => behindCompaction(edit, compaction));
@@ -193,7 +193,7 @@ function problems(conversation: Conversation): readonly Problem[] {
 
 /**
  * "No tool output found for function call call_…", "No tool call found for function call output with call_id call_…". An output
- * may come anywhere behind its call; an id may be used again once its call is answered. Calls that the provider keeps cannot be
+ * may come anywhere after its call; an id may be used again once its call is answered. Calls that the provider keeps cannot be
  * checked.
  */
 function pairing(conversation: Conversation): readonly Problem[] {
@@ -221,7 +221,7 @@ function pairing(conversation: Conversation): readonly Problem[] {
     }
   }
   const unanswered = [...open].map(([id, message]) =>
-    problem('calls-answered-next', message, `call ${id} has no output behind it`),
+    problem('calls-answered-next', message, `call ${id} has no output after it`),
   );
   return [...found, ...unanswered];
 }

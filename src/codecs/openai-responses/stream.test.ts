@@ -96,7 +96,7 @@ describe('a recall in a stream', () => {
     ]);
   });
 
-  it('renumbers the items behind it', () => {
+  it('renumbers the items after it', () => {
     const mixed = sse(
       begin('resp_1'),
       ...whole(0, recall),

@@ -47,7 +47,7 @@ type ResponsesRound = {
   readonly shown: Map<number, number>;
   /** The response object of the event that ended this round. */
   response: JsonRecord | undefined;
-  /** That event and the end mark behind it, held back once a call was held; a continuation starts with those of the round before. */
+  /** That event and the end mark after it, held back once a call was held; a continuation starts with those of the round before. */
   ending: StreamEvent[];
   end: 'completed' | 'incomplete' | 'other' | undefined;
 };
@@ -155,7 +155,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       const data = parseRecord(event.data);
       const type = stringIn(data, 'type');
       if (event.data === '[DONE]' && !isPlain()) {
-        // Some servers end with this mark; clients read nothing behind it.
+        // Some servers end with this mark; clients read nothing after it.
         round.ending.push(event);
         return [];
       }

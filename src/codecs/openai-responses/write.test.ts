@@ -55,7 +55,7 @@ describe('edits of items', () => {
 });
 
 describe('the recall tool', () => {
-  it('is added behind the tools of the client', () => {
+  it('is added after the tools of the client', () => {
     const body = '{"tools":[ {"type":"function","name":"f"} ],"input":[]}';
     expect(withTool(body)).toBe(body.replace('"f"}', `"f"},${tool}`));
   });

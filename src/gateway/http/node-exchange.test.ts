@@ -59,7 +59,7 @@ describe('an upload', () => {
   it.each<[string, Handler]>([
     ['reads it whole', echo],
     [
-      'answers what failed behind it',
+      'answers what failed after it',
       async (request) => {
         const failed = { status: 502, headers: [], body: utf8.encode('upstream failed') };
         return echo(request).catch(() => failed);

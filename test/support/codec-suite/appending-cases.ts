@@ -28,7 +28,7 @@ const recallTool: RecallTool = {
 
 export function appendingCases(codec: Codec, fixture: CodecFixture): void {
   describe(`${codec.name} adds the recall tool`, () => {
-    it('behind the tools of the client, and keeps every other byte', () => {
+    it('after the tools of the client, and keeps every other byte', () => {
       fc.assert(
         fc.property(requestsFor(fixture), fc.constantFrom(undefined, 1), (request, space) => {
           const body = spaced(fixture.body(request), space);
@@ -169,7 +169,7 @@ function insertedInto(before: string, after: string): string {
   const tail = before.length - start;
   if (after.slice(after.length - tail) !== before.slice(start))
     throw new Error('more changed than one insertion');
-  // The insertion may begin like the text behind it.
+  // The insertion may begin like the text after it.
   const added = after.slice(start, after.length - tail);
   return added.startsWith(',') ? added : `${before.slice(before.lastIndexOf(',{', start), start)}${added}`;
 }

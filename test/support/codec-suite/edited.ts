@@ -14,7 +14,7 @@ export type MessageModel = {
 };
 type PartModel = {
   readonly type: string;
-  /** For a call with other arguments: the bytes ahead of them, the arguments, the bytes behind. */
+  /** For a call with other arguments: the bytes ahead of them, the arguments, the bytes after. */
   readonly texts: readonly string[];
   readonly bytes: string | undefined;
 };
@@ -150,7 +150,7 @@ function isOpen(like: PartModel | undefined): boolean {
   return like !== undefined && like.bytes === undefined;
 }
 
-/** Returns the bytes of a call ahead of its arguments, the arguments as JSON text, and the bytes behind. */
+/** Returns the bytes of a call ahead of its arguments, the arguments as JSON text, and the bytes after. */
 function aroundInput(
   body: Uint8Array,
   message: Message,

@@ -41,9 +41,9 @@ export function hostileCases(codec: Codec, fixture: CodecFixture): void {
 
     it.each([
       ['a byte order mark', [0xef, 0xbb, 0xbf, ...valid]],
-      ['bytes behind the body', [...valid, 120]],
+      ['bytes after the body', [...valid, 120]],
       ['a second body', [...valid, ...valid]],
-      ['a zero byte behind the body', [...valid, 0]],
+      ['a zero byte after the body', [...valid, 0]],
       ['a body without its last byte', [...valid.subarray(0, -1)]],
     ])('%s', (_, bytes) => {
       expect(() => view(codec, Uint8Array.from(bytes))).toThrow(refused);

@@ -41,7 +41,7 @@ export function prefixCases(codec: Codec, fixture: CodecFixture): void {
       expect(places(one)).toEqual(places(other));
     });
 
-    it('that change behind any message that says something else', () => {
+    it('that change after any message that says something else', () => {
       fc.assert(
         fc.property(requestsFor(fixture), fc.nat(), fc.nat(), jsonValueText(), (request, at, seed, value) => {
           const document = JSON.parse(shown(fixture.body(request))) as Record<string, unknown[]>;

@@ -18,7 +18,7 @@ export function takeAll(relay: StreamRelay, sse: string): string {
     .join('');
 }
 
-/** Returns the bytes behind a finished response; throws when a recall is pending. */
+/** Returns the bytes after a finished response; throws when a recall is pending. */
 export function tailOf(end: RelayEnd): string {
   if (end.status !== 'done') throw new Error('a recall is pending');
   return end.tail.map(shown).join('');

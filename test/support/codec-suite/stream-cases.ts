@@ -202,7 +202,7 @@ function scriptedCases(codec: Codec, fixture: CodecFixture): void {
 
 function brokenCases(codec: Codec, fixture: CodecFixture): void {
   describe(`${codec.name} relays streams that break off`, () => {
-    it('and passes on an error of the provider, and nothing behind it, in any round', () => {
+    it('and passes on an error of the provider, and nothing after it, in any round', () => {
       fc.assert(
         fc.property(
           fc.array(replyWithRecallsOnly(), { maxLength: 2 }),

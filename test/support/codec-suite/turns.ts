@@ -63,7 +63,7 @@ function isRecall(part: ScriptedPart): boolean {
   return part.type === 'call' && part.name === recallName;
 }
 
-/** Returns what follows a reasoning up to the next one, or behind that when two come in a row. */
+/** Returns what follows a reasoning up to the next one, or after that when two come in a row. */
 function leadsTo(parts: readonly ScriptedPart[], at: number): readonly ScriptedPart[] {
   const behind = parts.slice(at + 1);
   const start = behind.findIndex((part) => part.type !== 'reasoning');

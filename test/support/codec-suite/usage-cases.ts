@@ -11,7 +11,7 @@ export function usageCases(codec: Codec, fixture: CodecFixture): void {
   const said = usage.rounds.map((round) => round.said);
   const means = usage.rounds.map((round) => ({ usage: round.means }));
 
-  /** Plays the rounds, of which all but the last recall; `after` sees the relay behind each. */
+  /** Plays the rounds, of which all but the last recall; `after` sees the relay after each. */
   function played(rounds: readonly unknown[], after: (relay: StreamRelay, number: number) => void): string {
     const relay = codec.openStream({ recallTool: recallName });
     const last = rounds.length - 1;

@@ -105,7 +105,7 @@ function partOf(part: TurnPart, n: number, { index }: Answer): JsonObject {
 
 type Chunk = { readonly said: JsonObject; readonly part?: number };
 
-/** Returns text in pieces, calls whole. A call may be the end itself; behind text the end is an empty one. */
+/** Returns text in pieces, calls whole. A call may be the end itself; after text the end is an empty one. */
 function chunksOf(answer: Answer): readonly Chunk[] {
   const chunks = answer.parts.flatMap((part, n): readonly Chunk[] => {
     const whole = partOf(part, n, answer);

@@ -61,7 +61,7 @@ describe('generateContent refuses', () => {
       'Please ensure that multiturn requests start with a user turn.',
     ],
     ['a response without a call', [tell(words), say(words), tell(answer('f'))], responseTurn],
-    ['a response behind words', [tell(words), say(use('f')), tell(words), tell(answer('f'))], responseTurn],
+    ['a response after words', [tell(words), say(use('f')), tell(words), tell(answer('f'))], responseTurn],
     [
       'responses in two contents',
       [tell(words), say(use('f'), use('g')), tell(answer('f')), tell(answer('g'))],
@@ -98,7 +98,7 @@ describe('generateContent refuses', () => {
     );
   });
 
-  it('neighbors of one side only when it is strict, and then not words behind results', () => {
+  it('neighbors of one side only when it is strict, and then not words after results', () => {
     const contents = [tell(words), tell(words), say(words)];
     expect(refusalOf({ contents })).toBeUndefined();
     expect(refusalOf({ contents }, 'gemini-1.0-pro', true)).toBe(

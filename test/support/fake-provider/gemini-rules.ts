@@ -1,7 +1,7 @@
 /**
  * Finds what generateContent refuses with a 400: the rules that an edited conversation could break, in the provider's words.
  * Neighboring contents of the model are one turn, as its own client sends them, and so are those of the user; `strictRoles`
- * refuses the latter, as older models do, except for words right behind results.
+ * refuses the latter, as older models do, except for words right after results.
  */
 import { checksSignatures, fieldOf, objectAt, partsOf, textAt } from './gemini-fields.ts';
 import { pairingRefusal, type Turn } from './gemini-pairing.ts';

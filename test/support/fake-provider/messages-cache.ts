@@ -1,6 +1,6 @@
 /**
  * Simulates the prompt cache of the Messages API: a marked prefix is kept, and is found again when a mark is at most 20 blocks
- * behind it. Lengths are computed from the JSON of the blocks. Nothing ever expires.
+ * after it. Lengths are computed from the JSON of the blocks. Nothing ever expires.
  */
 import { createHash } from 'node:crypto';
 import { isObject, objectsIn } from './json.ts';

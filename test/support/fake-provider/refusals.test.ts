@@ -142,8 +142,8 @@ describe('Messages refuses', () => {
     ],
     ['a call without its result', [user, say([use('a'), use('b')]), tell(result('a'))], unanswered(1, 'b')],
     ['a call at the end', [user, say([use('a')])], unanswered(1, 'a')],
-    ['a result behind a text', [user, say([use('a')]), tell(words, result('a'))], unanswered(1, 'a')],
-    ['a result behind a message', [user, say([use('a')]), user, tell(result('a'))], unanswered(1, 'a')],
+    ['a result after a text', [user, say([use('a')]), tell(words, result('a'))], unanswered(1, 'a')],
+    ['a result after a message', [user, say([use('a')]), user, tell(result('a'))], unanswered(1, 'a')],
     [
       'a result without its call',
       [user, say('x'), tell(words, result('a'))],
@@ -199,7 +199,7 @@ describe('Messages refuses', () => {
       `messages.0: use the top-level 'system' parameter for the initial system prompt; ${anywhere}`,
     ],
     [
-      'behind an assistant message',
+      'after an assistant message',
       [user, say('x'), setting, system('s'), system('t'), user],
       `messages.3: role 'system' must follow a 'user' message or an 'assistant' message ending in a server tool result; ${anywhere}`,
     ],
@@ -218,7 +218,7 @@ describe('Messages refuses', () => {
     expect(refusal(messages)).toBe(message);
   });
 
-  it('no system message behind user words, results or server tool results, and no setting', () => {
+  it('no system message after user words, results or server tool results, and no setting', () => {
     const searched = { type: 'web_search_tool_result', tool_use_id: 's', content: [] };
     const asked = [setting, user, system('s'), setting, system([words]), say([use('a')])];
     const answered = [tell(result('a')), system('t'), say([words, searched]), system('u'), say('x')];

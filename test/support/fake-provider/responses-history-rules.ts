@@ -96,7 +96,7 @@ function approvalOfNothing({ items, isWhole }: History): string | undefined {
   return undefined;
 }
 
-/** The item behind reasoning must be what the model made of it: not of the other side, and no more reasoning. */
+/** The item after reasoning must be what the model made of it: not of the other side, and no more reasoning. */
 function reasoningAlone({ items }: History): string | undefined {
   const at = items.findIndex((item, n) => item['type'] === 'reasoning' && !mayFollowReasoning(items[n + 1]));
   if (at < 0) return undefined;

@@ -16,7 +16,7 @@ export function stream(turn: ScriptedTurn, number: number): string {
   return streamSaying(turn, number, { ...said, output_tokens: 1 }, [last]);
 }
 
-/** Returns the message with one usage object at its start, and one behind its content for each `message_delta`. */
+/** Returns the message with one usage object at its start, and one after its content for each `message_delta`. */
 export function streamSaying(
   turn: ScriptedTurn,
   number: number,
@@ -133,7 +133,7 @@ function take(message: Growing, data: Data): void {
     case 'content_block_start':
       must(
         message.open === undefined && message.stop === undefined,
-        'a block starts in another or behind the end',
+        'a block starts in another or after the end',
       );
       must(data.index === message.blocks.length, 'a block index leaves a gap');
       message.open =

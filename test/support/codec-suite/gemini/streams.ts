@@ -31,7 +31,7 @@ export function streamSaying(
   usage: (chunk: number, isLast: boolean) => unknown,
 ): string {
   const pieces = turn.parts.flatMap(piecesOf);
-  // A call often comes with the end; behind text the provider sends one more chunk.
+  // A call often comes with the end; after text the provider sends one more chunk.
   if (turn.parts.at(-1)?.type !== 'call') pieces.push('{"text":""}');
   return pieces
     .map((piece, at) => {

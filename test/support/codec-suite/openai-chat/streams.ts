@@ -18,7 +18,7 @@ export function stream(turn: ScriptedTurn, number: number): string {
 }
 
 /**
- * Returns the chunks with running usage by their number, and all of the usage behind the last one; without usage where it is
+ * Returns the chunks with running usage by their number, and all of the usage after the last one; without usage where it is
  * undefined.
  */
 export function streamSaying(
@@ -108,7 +108,7 @@ export function client(sse: string): ClientView {
     const [choice] = chunk.choices;
     if (!choice) continue;
     const { delta } = choice;
-    must(finish === undefined, 'something is said behind the finish');
+    must(finish === undefined, 'something is said after the finish');
     must((delta.role === undefined) !== (role === undefined), 'the role does not come once, first');
     role ??= delta.role;
     text += delta.content ?? '';
