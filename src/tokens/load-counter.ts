@@ -1,6 +1,13 @@
 /** Chooses the token counter of a model: the user's own, else exact if the tokenizer is public, else an estimate. */
 import { openFixed, type Cache } from '../caches.ts';
-import { type Vocabulary, createMerger, createVocabulary } from './bpe.ts';
+import {
+  END,
+  type Splitter,
+  type TextCount,
+  type Vocabulary,
+  createTextCount,
+  createVocabulary,
+} from './bpe.ts';
 import { bestMatch, nameOf } from './catalog.ts';
 import {
   type Encoding,
@@ -100,7 +107,7 @@ export async function loadExactCounter(
   costs: Costs = USUAL_COSTS,
 ): Promise<TokenCounter> {
   const vocabulary = await loadVocabulary(encoding);
-  const count = counts.get(encoding) ?? createCount(splitters[encoding], vocabulary);
+  const count = counts.get(encoding) ?? createTextCount(splitters[encoding], vocabulary);
   counts.set(encoding, count);
   return {
     name: encoding,
@@ -114,66 +121,8 @@ export async function loadExactCounter(
 
 const splitters: Readonly<Record<Encoding, Splitter>> = { o200k_base: splitO200k, cl100k_base: splitCl100k };
 
-/** One per encoding, because each keeps a buffer. */
-const counts = new Map<Encoding, Count>();
-
-type Count = Required<Pick<TokenCounter, 'count' | 'countInSteps'>>;
-
-/** Bytes of the buffer that is kept from text to text; longer texts get one of their own. */
-const KEPT_BYTES = 98_304;
-
-function createCount(split: Splitter, vocabulary: Vocabulary): Count {
-  const encoder = new TextEncoder();
-  const merger = createMerger(vocabulary);
-  const kept = new Uint8Array(KEPT_BYTES);
-  /** Counts the next `STEP_BYTES` or a little more. A long run without a break is cut into pieces. */
-  function step(bytes: Uint8Array, written: number, state: CountState): void {
-    const until = Math.min(written, state.at + STEP_BYTES);
-    while (state.at < until) {
-      if (state.at >= state.runEnd) state.runEnd = split(bytes, state.at);
-      const end = Math.min(state.runEnd, state.at + MAX_RUN_BYTES);
-      state.tokens += merger.count(bytes, state.at, end);
-      state.at = end;
-    }
-  }
-  /** Encodes a text into a buffer of `room` bytes: a UTF-16 unit takes at most three, and `END` one more. */
-  function encoded(text: string, bytes: Uint8Array): number {
-    const { written } = encoder.encodeInto(text, bytes);
-    bytes[written] = END;
-    return written;
-  }
-  return {
-    count(text) {
-      const room = text.length * 3 + 1;
-      const bytes = room <= kept.length ? kept : new Uint8Array(room);
-      const written = encoded(text, bytes);
-      const state: CountState = { at: 0, runEnd: 0, tokens: 0 };
-      while (state.at < written) step(bytes, written, state);
-      return state.tokens;
-    },
-    *countInSteps(text) {
-      // The kept buffer may be used by others between two steps.
-      const bytes = new Uint8Array(text.length * 3 + 1);
-      const written = encoded(text, bytes);
-      yield;
-      const state: CountState = { at: 0, runEnd: 0, tokens: 0 };
-      while (state.at < written) {
-        step(bytes, written, state);
-        yield;
-      }
-      return state.tokens;
-    },
-  };
-}
-
-/** Holds the bytes counted so far, the end of the run that is being counted, and the tokens. */
-type CountState = { at: number; runEnd: number; tokens: number };
-
-/** Bytes that are counted before a caller may pause. */
-const STEP_BYTES = 8_192;
-
-/** Bytes of a run without a break that are merged at once: merging takes n log n, and a run this long is not text. */
-const MAX_RUN_BYTES = 16_384;
+/** One per encoding, because each keeps a buffer and its newest pieces. */
+const counts = new Map<Encoding, TextCount>();
 
 const loaded = new Map<Encoding, Promise<Vocabulary>>();
 
@@ -191,9 +140,6 @@ function loadVocabulary(encoding: Encoding): Promise<Vocabulary> {
 // patterns backtrack quadratically on long runs, while these scans look at each byte at most a few times. Character classes
 // come from the JavaScript engine's Unicode tables, a page of 256 code points at a time, on first use. Pure. Bytes are valid
 // UTF-8 with `END` after the last one. Comments quote the part of the pattern that they implement.
-
-/** Returns the end of the piece that starts at `at`. It is always past `at`; do not call it at the end of the text. */
-export type Splitter = (bytes: Uint8Array, at: number) => number;
 
 /** Classes are bits, so that a set of classes is one test. */
 const UPPER = 1; // \p{Lu} \p{Lt}
@@ -220,6 +166,37 @@ const APOSTROPHE = 0x27;
  * |\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
  */
 export function splitO200k(bytes: Uint8Array, at: number): number {
+  const end = asciiPiece(bytes, at);
+  return end > at ? end : anyPiece(bytes, at);
+}
+
+/** Returns what `anyPiece` does, faster; or `at` for a piece that has other characters than ASCII, or may have. */
+function asciiPiece(bytes: Uint8Array, at: number): number {
+  const first = asciiClasses[bytes[at]!]!;
+  let end = at;
+  let kind = first;
+  if (first & (BLANK | OTHER)) {
+    kind = asciiClasses[bytes[++end]!]!;
+    if (kind & NOT_ASCII) return at;
+    if (!(kind & LETTER)) {
+      if (first & BLANK && !(bytes[at] === SPACE_BYTE && kind & OTHER)) return spaces(bytes, at);
+      while (kind & OTHER) kind = asciiClasses[bytes[++end]!]!;
+      return kind & NOT_ASCII ? at : lineEnds(bytes, end, SLASH);
+    }
+  }
+  if (kind & LETTER) {
+    while (kind & UPPER) kind = asciiClasses[bytes[++end]!]!;
+    while (kind & LOWER) kind = asciiClasses[bytes[++end]!]!;
+    if (kind & NOT_ASCII) return at;
+    return bytes[end] === APOSTROPHE ? contraction(bytes, end) : end;
+  }
+  if (kind & NEWLINE) return spaces(bytes, at);
+  if (!(kind & NUMBER)) return at;
+  for (let taken = 0; taken < 3 && kind & NUMBER; taken++) kind = asciiClasses[bytes[++end]!]!;
+  return kind & NOT_ASCII ? at : end;
+}
+
+function anyPiece(bytes: Uint8Array, at: number): number {
   const kind = classAt(bytes, at);
   if (kind & LETTER) return contraction(bytes, casedWord(bytes, at, true));
   if (kind & NUMBER) return digits(bytes, at);
@@ -322,9 +299,6 @@ function lowerCase(byte: number): string {
   return String.fromCharCode(byte | 0x20);
 }
 
-/** Follows the last byte of a text: it is no UTF-8 byte and has no class. */
-export const END = 0xff;
-
 /** Returns the class of the character whose first byte is at `at`; 0 at the end of the text. */
 function classAt(bytes: Uint8Array, at: number): number {
   const byte = bytes[at]!;
@@ -379,3 +353,9 @@ function readPage(index: number): Uint8Array {
 }
 
 const ascii = readPage(0).subarray(0, 128);
+
+/** No ASCII character is a mark, so in `asciiClasses` this bit is for the bytes of all other characters. */
+const NOT_ASCII = MARK;
+const asciiClasses = new Uint8Array(256).fill(NOT_ASCII);
+asciiClasses.set(ascii);
+asciiClasses[END] = 0;
