@@ -14,18 +14,17 @@
  * is unknown (drop-failed-calls). (3) Do not judge a part by cost if values are lost or requests do not fit without it. (4) The default
  * settings were tuned on the same sessions.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { priceTables } from '../src/cli/replay/conversation-body.ts';
 import { type Figures, figuresOf, type SourceFigures } from '../src/replay/figures.ts';
 import { rows } from './ablation/rows.ts';
 import { longHorizon, readConversations } from './replay/data.ts';
 import { replayInProcesses } from './replay/processes.ts';
+import { writeResult } from './results.ts';
 import { round } from './tokens/arithmetic.ts';
 
 /** A fraction of the full context's cost. Smaller differences are noise: they depend on where folds happen to fall. */
 const NOISE = 0.001;
-const resultFile = new URL('./results/ablation.json', import.meta.url);
 
 const { values } = parseArgs({
   options: {
@@ -69,9 +68,7 @@ async function main(): Promise<void> {
     `\nRows that change the cost of every source by less than ${NOISE} of the full context's cost:`,
     idle.join(', ') || 'none',
   );
-  mkdirSync(new URL('.', resultFile), { recursive: true });
-  const header = { node: process.version, ...settings, limit: values.limit, rows: engines, idle };
-  writeFileSync(resultFile, `${JSON.stringify({ ...header, sources }, null, 2)}\n`);
+  writeResult('ablation', { ...settings, rows: engines, idle, sources });
 }
 
 function tableOf({ policies: [, first, ...others] }: SourceFigures) {

@@ -7,7 +7,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { loadavg, tmpdir } from 'node:os';
@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { loadTokenCounter } from '../src/tokens/load-counter.ts';
 import { startGateway, urlOf } from './first-token/processes.ts';
+import { writeResult } from './results.ts';
 
 const traps = [
   'The provider is scripted. It counts the strings of a request with the o200k_base tokenizer and refuses more than its limit.',
@@ -248,8 +249,4 @@ console.log(
     .join(' ')}. Deadline: ${values.deadline} ms.`,
 );
 for (const trap of traps) console.log(`- ${trap}`);
-await mkdir('bench/results', { recursive: true });
-await writeFile(
-  'bench/results/cold-start.json',
-  `${JSON.stringify({ options: values, rows, starts, traps }, null, 2)}\n`,
-);
+writeResult('cold-start', { options: values, rows });

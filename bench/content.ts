@@ -9,13 +9,13 @@
  * it. (4) Nothing here shows how well a model reads a shrunk text. (5) A speed is measured over all texts of a kind, in one pass, without
  * counting tokens; the first texts include compilation. (6) The recordings contain almost no web pages and base64: their rows say little.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
 import type { Kind, Shrunk, ShrinkOptions } from '../src/arrival/kind.ts';
 import { MAX_LENGTH, shrink } from '../src/arrival/shrink.ts';
 import { loadExactCounter } from '../src/tokens/load-counter.ts';
 import { hostileTexts } from './content/hostile.ts';
 import { readResults, type RecordedResult } from './content/recorded-results.ts';
 import { lossOf } from './content/verify.ts';
+import { writeResult } from './results.ts';
 import { round, sum } from './tokens/arithmetic.ts';
 
 type Row = Readonly<Record<string, string | number>>;
@@ -29,7 +29,6 @@ type Outcome = RecordedResult & {
 
 /** A kind is worth its code if it saves at least this percentage of some source's tool-result tokens. */
 const MIN_PERCENT = 0.3;
-const resultFile = new URL('./results/content.json', import.meta.url);
 
 await main();
 
@@ -73,15 +72,8 @@ async function main(): Promise<void> {
     `\n${checked.length} lossless results undone and compared; ${losses.length} differ.`,
     ...losses,
   );
-  mkdirSync(new URL('.', resultFile), { recursive: true });
-  const header = {
-    node: process.version,
-    results: results.length,
-    tokens: sum(tokens),
-    checked: checked.length,
-    losses,
-  };
-  writeFileSync(resultFile, `${JSON.stringify({ ...header, ...tables }, null, 2)}\n`);
+  const header = { results: results.length, tokens: sum(tokens), checked: checked.length, losses };
+  writeResult('content', { ...header, ...tables });
 }
 
 function bySourceAndKind(outcomes: readonly Outcome[]): readonly Row[] {

@@ -3,12 +3,11 @@
  * offered but not called. It compares three ways: directly to the provider, through a raw pipe (node:http into node:http), and through the
  * gateway. A second part measures a recall in the middle of a stream: when the client receives the text before it and the text after it. A
  * third part uses a provider that thinks before it answers, as models do, and tests whether the delay is larger than noise. Run
- * `node bench/first-token.ts [--rounds N] [--samples N] [--only thinking]`; it prints tables and, after a full run, writes
+ * `node bench/first-token.ts [--rounds N] [--samples N] [--only thinking]`; it prints tables and, without options, writes
  * bench/results/first-token.json. It takes about eleven minutes, three of them for the third part.
  *
  * The traps are in `traps` below and are printed with the tables.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { bodyOf, type Format, formats } from './first-token/bodies.ts';
@@ -20,7 +19,7 @@ import { type ProviderKind, providerKinds, serveProvider } from './first-token/p
 import { type Comparison, type Estimate, overlap, type Quantiles } from './first-token/statistics.ts';
 import { thinking } from './first-token/think-times.ts';
 import { targets } from './gateway/targets.ts';
-import { round } from './tokens/arithmetic.ts';
+import { writeResult } from './results.ts';
 
 const traps = [
   'Everything runs on the loopback of one machine, without TLS. Networks and models add delays that are not measured here.',
@@ -82,7 +81,18 @@ async function main(): Promise<void> {
   }
   console.log(`\nProvider that thinks, ${samples} samples.\n${listed(thinkingTraps)}`);
   console.table(thinkingCells.flatMap(thinkingRows));
-  if (quick) report({ ...machine, rounds, traps, ...quick, samples, thinking, thinkingTraps, thinkingCells });
+  if (quick) {
+    const { cells, recalls } = quick;
+    writeResult('first-token', {
+      load,
+      rounds: Number(rounds),
+      cells,
+      recalls,
+      samples: Number(samples),
+      thinking,
+      thinkingCells,
+    });
+  }
 }
 
 function listed(lines: readonly string[]): string {
@@ -194,14 +204,4 @@ function both({ p50, p95 }: Quantiles): string {
 
 function withInterval({ value, low, high }: Estimate): string {
   return `${value.toFixed(2)} [${low.toFixed(2)}, ${high.toFixed(2)}]`;
-}
-
-function report(results: object): void {
-  const folder = new URL('results/', import.meta.url);
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(new URL('first-token.json', folder), `${JSON.stringify(results, rounded, 2)}\n`);
-}
-
-function rounded(_key: string, value: unknown): unknown {
-  return typeof value === 'number' ? round(value, 3) : value;
 }

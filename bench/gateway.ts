@@ -11,13 +11,12 @@
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { availableParallelism } from 'node:os';
 import { setGcFlag } from '../src/cli/gc-flags.ts';
 import { load } from './gateway/load.ts';
 import { targets } from './gateway/targets.ts';
+import { writeResult } from './results.ts';
 
 const concurrencies = [1, 16];
 const warmMs = 300;
@@ -64,7 +63,7 @@ async function main(rounds: number): Promise<void> {
   }
   const rows = [...samples].map(([key, list]) => ({ target: key, ...medians(list) }));
   console.table(rows.map((row) => ({ ...row, cpuMs: row.cpuMs === 0 ? undefined : row.cpuMs })));
-  await report({ node: process.version, cores: availableParallelism(), rounds, roundMs, rows });
+  writeResult('gateway', { rounds, roundMs, rows });
   process.exit();
 }
 
@@ -132,10 +131,4 @@ function medians(list: readonly Sample[]): Sample {
     cpuMs: of((sample) => sample.cpuMs),
     rssMb: of((sample) => sample.rssMb),
   };
-}
-
-async function report(results: unknown): Promise<void> {
-  const folder = new URL('results/', import.meta.url);
-  await mkdir(folder, { recursive: true });
-  await writeFile(new URL('gateway.json', folder), `${JSON.stringify(results, undefined, 2)}\n`);
 }

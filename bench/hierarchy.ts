@@ -12,12 +12,12 @@
  * sub-goals, from the sessions of one team, and the rules of the finder were tuned on the same sessions. Within one call of tolerance, a
  * border at every fifth call is right by chance in a third of the cases.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { generateRun } from './hierarchy/agent.ts';
 import { borderRows } from './hierarchy/borders.ts';
 import { needRow, type NeedRow } from './hierarchy/needs.ts';
 import { playRun, type Row } from './hierarchy/play.ts';
 import { recordedRun, recordedSteps } from './hierarchy/recorded-run.ts';
+import { writeResult } from './results.ts';
 
 const budgetTokens = 16_000;
 const rows: Row[] = [];
@@ -51,12 +51,7 @@ const borders = sessions && borderRows(sessions);
 if (borders) console.table(borders);
 const measuredNeeds = await needRows();
 if (measuredNeeds) console.table(measuredNeeds);
-const results = new URL('results/', import.meta.url);
-mkdirSync(results, { recursive: true });
-writeFileSync(
-  new URL('hierarchy.json', results),
-  `${JSON.stringify({ node: process.version, budget: budgetTokens, rows, borders, needs: measuredNeeds }, null, 2)}\n`,
-);
+writeResult('hierarchy', { budget: budgetTokens, rows, borders, needs: measuredNeeds });
 
 /** Measures sessions of at least 100 actions. */
 async function needRows(): Promise<readonly NeedRow[] | undefined> {

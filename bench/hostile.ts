@@ -12,12 +12,13 @@
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createDefaultEngine } from '../src/library/default-engine.ts';
 import { inMemoryStore } from '../src/store/in-memory.ts';
 import { createEncryptedStore } from '../src/store/encrypted-store.ts';
 import { type HostileCase, hostileCases } from './hostile/bodies.ts';
 import { codecs } from './hostile/spell.ts';
+import { writeResult } from './results.ts';
 import { chatBody, toolLoop } from './scaling/bodies.ts';
 import { round } from './tokens/arithmetic.ts';
 
@@ -114,13 +115,7 @@ async function main(only: string): Promise<void> {
   }
   console.table(rows);
   console.log(failures.length === 0 ? 'All bodies are within the limits.' : failures.join('\n'));
-  if (only !== '') return;
-  const results = new URL('results/', import.meta.url);
-  mkdirSync(results, { recursive: true });
-  writeFileSync(
-    new URL('hostile.json', results),
-    `${JSON.stringify({ node: process.version, rows }, null, 2)}\n`,
-  );
+  writeResult('hostile', { rows });
 }
 
 /** Returns undefined if the run took too long. */

@@ -2,7 +2,7 @@
  * Measures how one tenant's worst bodies slow down other tenants. It starts a gateway (`leporello serve`, SQLite) in its own process. An
  * attacking tenant sends the bodies of hostile/bodies.ts one after the other for a minute. A third process requests `/healthz` 50 times per
  * second and sends small requests of another tenant. Run `node bench/neighbors.ts [SECONDS] [serve options]`, for example with
- * `--set limits.foldThreadBytes=0`. A run of at least 60 seconds without options writes bench/results/neighbors.json.
+ * `--set limits.foldThreadBytes=0`. A run without arguments writes bench/results/neighbors.json.
  *
  * Traps: (1) The processes share this machine's cores, so on a busy machine `/healthz` also waits for a core. Compare with the row `idle`,
  * which is measured without the attacker. (2) `stall ms` is measured in the gateway: the most CPU time that its main thread used between two
@@ -11,12 +11,13 @@
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hostileCases } from './hostile/bodies.ts';
+import { writeResult } from './results.ts';
 import { chatBody, toolLoop } from './scaling/bodies.ts';
 import { quantile, round } from './tokens/arithmetic.ts';
 
@@ -49,14 +50,7 @@ async function main(seconds: number, options: readonly string[]): Promise<void> 
       { load: `attacked by ${attack.sent} bodies, ${Math.round(attack.megabytes)} MB`, ...attacked },
     ];
     console.table(rows);
-    if (seconds >= 60 && options.length === 0) {
-      const results = new URL('results/', import.meta.url);
-      mkdirSync(results, { recursive: true });
-      writeFileSync(
-        new URL('neighbors.json', results),
-        `${JSON.stringify({ node: process.version, seconds, rows }, null, 2)}\n`,
-      );
-    }
+    writeResult('neighbors', { seconds, rows });
   } finally {
     gateway.stop();
     rmSync(data, { recursive: true, force: true });

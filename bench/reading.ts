@@ -12,14 +12,13 @@
  * the worst case. (7) A cold read parses and
  * scans the body and hashes it twice.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
 import type { ReadBlock } from '../src/codecs/codec.ts';
 import { scanObject, skipSpace } from '../src/conversation/json-scan.ts';
 import { sha256 } from '../src/store/encrypted-store.ts';
 import { type Body, bodies } from './reading/bodies.ts';
+import { writeResult } from './results.ts';
 import { median, round } from './tokens/arithmetic.ts';
 
-const resultFile = new URL('./results/reading.json', import.meta.url);
 const rounds = 60;
 const warmUp = 20;
 
@@ -40,11 +39,7 @@ function main(): void {
       ? 'A warm read costs less than JSON.parse for every body.'
       : `A warm read costs more than JSON.parse of: ${slow.join('; ')}.`,
   );
-  mkdirSync(new URL('.', resultFile), { recursive: true });
-  writeFileSync(
-    resultFile,
-    `${JSON.stringify({ node: process.version, rounds, consumed, rows }, null, 2)}\n`,
-  );
+  writeResult('reading', { rounds, consumed, rows });
 }
 
 function measure({ name, codec, bytes }: Body) {

@@ -17,20 +17,19 @@
  * expires. (4) Tools and system text are filler, by default 15,000 tokens, because the recordings lack them. The smaller the filler, the more
  * expensive is a rewritten history. (5) Sessions of one client in one repository have nine tenths of all tokens.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { engineChoice } from '../src/cli/replay/replay.ts';
 import { figuresTable, htmlReport } from '../src/cli/replay/reports.ts';
 import { pricesIn, priceTables, writtenForAnHour } from '../src/cli/replay/conversation-body.ts';
-import { figuresOf, type PriceTables, type SourceFigures } from '../src/replay/figures.ts';
+import { type Figures, figuresOf, type PriceTables, type SourceFigures } from '../src/replay/figures.ts';
 import type { Played } from '../src/replay/replay.ts';
 import { loadExactCounter } from '../src/tokens/load-counter.ts';
 import { codingSessions, longHorizon, longHorizonId, readConversations } from './replay/data.ts';
 import type { BenchOptions, CacheTtl } from './replay/policies.ts';
 import { replayInProcesses } from './replay/processes.ts';
+import { writeResult } from './results.ts';
 import { prefixForShare } from './replay/static-share.ts';
-
-const results = new URL('./results/', import.meta.url);
 
 const { values } = parseArgs({
   options: {
@@ -110,11 +109,18 @@ function writeResults(
   played: readonly Played[],
   { window, prefix }: BenchOptions,
 ): void {
-  const settings = { node: process.version, window, prefix, prices: priceTables };
-  mkdirSync(results, { recursive: true });
-  const json = JSON.stringify({ ...settings, sources: figures }, null, 2);
-  writeFileSync(new URL('replay.json', results), `${json}\n`);
+  writeResult('replay', { window, prefix, prices: priceTables, sources: figures.map(withoutIds) });
   const subtitle = `${played.length - 1} recorded conversations, and eight of ${codingSessions} joined end to end (${longHorizonId}); window ${window}, ${prefix} tokens before the messages.`;
   const session = played.find(({ id }) => id === longHorizonId);
-  writeFileSync(new URL('replay.html', results), htmlReport({ subtitle, figures, session, window }));
+  const page = new URL('results/replay.html', import.meta.url);
+  writeFileSync(page, htmlReport({ subtitle, figures, session, window }));
+}
+
+/** Replaces each worst conversation with its cost. */
+function withoutIds({ policies, ...source }: SourceFigures) {
+  return { ...source, policies: policies.map((figures) => ({ ...figures, worst: costsOf(figures.worst) })) };
+}
+
+function costsOf(worst: Figures['worst']) {
+  return Object.fromEntries(Object.entries(worst).map(([table, { cost }]) => [table, cost]));
 }

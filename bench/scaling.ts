@@ -17,7 +17,7 @@
  * client's body, but parse and stringify process the client's body. (6) The store is SQLite in a file, as in the gateway; bench/stores.ts
  * measures Redis.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { anthropicMessages } from '../src/codecs/anthropic-messages/index.ts';
@@ -26,6 +26,7 @@ import type { FoldSettings } from '../src/library/default-engine.ts';
 import { sqliteStore } from '../src/store/sqlite/sqlite.ts';
 import { asAnthropic } from '../test/support/as-anthropic.ts';
 import { loadExactCounter } from '../src/tokens/load-counter.ts';
+import { writeResult } from './results.ts';
 import { joined, recordedSessions, smallTalk, toolLoop } from './scaling/bodies.ts';
 import { recallForEach, talkOf } from './scaling/hidden-recalls.ts';
 import { type Case, measureWarmTurns, type Row } from './scaling/warm-turns.ts';
@@ -79,11 +80,7 @@ async function main(prefix: string): Promise<void> {
   }
   console.table(rows);
   console.log(verdict(rows));
-  if (prefix !== '' || recorded.length === 0) return;
-  const results = new URL('results/', import.meta.url);
-  mkdirSync(results, { recursive: true });
-  const json = JSON.stringify({ node: process.version, goals, rows }, null, 2);
-  writeFileSync(new URL('scaling.json', results), `${json}\n`);
+  if (recorded.length > 0) writeResult('scaling', { goals, rows });
 }
 
 async function recordedCases(): Promise<readonly Case[]> {

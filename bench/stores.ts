@@ -10,7 +10,7 @@
  * in turn, and figures are over all rounds. Compare figures of one run only.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inMemoryStore } from '../src/store/in-memory.ts';
@@ -18,9 +18,9 @@ import { redisStore } from '../src/store/redis/redis.ts';
 import { sqliteStore } from '../src/store/sqlite/sqlite.ts';
 import type { Store } from '../src/store/store.ts';
 import { isRedisMissing, startRedis } from '../test/support/redis-server.ts';
+import { writeResult } from './results.ts';
 import { median, quantile, round } from './tokens/arithmetic.ts';
 
-const resultFile = new URL('./results/stores.json', import.meta.url);
 const rounds = 5;
 const calls = 1_000;
 const concurrency = 50;
@@ -57,9 +57,7 @@ async function main(): Promise<void> {
       console.log(`\n${title}`);
       console.table(rows);
     }
-    mkdirSync(new URL('.', resultFile), { recursive: true });
-    const results = { node: process.version, rounds, calls, bytes: value.length, sequential, concurrent };
-    writeFileSync(resultFile, `${JSON.stringify(results, null, 2)}\n`);
+    writeResult('stores', { rounds, calls, bytes: value.length, sequential, concurrent });
   } finally {
     for (const store of stores) await store.close();
     await server?.[Symbol.asyncDispose]();

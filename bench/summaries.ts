@@ -15,18 +15,16 @@
  * ten people, and the weight of lines relative to names was tuned on them. (5) A recall finds a value only if the model asks for it. (6) We
  * wrote the planted demands ourselves, and most of them contain words like "never" and "always".
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
 import type { FoldSettings } from '../src/library/default-engine.ts';
 import { summarySteps } from '../src/strategies/lib/summaries.ts';
 import { loadExactCounter } from '../src/tokens/load-counter.ts';
 import { longHorizon, readConversations } from './replay/data.ts';
+import { writeResult } from './results.ts';
 import { plantAndFold } from './summaries/constraints.ts';
 import { compactionsIn, probe, type Probed, type Used } from './summaries/future-values.ts';
 import { growth } from './summaries/growth.ts';
 import { round, sum } from './tokens/arithmetic.ts';
 import { readRecorded } from './tokens/recorded.ts';
-
-const resultFile = new URL('./results/summaries.json', import.meta.url);
 
 await main();
 
@@ -63,9 +61,7 @@ async function main(): Promise<void> {
   const growthRows = growth(steps, [1_000, 10_000, 100_000], (text) => counter.count(text));
   console.log('\nTime by number of steps');
   console.table(growthRows);
-  mkdirSync(new URL('.', resultFile), { recursive: true });
-  const results = { node: process.version, futureValues, tokens, demands, growth: growthRows };
-  writeFileSync(resultFile, `${JSON.stringify(results, null, 2)}\n`);
+  writeResult('summaries', { compactions: probed.length, futureValues, tokens, demands, growth: growthRows });
 }
 
 function rowsOf(probed: readonly Probed[]) {

@@ -1,20 +1,19 @@
 /**
  * Measures whether requests wait for summaries. Agents send requests to gateways of the same build with different settings: summaries off,
  * extractive, and by a model that takes 30 s for each summary. Run `node bench/summary-latency.ts [--rounds N] [--summary-ms N]`; it prints
- * tables and, with the default options, writes bench/results/summary-latency.json. It takes about six minutes.
+ * tables and, without options, writes bench/results/summary-latency.json. It takes about six minutes.
  *
  * The traps are in `traps` below and are printed with the tables.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import type { Totals } from '../src/receipts/totals.ts';
 import type { SummaryReceipt } from '../src/receipts/receipt.ts';
 import { difference, type Estimate, quantiles } from './first-token/statistics.ts';
+import { writeResult } from './results.ts';
 import { type Played, play, type Round } from './summary-latency/play.ts';
 import { startAll } from './summary-latency/processes.ts';
 import { serveSlowProvider } from './summary-latency/provider.ts';
-import { round } from './tokens/arithmetic.ts';
 
 const defaults = { rounds: 240, summaryMs: 30_000 };
 const agents = 4;
@@ -65,12 +64,11 @@ async function main(rounds: number, summaryMs: number): Promise<void> {
   const rows: Row[] = [];
   for (const name of names) rows.push(rowOf(name, measured, await totalsOf(running.gateways[name]!)));
   const load = { before, after: loadavg()[0] };
-  const machine = { node: process.version, cores: availableParallelism(), load, rounds, summaryMs };
   print(rows, measured);
   console.log(
-    `Node ${machine.node}, ${machine.cores} cores, load average ${load.before} before the run, ${load.after} after it.`,
+    `Node ${process.version}, ${availableParallelism()} cores, load average ${load.before} before the run, ${load.after} after it.`,
   );
-  if (rounds === defaults.rounds && summaryMs === defaults.summaryMs) report({ ...machine, traps, rows });
+  writeResult('summary-latency', { load, rounds, summaryMs, traps, rows });
 }
 
 /** Latencies in milliseconds. */
@@ -155,15 +153,4 @@ function spreadText({ p50, p95, longest }: Spread): string {
 
 function withInterval({ value, low, high }: Estimate): string {
   return `${value.toFixed(2)} [${low.toFixed(2)}, ${high.toFixed(2)}]`;
-}
-
-function report(results: object): void {
-  const folder = new URL('results/', import.meta.url);
-  mkdirSync(folder, { recursive: true });
-  const text = JSON.stringify(
-    results,
-    (_key, value: unknown) => (typeof value === 'number' ? round(value, 3) : value),
-    2,
-  );
-  writeFileSync(new URL('summary-latency.json', folder), `${text}\n`);
 }

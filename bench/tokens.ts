@@ -1,8 +1,8 @@
 /**
  * Measures token counting: speed compared with two libraries, worst cases, retained memory, and the errors of estimates against recorded
  * usage, before and after calibration. Run `node bench/tokens.ts [WORD]`; it reads ../shared/data, prints tables and writes
- * bench/results/tokens.json. It takes about a minute. With WORD, for example `usage`, it runs only the tables with that word in their title;
- * the file keeps the other tables.
+ * bench/results/tokens.json. It takes about a minute. With WORD, for example `usage`, it runs only the tables with that word in their title,
+ * and writes nothing.
  *
  * Traps: (1) gpt-tokenizer caches merges, so it counts a known text faster than a new one. The table shows both; texts of agents are mostly
  * new. (2) All counters run in every round, in turn, and the table shows medians. Machines are noisy: trust ratios of 1.5 or more. (3) Worst
@@ -15,7 +15,6 @@
  * recordings lack the system prompt and tools (24,000 tokens and more), so `before` says nothing about the counter unless they are added.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import * as library from 'gpt-tokenizer/encoding/o200k_base';
@@ -23,13 +22,12 @@ import { get_encoding } from 'tiktoken';
 import { loadExactCounter } from '../src/tokens/load-counter.ts';
 import { backwards, byModel, byRequest, sessionsOf, withPrefix } from './tokens/calibrated.ts';
 import { median, randomNumbers, round, sum } from './tokens/arithmetic.ts';
+import { writeResult } from './results.ts';
 import { type Recorded, readRecorded } from './tokens/recorded.ts';
 import { growthErrors, wholePrompts } from './tokens/recorded-usage.ts';
 
 type Row = Readonly<Record<string, string | number>>;
 type Count = (text: string) => number;
-
-const resultFile = new URL('./results/tokens.json', import.meta.url);
 
 const tiktoken = get_encoding('o200k_base');
 const peers: Readonly<Record<string, Count>> = {
@@ -61,7 +59,7 @@ async function main(): Promise<void> {
     'calibration against recorded usage, with system prompt and tools counted': () => withPrefix(sessions),
     'calibration against recorded usage, the prompt 30 requests back': () => backwards(sessions),
   };
-  const results: Record<string, unknown> = { ...earlierResults(), node: process.version };
+  const results: Record<string, unknown> = {};
   for (const [title, measure] of Object.entries(tables)) {
     if (!title.includes(process.argv[2] ?? '')) continue;
     const rows = await measure();
@@ -69,12 +67,7 @@ async function main(): Promise<void> {
     console.log(`\n${title}`);
     console.table(rows);
   }
-  mkdirSync(new URL('.', resultFile), { recursive: true });
-  writeFileSync(resultFile, `${JSON.stringify(results, null, 2)}\n`);
-}
-
-function earlierResults(): object {
-  return existsSync(resultFile) ? (JSON.parse(readFileSync(resultFile, 'utf8')) as object) : {};
+  writeResult('tokens', { tables: results });
 }
 
 // Loading
