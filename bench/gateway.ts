@@ -1,28 +1,40 @@
 /**
- * Measures the time and CPU that the gateway adds to a request: a chat body of 200 kB through each target of gateway/targets.ts, with one
- * connection and with sixteen. Run `node bench/gateway.ts [ROUNDS]`; it prints a table and writes bench/results/gateway.json.
+ * Measures the time and CPU that the gateway adds to a request: chat bodies of 20 kB, 200 kB and 2 MB through each target of
+ * gateway/targets.ts and each installed gateway of peers/peers.ts, with one connection and with sixteen. Run
+ * `node bench/gateway.ts [--rounds N] [--kB N]... [--own]`; `--own` leaves the other gateways out. It prints a table and, without options, writes
+ * bench/results/gateway.json. It takes about a minute, and five with the other gateways.
  *
  * Traps: (1) Client and upstream share this process, the target has its own. On two cores each process gets one; on one core all figures are
  * worse. `direct` measures only the client and the upstream. (2) CPU per request counts the target's process only. On a busy machine trust it
  * more than requests per second. (3) Everything runs on the loopback, without TLS, with small responses that are not streamed. (4) Targets are
  * interleaved, and the table shows medians of rounds. The p99 of a short round with one connection comes from few requests. (5) Every request
- * has a new turn number in its last message, so a target that caches messages still has one to read.
+ * has a new turn number in its last message, so a target that caches messages still has one to read. (6) Leporello has folded the 2 MB body before
+ * the measurement, and each request repeats the fold, so it sends less than the others. (7) Other gateways have defaults of their own: they route,
+ * retry, log or compress, and each runs one process. CPU of a process that is not ours is read from /proc in steps of 10 ms.
  */
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { parseArgs } from 'node:util';
 import { setGcFlag } from '../src/cli/gc-flags.ts';
 import { load } from './gateway/load.ts';
 import { targets } from './gateway/targets.ts';
+import { isInstalled, peers, startPeer, useOfTree } from './peers/peers.ts';
 import { writeResult } from './results.ts';
 
 const concurrencies = [1, 16];
 const warmMs = 300;
 const roundMs = 1_000;
 
-type Running = { readonly name: string; readonly origin: string; readonly child: ChildProcess | undefined };
+type Running = {
+  readonly name: string;
+  readonly origin: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly child: ChildProcess | undefined;
+  readonly use: () => Promise<ChildUse>;
+};
 type Sample = {
   readonly reqPerSec: number;
   readonly p50Ms: number;
@@ -34,7 +46,7 @@ type ChildUse = { readonly cpuMs: number; readonly rssMb: number };
 
 const [, script, role, name, upstream] = process.argv;
 if (role === '--serve') await serve(name ?? '', upstream ?? '');
-else await main(Number(role ?? 3));
+else await main();
 
 /** Runs in the child: starts the target, then answers each message with its use of CPU and memory. */
 async function serve(target: string, origin: string): Promise<void> {
@@ -48,23 +60,52 @@ async function serve(target: string, origin: string): Promise<void> {
   process.send?.(port);
 }
 
-async function main(rounds: number): Promise<void> {
-  const origin = await startUpstream();
-  const running: Running[] = [{ name: 'direct', origin, child: undefined }];
-  for (const target of Object.keys(targets)) running.push(await startTarget(target, origin));
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      rounds: { type: 'string', default: '3' },
+      kB: { type: 'string', multiple: true, default: ['20', '200', '2000'] },
+      own: { type: 'boolean', default: false },
+    },
+  });
+  const running = await startAll(await startUpstream(), values.own);
   const samples = new Map<string, Sample[]>();
-  for (let round = 0; round < rounds; round += 1) {
-    for (const connections of concurrencies) {
-      for (const target of running) {
-        const key = `${target.name} c=${connections}`;
-        samples.set(key, [...(samples.get(key) ?? []), await measure(target, connections)]);
+  const cells = values.kB.flatMap((kB) => concurrencies.map((connections) => ({ kB, connections })));
+  try {
+    for (let round = 0; round < Number(values.rounds); round += 1) {
+      for (const { kB, connections } of cells) {
+        for (const target of running) {
+          const key = JSON.stringify({ target: target.name, kB: Number(kB), connections });
+          const sample = await measure(target, { connections, bytes: Number(kB) * 1_000 });
+          samples.set(key, [...(samples.get(key) ?? []), sample]);
+        }
       }
     }
+  } finally {
+    for (const { child } of running) child?.kill();
   }
-  const rows = [...samples].map(([key, list]) => ({ target: key, ...medians(list) }));
-  console.table(rows.map((row) => ({ ...row, cpuMs: row.cpuMs === 0 ? undefined : row.cpuMs })));
-  writeResult('gateway', { rounds, roundMs, rows });
+  const rows = [...samples].map(([key, list]) => ({ ...(JSON.parse(key) as object), ...medians(list) }));
+  console.table(rows);
+  const versions = peers.map((peer) => `${peer.name} ${peer.version}`);
+  writeResult('gateway', { rounds: Number(values.rounds), roundMs, peers: versions, rows });
   process.exit();
+}
+
+async function startAll(origin: string, isOwnOnly: boolean): Promise<readonly Running[]> {
+  const nothing = async () => ({ cpuMs: 0, rssMb: 0 });
+  const running: Running[] = [{ name: 'direct', origin, child: undefined, use: nothing }];
+  for (const target of Object.keys(targets)) running.push(await startTarget(target, origin));
+  for (const peer of isOwnOnly ? [] : peers) {
+    if (!isInstalled(peer)) {
+      console.log(`${peer.name} is left out: bench/peers/install.ts has not installed it.`);
+      continue;
+    }
+    const started = await startPeer(peer, origin);
+    const pid = started.child.pid ?? 0;
+    const use = async () => useOfTree(pid) ?? { cpuMs: Number.NaN, rssMb: Number.NaN };
+    running.push({ ...started, name: peer.name, headers: peer.headers?.(origin), use });
+  }
+  return running;
 }
 
 /** Starts an upstream that reads the body and answers with a small completion, as fast as node:http can. */
@@ -94,14 +135,22 @@ async function startUpstream(): Promise<string> {
 async function startTarget(target: string, origin: string): Promise<Running> {
   const child = fork(script ?? '', ['--serve', target, origin]);
   const [port] = (await once(child, 'message')) as [number];
-  return { name: target, origin: `http://127.0.0.1:${port}`, child };
+  const use = async (): Promise<ChildUse> => {
+    child.send('use');
+    const [answer] = (await once(child, 'message')) as [ChildUse];
+    return answer;
+  };
+  return { name: target, origin: `http://127.0.0.1:${port}`, child, use };
 }
 
-async function measure({ origin, child }: Running, connections: number): Promise<Sample> {
-  await load(origin, connections, warmMs);
-  const before = await useOf(child);
-  const { requests, seconds, latencies } = await load(origin, connections, roundMs);
-  const after = await useOf(child);
+async function measure(
+  { origin, headers, use }: Running,
+  size: { readonly connections: number; readonly bytes: number },
+): Promise<Sample> {
+  await load({ origin, headers, ...size, ms: warmMs });
+  const before = await use();
+  const { requests, seconds, latencies } = await load({ origin, headers, ...size, ms: roundMs });
+  const after = await use();
   const at = (share: number): number => latencies[Math.floor(latencies.length * share)] ?? 0;
   return {
     reqPerSec: requests / seconds,
@@ -110,13 +159,6 @@ async function measure({ origin, child }: Running, connections: number): Promise
     cpuMs: (after.cpuMs - before.cpuMs) / requests,
     rssMb: after.rssMb,
   };
-}
-
-async function useOf(child: ChildProcess | undefined): Promise<ChildUse> {
-  if (child === undefined) return { cpuMs: 0, rssMb: 0 };
-  child.send('use');
-  const [use] = (await once(child, 'message')) as [ChildUse];
-  return use;
 }
 
 function medians(list: readonly Sample[]): Sample {

@@ -1,12 +1,17 @@
-/** Builds a chat request of about 200 kB like those of coding agents: many tool calls with results. Its bytes are the same in every run. */
+/** Builds a chat request like those of coding agents: many tool calls with results. Its bytes are the same in every run. */
 
-/** Returns the body and the byte offset of its turn number of eight digits. Another number changes only the last message. */
-export function chatBody(): { readonly bytes: Uint8Array; readonly counterAt: number } {
+/** About the bytes of one call with its result. */
+const turnBytes = 4_450;
+
+/**
+ * Returns a body of about `size` bytes and the byte offset of its turn number of eight digits. Another number changes only the last message.
+ */
+export function chatBody(size: number): { readonly bytes: Uint8Array; readonly counterAt: number } {
   const messages: unknown[] = [
     { role: 'system', content: 'You are a careful engineer. '.repeat(100) },
     { role: 'user', content: 'Find out why the nightly build is red.' },
   ];
-  for (let turn = 0; turn < 45; turn += 1) {
+  for (let turn = 0; turn < size / turnBytes; turn += 1) {
     const id = `call_${turn}`;
     const call = { name: 'run', arguments: JSON.stringify({ command: `cat logs/${turn}.log` }) };
     messages.push({
@@ -21,7 +26,7 @@ export function chatBody(): { readonly bytes: Uint8Array; readonly counterAt: nu
   const tools = [
     { type: 'function', function: { name: 'run', parameters: { type: 'object', properties: {} } } },
   ];
-  const text = JSON.stringify({ model: 'gpt-4o', messages, tools });
+  const text = JSON.stringify({ model: 'gpt-4.1', messages, tools });
   return { bytes: new TextEncoder().encode(text), counterAt: text.indexOf('00000000') };
 }
 

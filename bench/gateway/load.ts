@@ -11,13 +11,24 @@ export type Load = {
 
 let turn = 0;
 
-/** Sends requests for `ms` milliseconds. Rejects on any status but 200. Each request has a new turn number, so no target can reuse a result. */
-export async function load(origin: string, connections: number, ms: number): Promise<Load> {
+export type LoadOptions = {
+  readonly origin: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly connections: number;
+  readonly bytes: number;
+  readonly ms: number;
+};
+
+/**
+ * Sends requests of about `bytes` bytes for `ms` milliseconds. Rejects on any status but 200. Each request has a new turn number, so no target can
+ * reuse a result.
+ */
+export async function load({ origin, headers, connections, bytes: size, ms }: LoadOptions): Promise<Load> {
   const pool = new Pool(origin, { connections });
   const latencies: number[] = [];
   const start = performance.now();
   const loop = async (): Promise<void> => {
-    const { bytes, counterAt } = chatBody();
+    const { bytes, counterAt } = chatBody(size);
     while (performance.now() < start + ms) {
       turn += 1;
       new TextEncoder().encodeInto(String(turn).padStart(8, '0'), bytes.subarray(counterAt, counterAt + 8));
@@ -25,7 +36,7 @@ export async function load(origin: string, connections: number, ms: number): Pro
       const answer = await pool.request({
         method: 'POST',
         path: '/v1/chat/completions',
-        headers: { 'content-type': 'application/json', authorization: 'Bearer bench' },
+        headers: { 'content-type': 'application/json', authorization: 'Bearer bench', ...headers },
         body: bytes,
       });
       await answer.body.dump();

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { assembleGateway } from '../../src/gateway/app.ts';
+import { foldThread } from '../../src/gateway/fold-thread/fold-thread.ts';
 import { headersToClient, headersToUpstream } from '../../src/gateway/http/http.ts';
 import { readBody } from '../../src/gateway/http/body.ts';
 import { serveNode } from '../../src/gateway/http/node-server.ts';
@@ -59,7 +60,7 @@ async function httpLayer(upstream: string, change: (body: Uint8Array) => Uint8Ar
   return port;
 }
 
-/** The whole gateway: routes, reading, counting, triggers, a SQLite store, the recall tool, receipts. */
+/** The whole gateway: routes, reading, counting, triggers, a SQLite store, the recall tool, threads for large bodies, receipts. */
 async function wholeGateway(upstream: string): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'leporello-bench-'));
   const handler = assembleGateway(
@@ -68,6 +69,7 @@ async function wholeGateway(upstream: string): Promise<number> {
       store: await sqliteStore({ file: join(folder, 'memory.db') }),
       secret: new Uint8Array(32).fill(1),
       upstream: undiciUpstream(),
+      foldThread: foldThread(),
       log: { info: () => undefined, warn: () => undefined },
     },
   );
