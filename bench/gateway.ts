@@ -91,9 +91,10 @@ async function main(): Promise<void> {
   process.exit();
 }
 
+const noUse = async () => ({ cpuMs: 0, rssMb: 0 });
+
 async function startAll(origin: string, isOwnOnly: boolean): Promise<readonly Running[]> {
-  const nothing = async () => ({ cpuMs: 0, rssMb: 0 });
-  const running: Running[] = [{ name: 'direct', origin, child: undefined, use: nothing }];
+  const running: Running[] = [{ name: 'direct', origin, child: undefined, use: noUse }];
   for (const target of Object.keys(targets)) running.push(await startTarget(target, origin));
   for (const peer of isOwnOnly ? [] : peers) {
     if (!isInstalled(peer)) {

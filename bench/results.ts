@@ -22,6 +22,9 @@ export type Origin = {
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
+/** The commit when the benchmark began, because a long one may outlast it. */
+const startCommit = commit();
+
 /**
  * Writes bench/results/NAME.json: the origin, then the members of `result`. Numbers have at most four decimal places. A run with arguments writes
  * nothing, because published figures are those of the whole benchmark.
@@ -53,7 +56,7 @@ function origin(): Origin {
     machine: machine(),
     node: process.versions.node,
     date: new Date().toISOString().slice(0, 10),
-    commit: commit(),
+    commit: startCommit,
   };
 }
 

@@ -15,16 +15,16 @@
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { availableParallelism, loadavg } from 'node:os';
+import { loadavg } from 'node:os';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { setGcFlag } from '../src/cli/gc-flags.ts';
 import { bodyOf, type Format, formats, paths } from './first-token/bodies.ts';
 import { type Target, targets } from './gateway/targets.ts';
+import { writeResult } from './results.ts';
 import { openText, type StreamText } from './streams/events.ts';
 import { median, round as rounded } from './tokens/arithmetic.ts';
 
@@ -89,12 +89,12 @@ async function main(): Promise<void> {
     }
   }
   const rows = formats.flatMap((format) => running.map((target) => rowOf(format, target.name, samples)));
-  const machine = { node: process.version, cores: availableParallelism(), load: loadavg()[0] };
+  const [load] = loadavg();
   console.log(
-    `CPU of the target per event, ${streams} streams of ${eventsPerSecond} events a second. Node ${machine.node}, ${machine.cores} cores, load average ${machine.load}.`,
+    `CPU of the target per event, ${streams} streams of ${eventsPerSecond} events a second, load average ${load}.`,
   );
   console.table(rows);
-  await report({ ...machine, rounds, streams, eventsPerSecond, roundMs, rows });
+  writeResult('streams', { load, rounds, streams, eventsPerSecond, roundMs, rows });
   process.exit();
 }
 
@@ -243,10 +243,4 @@ async function startProvider(): Promise<Provider> {
       return taken;
     },
   };
-}
-
-async function report(results: unknown): Promise<void> {
-  const into = new URL('results/', import.meta.url);
-  await mkdir(into, { recursive: true });
-  await writeFile(new URL('streams.json', into), `${JSON.stringify(results, undefined, 2)}\n`);
 }
