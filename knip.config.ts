@@ -6,6 +6,7 @@ const config: KnipConfig = {
   entry: [
     ...publishedSources(readManifest()),
     'bench/*.ts',
+    'bench/peers/install.ts',
     'examples/*.ts',
     'test/clients/run.ts',
     'test/clients/measure.ts',

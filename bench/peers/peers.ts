@@ -23,7 +23,7 @@ export type Peer = {
 };
 
 /** A folder that may be deleted at any time. */
-export const peersFolder = join(tmpdir(), 'leporello-peers');
+const peersFolder = join(tmpdir(), 'leporello-peers');
 
 export const peers: readonly Peer[] = [
   {
