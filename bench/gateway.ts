@@ -18,7 +18,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
-import { setGcFlag } from '../src/cli/gc-flags.ts';
+import { setGcFlags } from '../src/cli/gc-flags.ts';
 import { load } from './gateway/load.ts';
 import { targets } from './gateway/targets.ts';
 import { isInstalled, peers, startPeer, useOfTree } from './peers/peers.ts';
@@ -50,7 +50,7 @@ else await main();
 
 /** Runs in the child: starts the target, then answers each message with its use of CPU and memory. */
 async function serve(target: string, origin: string): Promise<void> {
-  setGcFlag();
+  setGcFlags();
   const port = await targets[target]?.(origin);
   process.on('message', () => {
     const { user, system } = process.cpuUsage();

@@ -21,7 +21,7 @@ import { loadavg } from 'node:os';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { setGcFlag } from '../src/cli/gc-flags.ts';
+import { setGcFlags } from '../src/cli/gc-flags.ts';
 import { bodyOf, type Format, formats, paths } from './first-token/bodies.ts';
 import { type Target, targets } from './gateway/targets.ts';
 import { writeResult } from './results.ts';
@@ -53,7 +53,7 @@ else await main();
 
 /** Runs in the child: starts the target, then answers each message with its use of CPU and memory. */
 async function serve(target: string, origin: string, checkout: string | undefined): Promise<void> {
-  setGcFlag();
+  setGcFlags();
   const path = checkout === undefined ? undefined : resolve(checkout, 'bench/gateway/targets.ts');
   const from =
     path === undefined ? { targets } : ((await import(path)) as { readonly targets: typeof targets });

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 /** Entry of the command `leporello`: connects the process to run.ts. */
-import { setGcFlag } from './gc-flags.ts';
+import { setGcFlags } from './gc-flags.ts';
 
 // This must happen before anything else is loaded and the heap grows.
-setGcFlag();
+setGcFlags();
 const { processTerminal } = await import('./terminal.ts');
 const { run } = await import('./run.ts');
 

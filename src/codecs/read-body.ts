@@ -296,9 +296,10 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
   /** Finds the list with the most bytes in common. A list that the body continues completely ends the search, so likely ones are compared first. */
   function mostAlike(alike: readonly SeenBody[], bytes: Uint8Array) {
     let best: { readonly held: SeenBody; readonly common: number } | undefined;
-    for (const held of alike.toSorted((a, b) => Number(endsAlike(b, bytes)) - Number(endsAlike(a, bytes)))) {
+    const likely = alike.find((held) => endsAlike(held, bytes));
+    for (const held of likely ? [likely, ...alike] : alike) {
       const common = commonLength(held.bytes.subarray(0, held.length), bytes);
-      if (common === held.length && endsAlike(held, bytes)) return { held, common };
+      if (held === likely && common === held.length) return { held, common };
       if (!best || common > best.common) best = { held, common };
     }
     return best;

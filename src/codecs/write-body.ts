@@ -3,7 +3,7 @@
  * of messages into splices. How a part is dropped or a message is spelled is the codec's own.
  */
 import type { Conversation, Message, Part, TextPlace, Span } from '../conversation/conversation.ts';
-import { textsOf } from '../conversation/messages.ts';
+import { memoized, textsOf } from '../conversation/messages.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import {
   type Insertion,
@@ -58,7 +58,7 @@ export function messageSplices(
   for (const edit of edits) {
     if (edit.kind !== 'insert-message') continue;
     const before = messageAt(conversation, edit.before).index;
-    insertions.push({ before, bytes: writer.insertedMessage(edit.role, edit.text) });
+    insertions.push({ before, bytes: insertedOnce(writer, edit) });
   }
   insertions.push(...added);
   const splices: Splice[] = [];
@@ -74,6 +74,17 @@ export function messageSplices(
     if (group.dropped.size > 0) splices.push(...writer.dropParts(group, conversation.body));
   }
   return splices;
+}
+
+/** The bytes of inserted messages, by edit. Codecs spell them differently. */
+const inserted = new WeakMap<Edit, { readonly writer: MessageWriter; readonly bytes: Uint8Array }>();
+
+function insertedOnce(writer: MessageWriter, edit: Edit & { readonly kind: 'insert-message' }): Uint8Array {
+  const known = inserted.get(edit);
+  if (known?.writer === writer) return known.bytes;
+  const bytes = writer.insertedMessage(edit.role, edit.text);
+  inserted.set(edit, { writer, bytes });
+  return bytes;
 }
 
 /** Returns the messages that are removed as a whole: by an edit, or because no part is left. */
@@ -334,9 +345,10 @@ export function bodyWriter(
   writer: MessageWriter,
   toolDefinition: (tool: RecallTool) => Uint8Array,
 ): Codec['write'] {
+  const definitionOf = memoized(toolDefinition);
   return function write(conversation, edits, extra = {}) {
     const splices = [...messageSplices(conversation, edits, writer)];
-    if (extra.recallTool) splices.push(appendTool(conversation, toolDefinition(extra.recallTool)));
+    if (extra.recallTool) splices.push(appendTool(conversation, definitionOf(extra.recallTool)));
     return oneStep(() => applySplices(conversation.body, splices));
   };
 }

@@ -32,6 +32,10 @@ export function recallToolFor(
   by: 'id' | 'id or query' = 'id or query',
 ): RecallTool {
   const name = freeName(new Set(takenNames));
+  return name === usualName ? usualTools[by] : toolNamed(name, by);
+}
+
+function toolNamed(name: string, by: 'id' | 'id or query'): RecallTool {
   return by === 'id'
     ? { name, description, parameters: { ...parameters, required: ['id'] } }
     : { name, description: `${description}; query without id searches all`, parameters };
@@ -46,6 +50,9 @@ const parameters = {
   type: 'object',
   properties: { id: textType, query: textType, lines: textType, path: textType },
 } as const;
+
+/** Nearly every request gets one of these objects, so that its definition is spelled once. */
+const usualTools = { id: toolNamed(usualName, 'id'), 'id or query': toolNamed(usualName, 'id or query') };
 
 function freeName(taken: ReadonlySet<string>): string {
   if (!taken.has(usualName)) return usualName;

@@ -8,7 +8,7 @@ import { createHmac, hash } from 'node:crypto';
 import { nextTurn } from '../conversation/steps.ts';
 import { LeporelloError } from '../errors.ts';
 import { type Clock, type FirstFound, type Store, type StoreEntry, storeWithDeadline } from './store.ts';
-import { createSealer, deriveKey } from './records.ts';
+import { createSealer, deriveKey, macWith } from './records.ts';
 import { type StoreView, openStoreView } from './in-memory.ts';
 
 /** Every method that uses the store rejects with `store-failed` when the store does. */
@@ -231,14 +231,14 @@ function readsTogether(store: Pick<Store, 'getMany'>) {
 }
 
 function createNames(secret: Uint8Array): Pick<EncryptedStore, 'tenantOf' | 'idOf'> {
-  const tenantKey = deriveKey(secret, 'tenant');
+  const tenantMac = macWith(deriveKey(secret, 'tenant'));
   const idKey = deriveKey(secret, 'id');
   return {
     tenantOf(name, source = 'credential') {
       // Credentials were labeled with this word from the start: a different one would give every tenant a new label.
       const kind = source === 'credential' ? 'some' : source;
       const text = name === undefined ? 'none' : `${kind} ${name}`;
-      return base32Of(createHmac('sha256', tenantKey).update(text).digest());
+      return base32Of(tenantMac(text));
     },
     idOf(tenant, original) {
       const mac = createHmac('sha256', idKey)
@@ -307,10 +307,11 @@ export function memoryIdsIn(bytes: Uint8Array): readonly string[] {
 
 /** Encodes the first 80 bits of a digest as 16 characters. Needs at least 10 bytes. */
 export function base32Of(digest: Uint8Array): string {
-  let bits = 0n;
-  for (const byte of digest.subarray(0, 10)) bits = (bits << 8n) | BigInt(byte);
   let text = '';
-  for (let shift = 75n; shift >= 0n; shift -= 5n) text += alphabet[Number((bits >> shift) & 31n)];
+  for (let bit = 0; bit < 80; bit += 5) {
+    const pair = digest[bit >> 3]! * 256 + (digest[(bit >> 3) + 1] ?? 0);
+    text += alphabet[(pair >> (11 - (bit & 7))) & 31];
+  }
   return text;
 }
 
@@ -325,15 +326,13 @@ const block = 8 ** 5;
 /** Returns the length of the common prefix of two byte arrays. */
 export function commonLength(one: Uint8Array, other: Uint8Array): number {
   const length = Math.min(one.length, other.length);
+  const buffer = Buffer.from(one.buffer, one.byteOffset, one.length);
+  const isSame = (from: number, to: number) => buffer.compare(other, from, to, from, to) === 0;
   let at = 0;
   for (let size = block; size > 0; size = Math.floor(size / 8)) {
-    while (at + size <= length && isSame(one, other, at, size)) at += size;
+    while (at + size <= length && isSame(at, at + size)) at += size;
   }
   return at;
-}
-
-function isSame(one: Uint8Array, other: Uint8Array, at: number, size: number): boolean {
-  return Buffer.compare(one.subarray(at, at + size), other.subarray(at, at + size)) === 0;
 }
 
 // Renewals extend the retention of records from their last use. Renewing is a write, so not every use renews: a record is renewed

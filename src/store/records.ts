@@ -14,6 +14,7 @@ import {
   createCipheriv,
   createDecipheriv,
   createSecretKey,
+  hash,
   hkdfSync,
   randomBytes,
 } from 'node:crypto';
@@ -88,6 +89,15 @@ export function createSealer(secret: Uint8Array): Sealer {
 /** Derives a 32-byte key for one purpose. Returns a key object: with raw bytes, Node imports the key at each use, four times slower. */
 export function deriveKey(secret: Uint8Array, purpose: string): KeyObject {
   return createSecretKey(new Uint8Array(hkdfSync('sha256', secret, 'leporello memory 1', purpose, 32)));
+}
+
+/** Returns HMAC-SHA256 with a key of at most 64 bytes (RFC 2104), for short texts: two digests take a tenth of the time of an Hmac object. */
+export function macWith(key: KeyObject): (text: string) => Uint8Array {
+  const bytes = key.export();
+  const padded = (byte: number) => Buffer.alloc(64, byte).map((pad, at) => pad ^ (bytes[at] ?? 0));
+  const [inner, outer] = [padded(0x36), padded(0x5c)];
+  const digest = (...pieces: Uint8Array[]) => hash('sha256', Buffer.concat(pieces), 'buffer');
+  return (text) => digest(outer, digest(inner, Buffer.from(text)));
 }
 
 /** Record formats. High four bits: version of the record. Low four bits: compression of its content. */

@@ -249,26 +249,43 @@ function bodyOf(
   return {
     [Symbol.asyncIterator]() {
       ask();
-      // The connection must outlive a reader that stops early, because the answer is sent on it.
-      const chunks = incoming.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>;
+      // Node's own iterator would close the connection of a reader that stops early, but the answer is sent on it.
+      let wake = (): void => undefined;
+      const onEvent = (): void => wake();
+      for (const event of bodyEvents) incoming.on(event, onEvent);
+      const stop = (): void => {
+        for (const event of bodyEvents) incoming.off(event, onEvent);
+      };
+      const more = async (): Promise<void> =>
+        new Promise((resolve, reject) => {
+          const timer = setTimeout(() => reject(stall()), uploadIdleMs);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
       return {
         async next() {
-          const late = Promise.withResolvers<never>();
-          const timer = setTimeout(() => late.reject(stall()), uploadIdleMs);
-          try {
-            return await Promise.race([chunks.next(), late.promise]);
-          } finally {
-            clearTimeout(timer);
+          for (;;) {
+            const value = incoming.destroyed ? null : (incoming.read() as Uint8Array | null);
+            if (value !== null) return { done: false, value };
+            if (incoming.readableEnded || incoming.destroyed) stop();
+            if (incoming.readableEnded) return { done: true, value: undefined };
+            if (incoming.destroyed)
+              throw incoming.errored ?? new Error('The client disconnected before its body was complete.');
+            await more();
           }
         },
         async return() {
-          await chunks.return?.();
+          stop();
           return { done: true, value: undefined };
         },
       };
     },
   };
 }
+
+const bodyEvents = ['readable', 'end', 'error', 'close'] as const;
 
 async function discard(incoming: IncomingMessage): Promise<void> {
   let left = lingerBytes;

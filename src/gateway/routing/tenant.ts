@@ -260,7 +260,8 @@ export function strayCredential(
   credentials: readonly Credential[],
   url: string,
 ): { readonly from: string; readonly owner: string } | undefined {
-  const host = hosts.find((known) => known.host.test(hostOf(url)))?.owner;
+  const name = hostOf(url);
+  const host = hosts.find((known) => known.host.test(name))?.owner;
   if (host === undefined) return undefined;
   return credentials
     .map(({ from, value }) => ({ from, owner: ownerOfHeader[from] ?? ownerOf(value) ?? host }))
