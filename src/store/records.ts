@@ -96,8 +96,11 @@ export function macWith(key: KeyObject): (text: string) => Uint8Array {
   const bytes = key.export();
   const padded = (byte: number) => Buffer.alloc(64, byte).map((pad, at) => pad ^ (bytes[at] ?? 0));
   const [inner, outer] = [padded(0x36), padded(0x5c)];
-  const digest = (...pieces: Uint8Array[]) => hash('sha256', Buffer.concat(pieces), 'buffer');
-  return (text) => digest(outer, digest(inner, Buffer.from(text)));
+  return (text) => digestOf(outer, digestOf(inner, Buffer.from(text)));
+}
+
+function digestOf(...pieces: readonly Uint8Array[]): Buffer {
+  return hash('sha256', Buffer.concat(pieces), 'buffer');
 }
 
 /** Record formats. High four bits: version of the record. Low four bits: compression of its content. */

@@ -250,8 +250,8 @@ function bodyOf(
     [Symbol.asyncIterator]() {
       ask();
       // Node's own iterator would close the connection of a reader that stops early, but the answer is sent on it.
-      let wake = (): void => undefined;
-      const onEvent = (): void => wake();
+      let wake: (() => void) | undefined;
+      const onEvent = (): void => wake?.();
       for (const event of bodyEvents) incoming.on(event, onEvent);
       const stop = (): void => {
         for (const event of bodyEvents) incoming.off(event, onEvent);

@@ -37,6 +37,10 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   const database = await retryWhileLocked(file, openedBy - performance.now(), () => openDatabase(file));
   const statements = await retryWhileLocked(file, openedBy - performance.now(), () => prepare(database));
   const writes = createQueue();
+  const filter = await retryWhileLocked(file, openedBy - performance.now(), () =>
+    createKeyFilter(statements),
+  );
+  openCounts.set(file, (openCounts.get(file) ?? 0) + 1);
   let closing: Promise<void> | undefined;
   const versionAtStart = statements.dataVersion();
   let isShared = options.isShared ?? false;
@@ -52,11 +56,27 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     });
   }
 
+  function put(entries: readonly StoreEntry[], now: number): void {
+    // Ahead of the write: a reader may come between.
+    filter.add(entries.map(({ key }) => key));
+    statements.put(entries, now);
+  }
+
   function write<T>(work: () => T): Promise<T> {
     const deadline = performance.now() + lockWaitMs;
     return writes.add(() =>
       retryWhileLocked(file, deadline - performance.now(), () => transact(database, work)),
     );
+  }
+
+  /**
+   * Returns the keys that may be in the file. New keys, such as those of a new message, need no query. Once others write to the file, all keys
+   * may be there. Another store of this process on the same file would be noticed too late.
+   */
+  function possible(keys: readonly string[]): readonly string[] {
+    checkShared();
+    if (isShared || openCounts.get(file) !== 1 || !filter.isComplete()) return keys;
+    return keys.filter((key) => filter.mayHold(key));
   }
 
   function checkOpen(): void {
@@ -76,7 +96,13 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     },
     async getMany(keys) {
       checkOpen();
-      return retryWhileLocked(file, lockWaitMs, () => statements.getMany(keys, clock()));
+      return retryWhileLocked(file, lockWaitMs, () => {
+        const wanted = possible(keys);
+        if (wanted.length === keys.length) return statements.getMany(keys, clock());
+        const found = wanted.length === 0 ? [] : statements.getMany(wanted, clock());
+        const values = new Map(wanted.map((key, at) => [key, found[at]]));
+        return keys.map((key) => values.get(key));
+      });
     },
     async getFirst(keys) {
       checkOpen();
@@ -85,7 +111,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     async putMany(entries) {
       checkOpen();
       const copies = entries.map((entry) => ({ ...entry, value: new Uint8Array(entry.value) }));
-      if (copies.length > 0) await write(() => statements.put(copies, clock()));
+      if (copies.length > 0) await write(() => put(copies, clock()));
     },
     async putUnless(guards, entries) {
       checkOpen();
@@ -94,7 +120,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
       return write(() => {
         const now = clock();
         const inTheWay = statements.getFirst(keys, now);
-        if (inTheWay === undefined && copies.length > 0) statements.put(copies, now);
+        if (inTheWay === undefined && copies.length > 0) put(copies, now);
         return inTheWay;
       });
     },
@@ -109,7 +135,10 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
       if (wanted.length > 0) await write(() => statements.delete(wanted));
     },
     close() {
-      closing ??= writes.add(() => retryWhileLocked(file, lockWaitMs, () => database.close()));
+      closing ??= writes.add(async () => {
+        openCounts.set(file, (openCounts.get(file) ?? 1) - 1);
+        await retryWhileLocked(file, lockWaitMs, () => database.close());
+      });
       return closing;
     },
   };
@@ -120,6 +149,10 @@ type Statements = {
   getMany(keys: readonly string[], now: number): readonly (Uint8Array | undefined)[];
   getFirst(keys: readonly string[], now: number): FirstFound | undefined;
   put(entries: readonly StoreEntry[], now: number): void;
+  /** Returns at most `limit` keys of entries behind a row, with their rows. */
+  keysAfter(row: number, limit: number): readonly { readonly row: number; readonly key: string }[];
+  /** An upper bound of the number of entries. */
+  lastRow(): number;
   touch(keys: readonly string[], expiresAt: number, now: number): void;
   delete(keys: readonly string[]): void;
   /** A number that changes when another connection writes to the file; undefined when it cannot be read. */
@@ -149,6 +182,10 @@ function prepare(database: DatabaseSync): Statements {
   );
   const remove = database.prepare('delete from entries where key in (select value from json_each(?))');
   const version = database.prepare('pragma data_version');
+  const keysAfter = database.prepare(
+    'select rowid as row, key from entries where rowid > ? order by rowid limit ?',
+  );
+  const lastRow = database.prepare('select max(rowid) as row from entries');
   return {
     get: (key, now) => one.get(key, now)?.['value'] as Uint8Array | undefined,
     getMany(keys, now) {
@@ -167,6 +204,9 @@ function prepare(database: DatabaseSync): Statements {
       // Deletes more than is written, so that expired entries never pile up; not all at once, so that a write stays short.
       sweep.run(now, 2 * entries.length + 8);
     },
+    keysAfter: (row, limit) =>
+      keysAfter.all(row, limit).map((found) => ({ row: Number(found['row']), key: String(found['key']) })),
+    lastRow: () => Number(lastRow.get()?.['row'] ?? 0),
     touch: (keys, expiresAt, now) => void touch.run(expiresAt, JSON.stringify(keys), now),
     delete: (keys) => void remove.run(JSON.stringify(keys)),
     dataVersion() {
@@ -177,6 +217,72 @@ function prepare(database: DatabaseSync): Statements {
       }
     },
   };
+}
+
+/** The number of open stores by file. */
+const openCounts = new Map<string, number>();
+
+/** Tells the keys that are certainly not in the file from those that may be: a Bloom filter with 16 bits for each key. */
+type KeyFilter = {
+  add(keys: readonly string[]): void;
+  /** True when the filter has all keys of the file. Each call adds some of those that were in it at the start. */
+  isComplete(): boolean;
+  mayHold(key: string): boolean;
+};
+
+/** The number of keys that one call reads: about 0.3 ms. */
+const keysAtOnce = 500;
+
+/** Keys of the largest filter: 8 MB. With more entries, all keys are looked up in the file. */
+const maxKeys = 4_000_000;
+
+function createKeyFilter(statements: Pick<Statements, 'keysAfter' | 'lastRow'>): KeyFilter {
+  let capacity = 0;
+  let held = 0;
+  let bits = new Uint32Array(0);
+  let row = 0;
+  let isFilled = false;
+
+  /** Begins again, with room for twice the keys. */
+  function start(): void {
+    capacity = 2 ** Math.ceil(Math.log2(Math.max(32_768, 2 * statements.lastRow())));
+    bits = new Uint32Array(capacity <= maxKeys ? capacity / 2 : 0);
+    [held, row, isFilled] = [0, 0, false];
+  }
+  function fill(): void {
+    const found = statements.keysAfter(row, keysAtOnce);
+    isFilled = found.length < keysAtOnce;
+    row = found.at(-1)?.row ?? row;
+    add(found.map(({ key }) => key));
+  }
+  function add(keys: readonly string[]): void {
+    held += keys.length;
+    for (const key of keys)
+      for (const bit of places(key, bits.length * 32)) bits[bit >> 5]! |= 1 << (bit & 31);
+  }
+  start();
+  return {
+    add,
+    isComplete() {
+      if (bits.length > 0 && held > capacity) start();
+      if (bits.length > 0 && !isFilled) fill();
+      return isFilled;
+    },
+    mayHold: (key) =>
+      places(key, bits.length * 32).every((bit) => ((bits[bit >> 5]! >> (bit & 31)) & 1) === 1),
+  };
+}
+
+/** Returns four bits for a key, of `room` bits, a power of two: hashes by FNV-1a, combined. */
+function places(key: string, room: number): readonly number[] {
+  let one = 0x811c9dc5;
+  let other = 0x9e3779b9;
+  for (let at = 0; at < key.length; at++) {
+    const unit = key.charCodeAt(at);
+    one = Math.imul(one ^ unit, 0x01000193);
+    other = Math.imul(other + unit, 0x85ebca6b) ^ (other >>> 13);
+  }
+  return [one, one + other, one + 2 * other, one + 3 * other].map((hash) => (hash & (room - 1)) >>> 0);
 }
 
 /** Creates a queue that runs work one after the other, so that a write that waits for a lock is not overtaken by a later one. */
