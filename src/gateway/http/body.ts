@@ -4,6 +4,7 @@
  */
 import { concatBytes } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
+import type { IncomingMessage } from 'node:http';
 import type * as zlibTypes from 'node:zlib';
 import type { HeaderList } from './http.ts';
 
@@ -31,6 +32,53 @@ export async function readBody(
   const [only] = chunks;
   return chunks.length === 1 && only !== undefined ? only : concatBytes(chunks);
 }
+
+/** Returns the body of a node:http request as an iterable with a timeout. Time counts only while the core waits for a chunk. */
+export function incomingBody(
+  incoming: IncomingMessage,
+  ask: () => void,
+  { uploadIdleMs, stall }: { readonly uploadIdleMs: number; readonly stall: () => LeporelloError },
+): AsyncIterable<Uint8Array> {
+  return {
+    [Symbol.asyncIterator]() {
+      ask();
+      // Node's own iterator would close the connection of a reader that stops early, but the answer is sent on it.
+      let wake: (() => void) | undefined;
+      const onEvent = (): void => wake?.();
+      for (const event of bodyEvents) incoming.on(event, onEvent);
+      const stop = (): void => {
+        for (const event of bodyEvents) incoming.off(event, onEvent);
+      };
+      const more = async (): Promise<void> =>
+        new Promise((resolve, reject) => {
+          const timer = setTimeout(() => reject(stall()), uploadIdleMs);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      return {
+        async next() {
+          for (;;) {
+            const value = incoming.destroyed ? null : (incoming.read() as Uint8Array | null);
+            if (value !== null) return { done: false, value };
+            if (incoming.readableEnded || incoming.destroyed) stop();
+            if (incoming.readableEnded) return { done: true, value: undefined };
+            if (incoming.destroyed)
+              throw incoming.errored ?? new Error('The client disconnected before its body was complete.');
+            await more();
+          }
+        },
+        async return() {
+          stop();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+}
+
+const bodyEvents = ['readable', 'end', 'error', 'close'] as const;
 
 /** The beginning of a body as text. */
 export type PeekedText = {

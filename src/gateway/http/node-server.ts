@@ -11,6 +11,7 @@ import {
   type HeaderList,
   internalError,
 } from './http.ts';
+import { incomingBody } from './body.ts';
 import { LeporelloError } from '../../errors.ts';
 
 export type NodeServerOptions = {
@@ -226,7 +227,7 @@ function toGatewayRequest(
       method: incoming.method ?? 'GET',
       target: incoming.url ?? '/',
       headers: headerList(incoming.rawHeaders),
-      body: hasBody ? bodyOf(incoming, ask, { uploadIdleMs, stall }) : undefined,
+      body: hasBody ? incomingBody(incoming, ask, { uploadIdleMs, stall }) : undefined,
       signal,
     },
     isUnread: () => {
@@ -239,53 +240,6 @@ function toGatewayRequest(
     },
   };
 }
-
-/** Returns the body as an iterable with a timeout. Time counts only while the core waits for a chunk. */
-function bodyOf(
-  incoming: IncomingMessage,
-  ask: () => void,
-  { uploadIdleMs, stall }: { readonly uploadIdleMs: number; readonly stall: () => LeporelloError },
-): AsyncIterable<Uint8Array> {
-  return {
-    [Symbol.asyncIterator]() {
-      ask();
-      // Node's own iterator would close the connection of a reader that stops early, but the answer is sent on it.
-      let wake: (() => void) | undefined;
-      const onEvent = (): void => wake?.();
-      for (const event of bodyEvents) incoming.on(event, onEvent);
-      const stop = (): void => {
-        for (const event of bodyEvents) incoming.off(event, onEvent);
-      };
-      const more = async (): Promise<void> =>
-        new Promise((resolve, reject) => {
-          const timer = setTimeout(() => reject(stall()), uploadIdleMs);
-          wake = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-      return {
-        async next() {
-          for (;;) {
-            const value = incoming.destroyed ? null : (incoming.read() as Uint8Array | null);
-            if (value !== null) return { done: false, value };
-            if (incoming.readableEnded || incoming.destroyed) stop();
-            if (incoming.readableEnded) return { done: true, value: undefined };
-            if (incoming.destroyed)
-              throw incoming.errored ?? new Error('The client disconnected before its body was complete.');
-            await more();
-          }
-        },
-        async return() {
-          stop();
-          return { done: true, value: undefined };
-        },
-      };
-    },
-  };
-}
-
-const bodyEvents = ['readable', 'end', 'error', 'close'] as const;
 
 async function discard(incoming: IncomingMessage): Promise<void> {
   let left = lingerBytes;
