@@ -279,10 +279,17 @@ export type SeenBodiesOptions = {
 
 /** Bytes of the shortest list that is remembered: shorter ones are read as fast as they are compared. */
 const minBytes = 32 * 1024;
-/** Number of first bytes by which lists are looked up. Sessions of one client may share them, so the lists found are compared completely. */
-const keyBytes = 16 * 1024;
-/** Lists with the same first bytes: a conversation is read as received, as sent, and perhaps with hidden recalls; and it may branch. */
-const maxAlike = 4;
+/**
+ * Lists are looked up by bytes at two places, because hashing all of their beginning takes as long as comparing it. Sessions of one client
+ * may share these bytes, so the lists found are compared completely.
+ */
+const keyPlaces = [0, 15 * 1024] as const;
+const keyBytes = 1024;
+/**
+ * The number of lists with the same bytes there. A conversation is read as received, as sent, and perhaps with hidden recalls; it may branch;
+ * and several agents of one project may begin alike.
+ */
+const maxAlike = 16;
 
 /** `bytes` may be longer than the list, so that it need not grow each turn. */
 type SeenBody = { bytes: Uint8Array; length: number; messages: readonly Message[] };
@@ -309,7 +316,8 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
     look(of, body, start) {
       const bytes = body.subarray(start);
       if (bytes.length < minBytes) return { messages: [], keep: () => undefined };
-      const key = `${of} ${start} ${digest(bytes.subarray(0, keyBytes))}`;
+      const digests = keyPlaces.map((at) => digest(bytes.subarray(at, at + keyBytes)));
+      const key = [of, start, ...digests].join(' ');
       const alike = lists.get(key) ?? [];
       const best = mostAlike(alike, bytes);
       const before = best?.held.messages ?? [];

@@ -65,6 +65,13 @@ describe('bodies read before', () => {
     expect(read(bodyOf(long.slice(0, 54)))).toBeLessThan(8_000);
   });
 
+  it('are remembered for each of several agents that begin alike', () => {
+    const { read } = openReading();
+    const agents = Array.from({ length: 12 }, (_, at) => [...long.slice(0, 30), `I am agent ${at}.`]);
+    for (const texts of agents) read(bodyOf([...texts, ...long.slice(31, 50)]));
+    for (const texts of agents) expect(read(bodyOf([...texts, ...long.slice(31, 52)]))).toBeLessThan(8_000);
+  });
+
   it('are not trusted when whoever sent them changes the bytes afterwards', () => {
     const { read } = openReading();
     const body = bodyOf(long);
