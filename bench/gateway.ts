@@ -10,7 +10,8 @@
  * interleaved, and the table shows medians of rounds. The p99 of a short round with one connection comes from few requests. (5) Every request
  * has a new turn number in its last message, so a target that caches messages still has one to read. (6) Leporello has folded the 2 MB body before
  * the measurement, and each request repeats the fold, so it sends less than the others. (7) Other gateways have defaults of their own: they route,
- * retry, log or compress, and each runs one process. CPU of a process that is not ours is read from /proc in steps of 10 ms.
+ * retry, log or compress, and each runs one process. CPU of a process that is not ours is read from /proc in steps of 10 ms. (8) The second table
+ * divides the CPU time of the gateway by step: see steps.ts.
  */
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -23,8 +24,11 @@ import { load } from './gateway/load.ts';
 import { targets } from './gateway/targets.ts';
 import { isInstalled, peers, startPeer, useOfTree } from './peers/peers.ts';
 import { writeResult } from './results.ts';
+import { type StepTimes, printSteps, profileSteps } from './steps.ts';
 
 const concurrencies = [1, 16];
+/** Each target runs this long before the first round, so that its code is compiled: a gateway runs for days. */
+const firstWarmMs = 3_000;
 const warmMs = 300;
 const roundMs = 1_000;
 
@@ -52,7 +56,23 @@ else await main();
 async function serve(target: string, origin: string): Promise<void> {
   setGcFlags();
   const port = await targets[target]?.(origin);
-  process.on('message', () => {
+  let stop: Awaited<ReturnType<typeof profileSteps>> | undefined;
+  const startProfile = async (): Promise<void> => {
+    stop = await profileSteps();
+    process.send?.('started');
+  };
+  const sendTimes = async (requests: number): Promise<void> => {
+    process.send?.(await stop?.(requests));
+  };
+  process.on('message', (message) => {
+    if (message === 'profile') {
+      void startProfile();
+      return;
+    }
+    if (typeof message === 'number') {
+      void sendTimes(message);
+      return;
+    }
     const { user, system } = process.cpuUsage();
     process.send?.({ cpuMs: (user + system) / 1000, rssMb: process.memoryUsage.rss() / 1e6 });
   });
@@ -72,6 +92,8 @@ async function main(): Promise<void> {
   const samples = new Map<string, Sample[]>();
   const cells = values.kB.flatMap((kB) => concurrencies.map((connections) => ({ kB, connections })));
   try {
+    for (const { origin, headers } of running)
+      await load({ origin, headers, connections: 16, bytes: 200_000, ms: firstWarmMs });
     for (let round = 0; round < Number(values.rounds); round += 1) {
       for (const { kB, connections } of cells) {
         for (const target of running) {
@@ -81,17 +103,34 @@ async function main(): Promise<void> {
         }
       }
     }
-  } finally {
+  } catch (error) {
     for (const { child } of running) child?.kill();
+    throw error;
   }
   const rows = [...samples].map(([key, list]) => ({ ...(JSON.parse(key) as object), ...medians(list) }));
   console.table(rows);
+  const steps = { 'gateway, 200 kB, 16 connections': await stepsOf(running) };
+  for (const { child } of running) child?.kill();
+  printSteps(steps);
   const versions = peers.map((peer) => `${peer.name} ${peer.version}`);
-  writeResult('gateway', { rounds: Number(values.rounds), roundMs, peers: versions, rows });
+  writeResult('gateway', { rounds: Number(values.rounds), roundMs, peers: versions, rows, steps });
   process.exit();
 }
 
-const noUse = async () => ({ cpuMs: 0, rssMb: 0 });
+/** Divides the CPU time of one request of the whole gateway by step. */
+async function stepsOf(running: readonly Running[]): Promise<StepTimes> {
+  const { origin, child } = running.find(({ name: target }) => target === 'gateway')!;
+  child!.send('profile');
+  await once(child!, 'message');
+  const { requests } = await load({ origin, connections: 16, bytes: 200_000, ms: roundMs });
+  child!.send(requests);
+  const [times] = (await once(child!, 'message')) as [StepTimes];
+  return times;
+}
+
+async function noUse(): Promise<ChildUse> {
+  return { cpuMs: 0, rssMb: 0 };
+}
 
 async function startAll(origin: string, isOwnOnly: boolean): Promise<readonly Running[]> {
   const running: Running[] = [{ name: 'direct', origin, child: undefined, use: noUse }];

@@ -30,6 +30,7 @@ import { writeResult } from './results.ts';
 import { joined, recordedSessions, smallTalk, toolLoop } from './scaling/bodies.ts';
 import { recallForEach, talkOf } from './scaling/hidden-recalls.ts';
 import { type Case, measureWarmTurns, type Row } from './scaling/warm-turns.ts';
+import { type StepTimes, printSteps } from './steps.ts';
 
 const sizes = [10_000, 30_000, 100_000, 300_000, 1_000_000];
 
@@ -69,18 +70,22 @@ async function main(prefix: string): Promise<void> {
     console.log('There are no recorded conversations in ../shared/data: their rows are left out.');
   const folder = mkdtempSync(join(tmpdir(), 'leporello-bench-'));
   const rows: Row[] = [];
+  const steps: Record<string, StepTimes> = {};
   try {
     for (const one of [...recorded, ...hardCases()].filter(({ name }) => name.startsWith(prefix))) {
       const store = await sqliteStore({ file: join(folder, `${rows.length}.db`) });
-      rows.push(await measureWarmTurns(one, store));
+      const measured = await measureWarmTurns(one, store);
+      rows.push(measured.row);
+      if (measured.steps) steps[one.name] = measured.steps;
       await store.close();
     }
   } finally {
     rmSync(folder, { recursive: true });
   }
   console.table(rows);
+  printSteps(steps);
   console.log(verdict(rows));
-  if (recorded.length > 0) writeResult('scaling', { goals, rows });
+  if (recorded.length > 0) writeResult('scaling', { goals, rows, steps });
 }
 
 async function recordedCases(): Promise<readonly Case[]> {
@@ -98,7 +103,14 @@ async function recordedCases(): Promise<readonly Case[]> {
     ] as const;
     return formats.flatMap(([format, wire]) => [
       { name: nameOf(format, tokens, 'default'), ...wire, messages, rounds, settings: {} },
-      { name: nameOf(format, tokens, 'nothing due'), ...wire, messages, rounds, settings: nothingDue },
+      {
+        name: nameOf(format, tokens, 'nothing due'),
+        ...wire,
+        messages,
+        rounds,
+        settings: nothingDue,
+        showsSteps: format === 'chat' && [10_000, 100_000, 1_000_000].includes(tokens),
+      },
       { name: nameOf(format, tokens, 'all off'), ...wire, messages, rounds, settings: allOff },
     ]);
   });

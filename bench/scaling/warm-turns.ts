@@ -5,6 +5,7 @@ import { type FoldSettings, createDefaultEngine } from '../../src/library/defaul
 import type { Engine } from '../../src/engine/engine.ts';
 import { commonLength, createEncryptedStore, sha256 } from '../../src/store/encrypted-store.ts';
 import type { Store } from '../../src/store/store.ts';
+import { type StepTimes, profileSteps } from '../steps.ts';
 import { quantile, round, sum } from '../tokens/arithmetic.ts';
 import { type Messages, callWithResult, chatBody } from './bodies.ts';
 
@@ -17,6 +18,8 @@ export type Case = {
   readonly messages: Messages;
   readonly settings: FoldSettings;
   readonly rounds: number;
+  /** True to divide the time of a turn by step, too. */
+  readonly showsSteps?: boolean;
   /** Plays the requests before the first measured turn. Default: the whole conversation in one request. */
   readonly before?: (engine: Engine) => Promise<void>;
 };
@@ -31,7 +34,10 @@ const turnBytes = 1_500;
 /** The conversation restarts from its original messages after this many turns. */
 const turnsPerRestart = 8;
 
-export async function measureWarmTurns(one: Case, store: Store): Promise<Row> {
+/** A row of the table, and the steps of a turn if they were wanted. */
+export type WarmTurns = { readonly row: Row; readonly steps: StepTimes | undefined };
+
+export async function measureWarmTurns(one: Case, store: Store): Promise<WarmTurns> {
   const { codec, model, convert, messages, settings, rounds } = one;
   const engine = createDefaultEngine(
     settings,
@@ -67,10 +73,20 @@ export async function measureWarmTurns(one: Case, store: Store): Promise<Row> {
     consumed += (await timed(times.parse, () => parseAndStringify(body))).length;
     if (turn < 0) for (const { wall, cpu } of Object.values(times)) wall.length = cpu.length = 0;
   }
+  const steps = one.showsSteps ? await stepsOfTurns() : undefined;
   const body = bodyAt(rounds);
   const count = codec.read(body, reading).messages.length;
   if (consumed === 0) throw new Error('All measured functions returned nothing.');
-  return rowOf(one.name, { bytes: body.length, count, edits, shrinks, hiddenRecalls, times });
+  const row = rowOf(one.name, { bytes: body.length, count, edits, shrinks, hiddenRecalls, times });
+  return { row, steps };
+
+  /** Prepares further turns under a profiler. The bodies are made before. */
+  async function stepsOfTurns(): Promise<StepTimes> {
+    const bodies = Array.from({ length: rounds }, (_, turn) => bodyAt(turn + warmUp + rounds));
+    const stop = await profileSteps();
+    for (const next of bodies) await engine.prepare({ codec, body: next, tenant });
+    return stop(rounds);
+  }
 }
 
 /** Wall-clock and CPU milliseconds. The kernel may count CPU time in ticks of 4 ms, so use means of CPU time, not medians. */
