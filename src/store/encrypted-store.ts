@@ -181,6 +181,7 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
     },
     async getSealedMany(tenant, keys) {
       const places = keys.map((key) => sealedKey(tenant, key));
+      if (view.mayHold?.(places) === false) return places.map(() => undefined);
       const records: (Uint8Array | undefined)[] = [];
       for (let from = 0; from < places.length; from += keysAtOnce) {
         if (from > 0) await nextTurn();

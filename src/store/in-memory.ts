@@ -235,6 +235,7 @@ function viewOf(shared: SharedState, clock: Clock): StoreView {
     get writesByOthers() {
       return store.isShared === false ? shared.writes - ownWrites : undefined;
     },
+    mayHold: (keys) => store.isShared !== false || keys.some(isHere) || (store.mayHold?.(keys) ?? true),
     keepTransient(key, entry) {
       if (store.isShared !== false) return false;
       transient.set(key, entry);
@@ -243,8 +244,13 @@ function viewOf(shared: SharedState, clock: Clock): StoreView {
     },
     get: async (key) => (await readHere(key)) ?? (await store.get(key)),
     async getMany(keys) {
-      const [here, there] = await Promise.all([Promise.all(keys.map(readHere)), store.getMany(keys)]);
-      return there.map((value, at) => here[at] ?? value);
+      // Most keys are in neither place.
+      const places = keys.flatMap((key, at) => (isHere(key) ? [at] : []));
+      const reading = places.length > 0 ? Promise.all(places.map((at) => readHere(keys[at]!))) : undefined;
+      const there = await store.getMany(keys);
+      if (reading === undefined) return there;
+      const here = new Map((await reading).map((value, order) => [places[order]!, value]));
+      return there.map((value, at) => here.get(at) ?? value);
     },
     getFirst,
     async putMany(entries) {

@@ -10,6 +10,8 @@ export interface Store {
   readonly name: string;
   /** False while no other process uses the store: then transient entries stay in memory (in-memory.ts). Default true. */
   readonly isShared?: boolean;
+  /** Returns false only when certainly no key has a value, so that they need not be read. Optional: it must answer without I/O. */
+  mayHold?(keys: readonly string[]): boolean;
   get(key: string): Promise<Uint8Array | undefined>;
   /** Reads several keys in one round trip and returns the values in the order of the keys. */
   getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;

@@ -69,16 +69,6 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     );
   }
 
-  /**
-   * Returns the keys that may be in the file. New keys, such as those of a new message, need no query. Once others write to the file, all keys
-   * may be there. Another store of this process on the same file would be noticed too late.
-   */
-  function possible(keys: readonly string[]): readonly string[] {
-    checkShared();
-    if (isShared || openCounts.get(file) !== 1 || !filter.isComplete()) return keys;
-    return keys.filter((key) => filter.mayHold(key));
-  }
-
   function checkOpen(): void {
     if (closing !== undefined)
       throw new LeporelloError('store-failed', `The store ${file} is closed: open it again.`);
@@ -90,19 +80,19 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
       checkShared();
       return isShared;
     },
+    mayHold(keys) {
+      checkShared();
+      // Once others write to the file, every key may be in it. Another store of this process on the file would be noticed too late.
+      const isOnlyUser = closing === undefined && !isShared && openCounts.get(file) === 1;
+      return !isOnlyUser || !filter.isComplete() || keys.some((key) => filter.mayHold(key));
+    },
     async get(key) {
       checkOpen();
       return retryWhileLocked(file, lockWaitMs, () => statements.get(key, clock()));
     },
     async getMany(keys) {
       checkOpen();
-      return retryWhileLocked(file, lockWaitMs, () => {
-        const wanted = possible(keys);
-        if (wanted.length === keys.length) return statements.getMany(keys, clock());
-        const found = wanted.length === 0 ? [] : statements.getMany(wanted, clock());
-        const values = new Map(wanted.map((key, at) => [key, found[at]]));
-        return keys.map((key) => values.get(key));
-      });
+      return retryWhileLocked(file, lockWaitMs, () => statements.getMany(keys, clock()));
     },
     async getFirst(keys) {
       checkOpen();
@@ -264,9 +254,14 @@ function createKeyFilter(statements: Pick<Statements, 'keysAfter' | 'lastRow'>):
   return {
     add,
     isComplete() {
-      if (bits.length > 0 && held > capacity) start();
-      if (bits.length > 0 && !isFilled) fill();
-      return isFilled;
+      try {
+        if (bits.length > 0 && held > capacity) start();
+        if (bits.length > 0 && !isFilled) fill();
+        return isFilled;
+      } catch {
+        // The file is locked or damaged. A read says so, or waits.
+        return false;
+      }
     },
     mayHold: (key) =>
       places(key, bits.length * 32).every((bit) => ((bits[bit >> 5]! >> (bit & 31)) & 1) === 1),
