@@ -238,6 +238,11 @@ export interface StreamRelay {
   /** Takes the next event of the upstream response. Returns the bytes that the client gets at once (often `event.raw` itself). */
   take(event: StreamEvent): readonly Uint8Array[];
   /**
+   * Returns the end of the event that begins at `from`, if it need not be read because it equals an earlier text delta but for its text:
+   * the client gets its bytes unchanged. Otherwise returns `from`, and the event must be taken. The bytes are those of the next event.
+   */
+  skip(bytes: Uint8Array, from: number): number;
+  /**
    * Says what to do when the upstream response has ended. `recall`: answer the calls, send `continueWith`, and feed the events of
    * the new response into this relay. `done`: send `tail` and close.
    */

@@ -9,8 +9,11 @@ import {
   ScanError,
   applySplices,
   concatBytes,
+  endOfCharacters,
+  endOfDigits,
   isRecord,
   listSplices,
+  parseRecord,
   parseSpan,
   scanArray,
   scanObject,
@@ -18,6 +21,7 @@ import {
 } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
 import type { Block, Span } from '../conversation/conversation.ts';
+import type { StreamEvent, StreamRelay } from './codec.ts';
 import { inSteps } from '../conversation/steps.ts';
 import { elementsAt, startsWith } from './read-body.ts';
 
@@ -142,6 +146,155 @@ export function parseResponse(body: Uint8Array): unknown {
   }
 }
 
+// Text deltas of a stream. Most events equal the one before but for a few characters of text and a number, and are compared with it instead of
+// parsed. Before the next event that is parsed, they are read as one delta with the texts of all.
+
+/** A relay that is given the JSON of each event. */
+export type ParsedRelay = Omit<StreamRelay, 'take' | 'skip'> & {
+  take(event: StreamEvent, data: JsonRecord | undefined): readonly Uint8Array[];
+  /** True while events are passed on unchanged. */
+  isPlain(): boolean;
+  /** Returns the key of the text in a delta of which several mean the same as the newest with the texts of all; undefined for other events. */
+  textKeyOf(data: JsonRecord): string | undefined;
+  /** A regular expression for the keys of other strings and numbers in which deltas differ. Only their newest values count. */
+  readonly newestKeys: string;
+  /** False if the relay does not need the texts. */
+  readonly keepsText: boolean;
+};
+
+/** Patterns in a row that may match nothing. After them, no more are made for the stream. */
+const maxMisses = 8;
+
+/** Returns a relay that skips a text delta that equals an earlier one but for its text. */
+export function skippingDeltas(relay: ParsedRelay): StreamRelay {
+  let model: { readonly event: StreamEvent; readonly textKey: string } | undefined;
+  let pattern: ReturnType<typeof createPattern>;
+  let misses = 0;
+  const readSkipped = (): void => {
+    const skipped = pattern?.takeSkipped();
+    if (skipped === undefined) return;
+    misses = 0;
+    relay.take(skipped, parseRecord(skipped.data));
+  };
+  return {
+    ...relay,
+    take(event) {
+      readSkipped();
+      const data = parseRecord(event.data);
+      const passed = relay.take(event, data);
+      const textKey = data && misses < maxMisses ? relay.textKeyOf(data) : undefined;
+      if (textKey !== undefined && passed[0] === event.raw) model = { event, textKey };
+      return passed;
+    },
+    skip(bytes, from) {
+      if (!relay.isPlain()) return from;
+      if (model !== undefined) {
+        misses += 1;
+        pattern = createPattern(model.event, model.textKey, relay);
+        model = undefined;
+      }
+      return pattern?.skip(bytes, from) ?? from;
+    },
+    end() {
+      readSkipped();
+      return relay.end();
+    },
+    usage() {
+      readSkipped();
+      return relay.usage();
+    },
+  };
+}
+
+/** Matches an event whose data is one line of JSON: the lines before it, the JSON, and the line ends after it. */
+const oneLine = /^((?:(?!data)[a-z]+:[ -~]*\r?\n)*data: ?)(\{[^\r\n]*\})(\n\n|\r\n\r\n)$/;
+/** Decodes each byte to one character, so that places in the text are places in the bytes. */
+const byteDecoder = new TextDecoder('latin1');
+const pieceDecoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** Makes a pattern of a delta; returns undefined if the delta is spelled in a way that is not compared. */
+function createPattern({ raw, event }: StreamEvent, textKey: string, { newestKeys, keepsText }: ParsedRelay) {
+  const [, head, json, lineEnds] = oneLine.exec(byteDecoder.decode(raw)) ?? [];
+  if (head === undefined || json === undefined || lineEnds === undefined) return undefined;
+  const keys = new RegExp(`"(?:(${textKey})|${newestKeys})" ?: ?`, 'g');
+  const parts = partsOf(raw, raw.length - lineEnds.length, keys);
+  // A key that is spelled with escapes is not found, so nothing but the values may have escapes.
+  const isClear = parts.every(({ same }) => !same.includes(BACKSLASH));
+  if (!isClear || parts.filter(({ value }) => value === 'text').length !== 1) return undefined;
+  let newest: (Span & { readonly bytes: Uint8Array; readonly text: Span }) | undefined;
+  let texts = '';
+  return {
+    /** Returns the end of the delta at `from`; `from` if it differs in other values. */
+    skip(bytes: Uint8Array, from: number): number {
+      let text = { start: from, end: from };
+      let at = from;
+      for (const { same, value } of parts) {
+        if (!hasAt(bytes, at, same)) return from;
+        at += same.length;
+        const end = endOf(value, bytes, at);
+        if (end < 0) return from;
+        if (value === 'text') text = { start: at, end };
+        at = end;
+      }
+      if (keepsText) texts += pieceDecoder.decode(bytes.subarray(text.start, text.end));
+      newest = { bytes, start: from, end: at, text };
+      return at;
+    },
+    /** Returns all skipped deltas as one; undefined when there are none. */
+    takeSkipped(): StreamEvent | undefined {
+      if (newest === undefined) return undefined;
+      const { bytes, start, end, text } = newest;
+      const before = pieceDecoder.decode(bytes.subarray(start + head.length, text.start));
+      const after = pieceDecoder.decode(bytes.subarray(text.end, end - lineEnds.length));
+      const skipped = { raw: bytes.subarray(start, end), event, data: before + texts + after };
+      newest = undefined;
+      texts = '';
+      return skipped;
+    },
+  };
+}
+
+/** A value in which deltas differ: the characters of a string, a number, spaces with which some servers pad events, or nothing at the end. */
+type DeltaValue = 'text' | 'string' | 'number' | 'spaces' | 'end';
+
+/** Splits an event before each value that may differ. The first group of `keys` is the key of the text, `end` the end of the JSON. */
+function partsOf(raw: Uint8Array, end: number, keys: RegExp) {
+  const parts: { readonly same: Uint8Array; readonly value: DeltaValue }[] = [];
+  let at = 0;
+  const add = (value: DeltaValue, from: number): void => {
+    parts.push({ same: raw.slice(at, from), value });
+    at = endOf(value, raw, from);
+  };
+  // In a text that quotes such a member, the quotes are escaped, so it is not found.
+  for (const { 0: found, 1: isText, index } of byteDecoder.decode(raw).matchAll(keys)) {
+    const from = index + found.length;
+    if (raw[from] === QUOTE) add(isText === undefined ? 'string' : 'text', from + 1);
+    else if (endOf('number', raw, from) > 0) add('number', from);
+  }
+  add('spaces', raw.subarray(0, end - 1).findLastIndex((byte) => byte !== SPACE) + 1);
+  add('end', raw.length);
+  return parts;
+}
+
+const SPACE = 32;
+const QUOTE = 34;
+const BACKSLASH = 92;
+
+/** Returns the end of a value; -1 if there is no such value. */
+function endOf(value: DeltaValue, bytes: Uint8Array, from: number): number {
+  if (value === 'end') return from;
+  if (value === 'number') return endOfDigits(bytes, from);
+  if (value !== 'spaces') return endOfCharacters(bytes, from);
+  let at = from;
+  while (bytes[at] === SPACE) at++;
+  return at;
+}
+
+function hasAt(bytes: Uint8Array, from: number, part: Uint8Array): boolean {
+  for (let at = 0; at < part.length; at++) if (bytes[from + at] !== part[at]) return false;
+  return true;
+}
+
 // Recalls of a reply
 
 /** The calls in a `ModelReply`: those of the recall tool, and those for the client. */
@@ -155,24 +308,6 @@ export function awaitsRecall({ recalls, calls }: CallsOfReply): boolean {
 /** True when the model made recalls together with calls that the client runs. */
 export function recallsWithCalls({ recalls, calls }: CallsOfReply): boolean {
   return recalls.length > 0 && calls.length > 0;
-}
-
-// Values from `JSON.parse`, for checks that must not depend on our own reader
-
-/** Returns the objects of a list; anything else in it counts as an empty object. */
-export function objectsOf(list: unknown): readonly JsonRecord[] {
-  return Array.isArray(list) ? list.map((item) => (isRecord(item) ? item : {})) : [];
-}
-
-/** Returns a member that is a text of at least one character. */
-export function wordAt(object: JsonRecord, key: string): string | undefined {
-  const value = object[key];
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-/** True for a text or a list that is not empty. */
-export function isFilled(value: unknown): boolean {
-  return (typeof value === 'string' || Array.isArray(value)) && value.length > 0;
 }
 
 // Cache lifetimes that clients ask for. The Messages API has marks,

@@ -193,6 +193,29 @@ function expectByte(bytes: Uint8Array, at: number, wanted: number): number {
   throw new ScanError(`expected '${String.fromCharCode(wanted)}' at byte ${at}`);
 }
 
+const escapes = /^\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/;
+
+/** Returns the place of the quote that ends the string whose characters begin at `from`; -1 when they are not the rest of a JSON string. */
+export function endOfCharacters(bytes: Uint8Array, from: number): number {
+  for (let at = from; at < bytes.length; at++) {
+    const byte = bytes[at]!;
+    if (byte === QUOTE) return at;
+    if (byte < 32) return -1;
+    if (byte !== BACKSLASH) continue;
+    const escape = escapes.exec(String.fromCharCode(...bytes.subarray(at, at + 6)));
+    if (escape === null) return -1;
+    at += escape[0].length - 1;
+  }
+  return -1;
+}
+
+/** Returns the end of the digits at `from`; -1 when they are no JSON number. */
+export function endOfDigits(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (bytes[at]! >= 48 && bytes[at]! <= 57) at++;
+  return at === from || (bytes[from] === 48 && at > from + 1) ? -1 : at;
+}
+
 // Small values that are read with `JSON.parse`
 
 export type JsonRecord = Readonly<Record<string, unknown>>;
@@ -209,6 +232,22 @@ export function parseRecord(json: string): JsonRecord | undefined {
 
 export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Returns the objects of a list; anything else in it counts as an empty object. */
+export function objectsOf(list: unknown): readonly JsonRecord[] {
+  return Array.isArray(list) ? list.map((item) => (isRecord(item) ? item : {})) : [];
+}
+
+/** Returns a member that is a text of at least one character. */
+export function wordAt(object: JsonRecord, key: string): string | undefined {
+  const value = object[key];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** True for a text or a list that is not empty. */
+export function isFilled(value: unknown): boolean {
+  return (typeof value === 'string' || Array.isArray(value)) && value.length > 0;
 }
 
 // Splices: the only way a body is changed. Bytes that no splice covers are copied unchanged.

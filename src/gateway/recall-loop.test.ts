@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
 import type { PreparedRequest } from '../engine/types.ts';
-import { openBudget } from './recall-loop.ts';
+import { createEventSplitter } from './http/http.ts';
+import { openBudget, relayChunk } from './recall-loop.ts';
 
 /** Opens a budget for a request with this many tokens left in its window, in which every character is a token. */
 function budgetOf(room: number | undefined, limits = { maxRounds: 2, maxTokens: 800 }) {
@@ -36,5 +38,44 @@ describe('the budget of recalls', () => {
     const budget = budgetOf(1_000);
     expect([2, 3].map((round) => typeof budget.forEach(round, 1))).toEqual(['number', 'string']);
     expect([3, 4].map((round) => budget.isSpent(round))).toEqual([false, true]);
+  });
+});
+
+describe('a chunk of a stream', () => {
+  const say = (delta: string) => `data: {"choices":[{"index":0,"delta":${delta}}]}\n\n`;
+  const recall = say(
+    '{"tool_calls":[{"index":0,"id":"r","function":{"name":"read_memory","arguments":"{}"}}]}',
+  );
+  /** Relays chunks. */
+  function relayed(...chunks: readonly string[]) {
+    const relay = openaiChat.openStream({ recallTool: 'read_memory' });
+    const splitter = createEventSplitter();
+    return chunks.map((text) => {
+      const chunk = new TextEncoder().encode(text);
+      const bytes = relayChunk(splitter, relay, chunk);
+      return { bytes, texts: bytes.map((piece) => new TextDecoder().decode(piece)), chunk };
+    });
+  }
+
+  it('is passed on as it is when all its events are', () => {
+    const text = say('{"content":"a"}');
+    for (const { bytes, chunk } of relayed(text, `${text}${text}: ping\n\n`, text))
+      expect(bytes[0]).toBe(chunk);
+  });
+
+  it('is passed on without a private call, in pieces as long as possible', () => {
+    const text = say('{"content":"a"}');
+    const [mixed] = relayed(`${text}${text}${recall}${text}${text}`);
+    expect(mixed!.texts).toEqual([`${text}${text}`, `${text}${text}`]);
+    expect(relayed(recall)[0]!.bytes).toEqual([]);
+    expect(relayed('')[0]!.bytes).toEqual([]);
+  });
+
+  it('waits for the end of an event that it has in part', () => {
+    const text = say('{"content":"a"}');
+    const [first, second, third] = relayed(`${text}${text.slice(0, 20)}`, text.slice(20, -1), `\n${text}`);
+    expect(first!.texts).toEqual([text]);
+    expect(second!.texts).toEqual([]);
+    expect(third!.texts).toEqual([text, text]);
   });
 });

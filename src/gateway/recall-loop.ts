@@ -9,7 +9,7 @@ import type { KeptReply, RecallRound } from '../conversation/conversation.ts';
 import type { PreparedRequest } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';
 import { peekBody, peekBytes } from './http/body.ts';
-import { type UpstreamResponse, splitEvents } from './http/http.ts';
+import { type EventSplitter, type UpstreamResponse, createEventSplitter } from './http/http.ts';
 import { type ContinuationDeps, sendContinuation, storeWaitMs, waitAtMost } from './send-with-retries.ts';
 import { answerRecall } from '../recall/tool.ts';
 import type { RecallReport } from '../receipts/receipt.ts';
@@ -37,67 +37,92 @@ const maxResponseBytes = 64 * 1024 * 1024;
 
 /** Yields the client's bytes of a streamed response as they arrive. An error of the first response ends the stream with that error. */
 export async function* relayStream(exchange: Exchange, first: UpstreamResponse): AsyncGenerator<Uint8Array> {
-  const relay = exchange.codec.openStream({ recallTool: exchange.prepared.recallTool });
-  const recorder = recordHiddenRecalls(exchange.prepared, exchange.note, 'first');
+  const { codec, prepared, note } = exchange;
+  const relay = codec.openStream({ recallTool: prepared.recallTool });
+  const recorder = recordHiddenRecalls(prepared, note, 'first');
+  const budget = openBudget(exchange);
+  let sent = prepared.body;
+  let response = first;
   try {
-    yield* relayRounds(exchange, first, relay, recorder);
+    for (let round = 1; ; round++) {
+      const splitter = createEventSplitter();
+      try {
+        for await (const chunk of response.body) {
+          for (const bytes of relayChunk(splitter, relay, chunk)) yield bytes;
+        }
+        const rest = splitter.end();
+        if (rest !== undefined) yield* relay.take(rest);
+      } catch (error) {
+        // Before the first recall, the client sees the same error as without the gateway.
+        if (round === 1) throw error;
+        yield* await failed(exchange, relay, recorder, error);
+        return;
+      }
+      const end = relay.end();
+      const isRead = !splitter.isTooLong();
+      note.used(relay.usage());
+      if (!isRead) note.problem('an event of the response was too long to be read');
+      if (end.status === 'done') {
+        if (end.reply && isRead) await completed(exchange, recorder, end.reply, round, budget);
+        else await (end.reply ? recorder.complete(end.reply) : recorder.left());
+        yield* end.tail;
+        return;
+      }
+      // A reply that was not completely read cannot be continued.
+      if (budget.isSpent(round) || !isRead) {
+        await recorder.complete(end.reply);
+        yield* relay.finish();
+        return;
+      }
+      try {
+        const answers = await answersTo(exchange, end.reply, round, budget);
+        recorder.answered(end.reply, answers);
+        sent = codec.continueWith(sent, end.reply, answers);
+        response = await sendContinuation(exchange, sent);
+        if (response.status !== 200) {
+          yield* await refused(exchange, relay, recorder, response);
+          return;
+        }
+      } catch (error) {
+        yield* await failed(exchange, relay, recorder, error);
+        return;
+      }
+    }
   } finally {
     await recorder.left();
   }
 }
 
-async function* relayRounds(
-  exchange: Exchange,
-  first: UpstreamResponse,
+/** Returns what the client gets of a chunk. Events that follow each other unchanged are one slice of the chunk. */
+export function relayChunk(
+  splitter: EventSplitter,
   relay: StreamRelay,
-  recorder: HiddenRecallRecorder,
-): AsyncGenerator<Uint8Array> {
-  const { codec, prepared, note } = exchange;
-  const budget = openBudget(exchange);
-  let sent = prepared.body;
-  let response = first;
-  for (let round = 1; ; round++) {
-    let isRead = true;
-    try {
-      for await (const event of splitEvents(response.body)) {
-        isRead &&= !event.isPiece;
-        yield* relay.take(event);
-      }
-    } catch (error) {
-      // Before the first recall, the client sees the same error as without the gateway.
-      if (round === 1) throw error;
-      yield* await failed(exchange, relay, recorder, error);
-      return;
+  chunk: Uint8Array,
+): readonly Uint8Array[] {
+  const shown: Uint8Array[] = [];
+  /** Begin and end of the unchanged events that are not yet in `shown`. */
+  let begin = 0;
+  let at = 0;
+  while (at < chunk.length) {
+    const skipped = splitter.isBetween() ? relay.skip(chunk, at) : at;
+    if (skipped > at) {
+      at = skipped;
+      continue;
     }
-    const end = relay.end();
-    note.used(relay.usage());
-    if (!isRead) note.problem('an event of the response was too long to be read');
-    if (end.status === 'done') {
-      if (end.reply && isRead) await completed(exchange, recorder, end.reply, round, budget);
-      else await (end.reply ? recorder.complete(end.reply) : recorder.left());
-      yield* end.tail;
-      return;
+    const { event, end } = splitter.next(chunk, at);
+    const bytes = event === undefined ? [] : relay.take(event);
+    const [first] = bytes;
+    // An event that began in an earlier chunk is longer than its part of this one.
+    const isUnchanged = bytes.length === 1 && first === event?.raw && first?.length === end - at;
+    if (!isUnchanged) {
+      if (begin < at) shown.push(chunk.subarray(begin, at));
+      shown.push(...bytes);
+      begin = end;
     }
-    // A reply that was not completely read cannot be continued.
-    if (budget.isSpent(round) || !isRead) {
-      await recorder.complete(end.reply);
-      yield* relay.finish();
-      return;
-    }
-    try {
-      const answers = await answersTo(exchange, end.reply, round, budget);
-      recorder.answered(end.reply, answers);
-      sent = codec.continueWith(sent, end.reply, answers);
-      response = await sendContinuation(exchange, sent);
-      if (response.status !== 200) {
-        yield* await refused(exchange, relay, recorder, response);
-        return;
-      }
-    } catch (error) {
-      yield* await failed(exchange, relay, recorder, error);
-      return;
-    }
+    at = end;
   }
+  if (begin < at) shown.push(begin === 0 ? chunk : chunk.subarray(begin));
+  return shown;
 }
 
 /**

@@ -5,7 +5,7 @@
 import { aroundSystem, problems } from './problems.ts';
 import type { FormatRules } from '../codec.ts';
 import { memoized } from '../../conversation/messages.ts';
-import { isFilled, objectsOf } from '../shared-json.ts';
+import { isFilled, objectsOf } from '../../conversation/json-scan.ts';
 import { parsedBody } from '../../conversation/steps.ts';
 import { type Edit, exceptKept, lastMessageOf } from '../../conversation/edit.ts';
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';

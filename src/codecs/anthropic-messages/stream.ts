@@ -13,6 +13,7 @@ import {
   objectBytes,
   recordAt,
   setMembers,
+  skippingDeltas,
   stringIn,
   withMembers,
 } from '../shared-json.ts';
@@ -54,13 +55,22 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     earlierUsage: undefined,
   };
   const usage = () => addUsage(relaying.earlierUsage, relaying.round.usage);
-  return {
-    take(event) {
-      const data = parseRecord(event.data);
+  return skippingDeltas({
+    take(event, data) {
       const type = stringIn(data, 'type');
       const handler = type !== undefined && Object.hasOwn(handlers, type) ? handlers[type] : undefined;
       return handler && data ? handler(relaying, event, data) : [event.raw];
     },
+    isPlain: () => isPlain(relaying.round),
+    textKeyOf: (data) => {
+      const key =
+        stringIn(data, 'type') === 'content_block_delta'
+          ? textKeys[stringIn(data['delta'], 'type') ?? '']
+          : undefined;
+      return key !== undefined && stringIn(data['delta'], key) !== undefined ? key : undefined;
+    },
+    newestKeys: '-',
+    keepsText: recallTool !== undefined,
     end() {
       const { round } = relaying;
       const reply = replyOf(relaying);
@@ -79,8 +89,15 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       return [eventBytes('error', reported ? withMembers(reported.whole, type) : errorBody(problem))];
     },
     usage: () => usageFrom(usage()),
-  };
+  });
 }
+
+/** The keys of the texts of deltas, by their types. */
+const textKeys: Readonly<Record<string, string | undefined>> = {
+  text_delta: 'text',
+  thinking_delta: 'thinking',
+  input_json_delta: 'partial_json',
+};
 
 const handlers: Readonly<Record<string, EventHandler>> = {
   message_start(relaying, event, data) {

@@ -5,11 +5,10 @@
 import type { FormatRules, Problem } from '../codec.ts';
 import { memoized } from '../../conversation/messages.ts';
 import { valueOf, isSigned, stringOf, nameInId } from './read-part.ts';
-import { objectsOf } from '../shared-json.ts';
 import { parsedBody, oneStep } from '../../conversation/steps.ts';
 import { type Edit, exceptKept, lastMessageOf } from '../../conversation/edit.ts';
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
-import { type JsonRecord, isRecord, parseSpan } from '../../conversation/json-scan.ts';
+import { type JsonRecord, isRecord, parseSpan, objectsOf } from '../../conversation/json-scan.ts';
 
 export const rules: FormatRules = {
   problems,

@@ -5,7 +5,7 @@
  * came in pieces is joined; every part with more than text keeps its bytes ("don't merge one part with a signature with
  * another").
  */
-import { type JsonRecord, isRecord, jsonBytes, parseRecord } from '../../conversation/json-scan.ts';
+import { type JsonRecord, isRecord, jsonBytes } from '../../conversation/json-scan.ts';
 import type {
   GatewayProblem,
   ModelReply,
@@ -21,7 +21,9 @@ import {
   jsonList,
   memberBytes,
   numberAt,
+  recordAt,
   setMembers,
+  skippingDeltas,
   stringIn,
   withMembers,
   type JsonElement,
@@ -128,9 +130,8 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     return replyFrom({ turn: recorder.turn(), finish, rawUsage: usage, recallTool });
   }
 
-  return {
-    take(event) {
-      const chunk = parseRecord(event.data);
+  return skippingDeltas({
+    take(event, chunk) {
       if (chunk && isRecord(chunk['error'])) {
         // The client takes this as the end.
         round = { ...round, begun: true, failed: true, ending: [] };
@@ -139,6 +140,21 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       const isReply = chunk && (Array.isArray(chunk['candidates']) || isRecord(chunk['usageMetadata']));
       return isReply ? takeChunk(event, chunk) : [event.raw];
     },
+    isPlain,
+    textKeyOf(chunk) {
+      const { candidates, error } = chunk;
+      if (!Array.isArray(candidates) || candidates.length !== 1 || isRecord(error)) return undefined;
+      const candidate = firstCandidate(chunk);
+      const { parts } = recordAt(candidate, 'content');
+      if (!Array.isArray(parts) || parts.length !== 1 || !isOnlyText(parts[0])) return undefined;
+      const isDelta =
+        numberAt(candidate, 'index') === 0 &&
+        stringIn(candidate, 'finishReason') === undefined &&
+        stringIn(parts[0], 'text') !== undefined;
+      return isDelta ? 'text' : undefined;
+    },
+    newestKeys: '[a-zA-Z]*[tT]okenCount',
+    keepsText: recallTool !== undefined,
     end(): RelayEnd {
       const reply = currentReply();
       if (round.failed || !isComplete(reply) || !awaitsRecall(reply))
@@ -156,7 +172,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       eventBytes(undefined, providerError(providerBody)?.whole ?? errorBody(problem)),
     ],
     usage: () => usageFrom(addUsage(earlierUsage, round.usage)),
-  };
+  });
 }
 
 function newRound(number: number, recallTool: string | undefined): GeminiRound {

@@ -3,12 +3,18 @@
  * https://platform.openai.com/docs/api-reference/chat/create
  */
 import type { FormatRules, Problem } from '../codec.ts';
-import { isFilled, objectsOf, wordAt } from '../shared-json.ts';
 import { parsedBody } from '../../conversation/steps.ts';
 import { type Edit, exceptKept, lastMessageOf } from '../../conversation/edit.ts';
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { bytesOf } from '../../conversation/messages.ts';
-import { type JsonRecord, isRecord, scanObject } from '../../conversation/json-scan.ts';
+import {
+  type JsonRecord,
+  isRecord,
+  scanObject,
+  isFilled,
+  objectsOf,
+  wordAt,
+} from '../../conversation/json-scan.ts';
 
 export const rules: FormatRules = {
   problems,

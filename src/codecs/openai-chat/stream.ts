@@ -10,6 +10,7 @@ import {
   numberAt,
   recordAt,
   setMembers,
+  skippingDeltas,
   stringIn,
 } from '../shared-json.ts';
 import {
@@ -76,8 +77,12 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     earlierUsage: undefined,
   };
   const usage = () => addUsage(relaying.earlierUsage, relaying.round.usage);
-  return {
-    take: (event) => take(relaying, event),
+  return skippingDeltas({
+    take: (event, data) => take(relaying, event, data),
+    isPlain: () => isPlain(relaying),
+    textKeyOf,
+    newestKeys: 'obfuscation|[a-z_]+_tokens',
+    keepsText: recallTool !== undefined,
     end() {
       const { round } = relaying;
       const reply = replyOf(relaying);
@@ -98,18 +103,30 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       eventBytes(undefined, providerError(providerBody)?.whole ?? errorBody(problem)),
     ],
     usage: () => usageFrom(usage()),
-  };
+  });
 }
 
-function take(relaying: ChatRelay, event: StreamEvent): readonly Uint8Array[] {
+function take(relaying: ChatRelay, event: StreamEvent, chunk: JsonRecord | undefined): readonly Uint8Array[] {
   if (event.data === '[DONE]') return keepOrSend(relaying, event);
-  const chunk = parseRecord(event.data);
   if (chunk && isRecord(chunk['error'])) {
     // The client takes this as the end.
     relaying.round = { ...relaying.round, begun: true, failed: true, ending: [] };
     return [event.raw];
   }
   return chunk && Array.isArray(chunk['choices']) ? takeChunk(relaying, event, chunk) : [event.raw];
+}
+
+/** Returns the key of the only text in the delta of the only choice; undefined for a chunk with anything else. */
+function textKeyOf(chunk: JsonRecord): string | undefined {
+  const { choices } = chunk;
+  const choice = firstChoice(chunk);
+  if (!Array.isArray(choices) || choices.length !== 1 || isRecord(chunk['error'])) return undefined;
+  if (numberAt(choice, 'index') !== 0 || stringIn(choice, 'finish_reason') !== undefined) return undefined;
+  const said = Object.entries(recordAt(choice, 'delta')).filter(
+    ([key, value]) => key !== 'role' && value !== null && value !== '',
+  );
+  const [key, text] = said.length === 1 ? said[0]! : [];
+  return typeof text === 'string' && /^\w+$/.test(key!) ? key : undefined;
 }
 
 function takeChunk(relaying: ChatRelay, event: StreamEvent, chunk: JsonRecord): readonly Uint8Array[] {

@@ -1,7 +1,7 @@
 /** Says which edits of an OpenAI Responses body are allowed and which must go together, and checks what a compressor could break. */
 import type { FormatRules, Problem } from '../codec.ts';
 import { type ReasoningGroup, isKind, isOfProgram, itemText, structureOf, isReasoning } from './structure.ts';
-import { objectsOf, wordAt } from '../shared-json.ts';
+import { objectsOf, wordAt } from '../../conversation/json-scan.ts';
 import { parsedBody } from '../../conversation/steps.ts';
 import { type Edit, exceptKept, lastMessageOf } from '../../conversation/edit.ts';
 import { droppedMessages } from '../write-body.ts';

@@ -31,6 +31,7 @@ import {
   objectBytes,
   recordAt,
   setMembers,
+  skippingDeltas,
   stringIn,
   withMembers,
   elementsOf,
@@ -150,9 +151,8 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     });
   }
 
-  return {
-    take(event) {
-      const data = parseRecord(event.data);
+  return skippingDeltas({
+    take(event, data) {
       const type = stringIn(data, 'type');
       if (event.data === '[DONE]' && !isPlain()) {
         // Some servers end with this mark; clients read nothing after it.
@@ -170,6 +170,14 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       round.end = 'other';
       return [event.raw];
     },
+    isPlain,
+    textKeyOf: (data) =>
+      stringIn(data, 'type')?.endsWith('.delta') === true && typeof data['delta'] === 'string'
+        ? 'delta'
+        : undefined,
+    newestKeys: 'sequence_number|obfuscation',
+    // The items come whole.
+    keepsText: false,
     end(): RelayEnd {
       const reply = currentReply();
       if (round.end !== 'completed' || !awaitsRecall(reply)) {
@@ -186,7 +194,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       eventBytes('error', errorEvent(providerError(providerBody)?.error ?? errorOf(problem), nextNumber)),
     ],
     usage: () => usageFrom(addUsage(earlierUsage, round.response?.['usage']), round.recorder.items()),
-  };
+  });
 }
 
 const starts: ReadonlySet<string> = new Set(['response.created', 'response.queued', 'response.in_progress']);

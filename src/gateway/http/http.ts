@@ -214,36 +214,124 @@ export function internalError(): GatewayResponse {
 // Server-sent events. A byte stream is split into events without losing a byte: every event keeps its bytes, including the blank
 // line that ended it. Splitting takes one pass over the bytes; eventsource-parser reads the fields.
 
-/** An event, or (`isPiece`) a piece of an event that is too long to be read. */
-type SplitEvent = StreamEvent & { readonly isPiece?: true };
-
 /** Bytes of the longest event that is read. The longest events that providers send are images of a few megabytes. */
 const maxEventBytes = 16 * 1024 * 1024;
 
-/**
- * Yields the events of a response body. An event is yielded as soon as its blank line has arrived. Comments and stray blank lines are events
- * with data '', so they are relayed at once. Bytes after the last blank line are one more event at the end. The `raw` bytes of all events
- * together are the input, and the events do not depend on how the input is split into chunks.
- *
- * An event of more than `maxBytes` is never held in memory: its bytes are yielded in pieces as they arrive, each with data '', until its blank
- * line. So an event that never ends passes through unread. The events after it are read again.
- */
+/** Yields the events of a response body, as the splitter returns them. */
 export async function* splitEvents(
   chunks: AsyncIterable<Uint8Array>,
   maxBytes = maxEventBytes,
-): AsyncGenerator<SplitEvent, void, undefined> {
-  const framer = createFramer(maxBytes);
-  const read = createReader();
-  const eventOf = ({ raw, isWhole }: Framed, ending: string): SplitEvent =>
-    isWhole ? read(raw, ending) : { raw, event: undefined, data: '', isPiece: true };
+): AsyncGenerator<StreamEvent, void, undefined> {
+  const splitter = createEventSplitter(maxBytes);
   for await (const chunk of chunks) {
-    for (const framed of framer.push(chunk)) yield eventOf(framed, '');
+    for (let from = 0; from < chunk.length; ) {
+      const { event, end } = splitter.next(chunk, from);
+      if (event !== undefined) yield event;
+      from = end;
+    }
   }
-  const rest = framer.end();
-  if (rest !== undefined) yield eventOf(rest, '\n\n');
+  const rest = splitter.end();
+  if (rest !== undefined) yield rest;
 }
 
-/** Returns a reader of framed events. `ending` replaces a blank line that never arrived. */
+/** Splits the chunks of a response body into events. */
+export type EventSplitter = {
+  /** True when the next byte begins an event. A caller may then leave out whole events. */
+  isBetween(): boolean;
+  /** Returns the first event that ends in the chunk behind `from`, and its end there; the end of the chunk when none ends in it. */
+  next(chunk: Uint8Array, from: number): { readonly event: StreamEvent | undefined; readonly end: number };
+  /** Returns the bytes after the last blank line; undefined when there are none. */
+  end(): StreamEvent | undefined;
+  /** True when an event was too long to be read. */
+  isTooLong(): boolean;
+};
+
+const LF = 10;
+const CR = 13;
+const byteOrderMark = [0xef, 0xbb, 0xbf];
+
+/**
+ * State of the splitter. `line`: inside a line. `fresh`: at the start of a line. `cr`: the same, but a line feed still belongs to the carriage
+ * return before it. `blank-cr`: a blank line ended in a carriage return, and its line feed may follow. `cut-cr`: an event ended in a stream
+ * whose lines end in bare carriage returns; a line feed that follows belongs to the next event.
+ */
+type SplitterState = 'line' | 'fresh' | 'cr' | 'blank-cr' | 'cut-cr';
+
+/**
+ * Creates a splitter. An event is returned as soon as its blank line has arrived; one that lies completely in the chunk is a view of it. Comments
+ * and stray blank lines are events with data '', so they are relayed at once. Bytes after the last blank line are one more event at the end.
+ * The `raw` bytes of all events together are the input, and the events do not depend on how the input is split into chunks.
+ *
+ * An event of more than `maxBytes` is never held in memory: its bytes are returned in pieces as they arrive, each with data '', until its blank
+ * line. So an event that never ends passes through unread. The events after it are read again.
+ */
+export function createEventSplitter(maxBytes = maxEventBytes): EventSplitter {
+  const read = createReader();
+  const pending = createPending();
+  /** True when the current event is too long: its bytes so far have been returned. */
+  let isUnread = false;
+  let hasPieces = false;
+  let state: SplitterState = 'fresh';
+  let markBytes = 0;
+
+  /** Skips a byte order mark at the start of the stream: a line that contains nothing else is blank. */
+  const skipMark = (chunk: Uint8Array, from: number): number => {
+    let at = from;
+    while (markBytes < 3 && at < chunk.length && chunk[at] === byteOrderMark[markBytes]) {
+      at += 1;
+      markBytes += 1;
+    }
+    if (markBytes < 3 && at < chunk.length) {
+      if (markBytes > 0) state = 'line';
+      markBytes = 3;
+    }
+    return at;
+  };
+
+  const pieceOf = (raw: Uint8Array): StreamEvent => {
+    hasPieces = true;
+    return { raw, event: undefined, data: '' };
+  };
+
+  /** Ends the current event with its last bytes. */
+  const finish = (last: Uint8Array): StreamEvent => {
+    const isWhole = !isUnread && pending.length() + last.length <= maxBytes;
+    isUnread = false;
+    const raw = pending.take(last);
+    return isWhole ? read(raw, '') : pieceOf(raw);
+  };
+
+  /** Keeps a piece of the current event, or returns it when the event is too long. */
+  const keep = (piece: Uint8Array): StreamEvent | undefined => {
+    isUnread ||= pending.length() + piece.length > maxBytes;
+    if (isUnread) return pieceOf(pending.take(piece));
+    pending.add(piece);
+    return undefined;
+  };
+
+  return {
+    isBetween: () => state === 'fresh' && markBytes === 3 && !isUnread && pending.length() === 0,
+    next(chunk, from) {
+      for (let at = skipMark(chunk, from); at < chunk.length; at += 1) {
+        if (state === 'line') at = endOfLine(chunk, at);
+        if (at === chunk.length) break;
+        const byte = chunk[at]!;
+        if (state === 'blank-cr' && byte !== LF) {
+          state = 'fresh';
+          return { event: finish(chunk.subarray(from, at)), end: at };
+        }
+        const ends = endsEvent(state, byte);
+        state = after(state, byte);
+        if (ends) return { event: finish(chunk.subarray(from, at + 1)), end: at + 1 };
+      }
+      return { event: keep(chunk.subarray(from)), end: chunk.length };
+    },
+    isTooLong: () => hasPieces,
+    end: () => (pending.length() === 0 ? undefined : read(pending.take(new Uint8Array(0)), '\n\n')),
+  };
+}
+
+/** Returns a reader of whole events. `ending` replaces a blank line that never arrived. */
 function createReader(): (raw: Uint8Array, ending: string) => StreamEvent {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   let found: { readonly event?: string | undefined; readonly data: string } = { data: '' };
@@ -259,95 +347,13 @@ function createReader(): (raw: Uint8Array, ending: string) => StreamEvent {
   };
 }
 
-/** The bytes of an event, or of a piece of an event that is too long. */
-type Framed = { readonly raw: Uint8Array; readonly isWhole: boolean };
-
-type Framer = {
-  /** Returns the events that this chunk completes. An event that lies completely in the chunk is a view of it. */
-  push(chunk: Uint8Array): Framed[];
-  /** Returns the bytes after the last blank line; undefined when there are none. */
-  end(): Framed | undefined;
-};
-
-const LF = 10;
-const CR = 13;
-const byteOrderMark = [0xef, 0xbb, 0xbf];
-
-/**
- * State of the framer. `line`: inside a line. `fresh`: at the start of a line. `cr`: the same, but a line feed still belongs to the carriage
- * return before it. `blank-cr`: a blank line ended in a carriage return, and its line feed may follow. `cut-cr`: an event ended in a stream
- * whose lines end in bare carriage returns; a line feed that follows belongs to the next event.
- */
-type FramerState = 'line' | 'fresh' | 'cr' | 'blank-cr' | 'cut-cr';
-
-function createFramer(maxBytes: number): Framer {
-  const pending = createPending();
-  /** True when the current event is too long: its bytes so far have been yielded. */
-  let isUnread = false;
-  let state: FramerState = 'fresh';
-  let markBytes = 0;
-
-  /** Skips a byte order mark at the start of the stream: a line that contains nothing else is blank. */
-  const skipMark = (chunk: Uint8Array): number => {
-    let at = 0;
-    while (markBytes < 3 && at < chunk.length && chunk[at] === byteOrderMark[markBytes]) {
-      at += 1;
-      markBytes += 1;
-    }
-    if (markBytes < 3 && at < chunk.length) {
-      if (markBytes > 0) state = 'line';
-      markBytes = 3;
-    }
-    return at;
-  };
-
-  /** Ends the current event with its last bytes. */
-  const finish = (last: Uint8Array): Framed => {
-    const isWhole = !isUnread && pending.length() + last.length <= maxBytes;
-    isUnread = false;
-    return { raw: pending.take(last), isWhole };
-  };
-
-  /** Keeps a piece of the current event, or returns it when the event is too long. */
-  const keep = (piece: Uint8Array): readonly Framed[] => {
-    isUnread ||= pending.length() + piece.length > maxBytes;
-    if (isUnread) return [{ raw: pending.take(piece), isWhole: false }];
-    pending.add(piece);
-    return [];
-  };
-
-  return {
-    push(chunk) {
-      const events: Framed[] = [];
-      let from = 0;
-      for (let at = skipMark(chunk); at < chunk.length; at += 1) {
-        if (state === 'line') at = endOfLine(chunk, at);
-        if (at === chunk.length) break;
-        const byte = chunk[at]!;
-        const late = state === 'blank-cr' && byte !== LF;
-        const ends = late ? at : endsEvent(state, byte) ? at + 1 : undefined;
-        if (ends !== undefined) {
-          events.push(finish(chunk.subarray(from, ends)));
-          from = ends;
-        }
-        state = after(late ? 'fresh' : state, byte);
-      }
-      if (from < chunk.length) events.push(...keep(chunk.subarray(from)));
-      return events;
-    },
-    end() {
-      return pending.length() === 0 ? undefined : { raw: pending.take(new Uint8Array(0)), isWhole: true };
-    },
-  };
-}
-
 /** True when this byte is the last of an event. */
-function endsEvent(state: FramerState, byte: number): boolean {
+function endsEvent(state: SplitterState, byte: number): boolean {
   if (byte === LF) return state === 'fresh' || state === 'blank-cr';
   return byte === CR && (state === 'cr' || state === 'cut-cr');
 }
 
-function after(state: FramerState, byte: number): FramerState {
+function after(state: SplitterState, byte: number): SplitterState {
   if (byte === LF) return 'fresh';
   if (byte !== CR) return 'line';
   if (state === 'line') return 'cr';

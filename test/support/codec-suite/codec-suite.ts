@@ -14,6 +14,7 @@ import { promptCases } from './prompt-cases.ts';
 import { readingCases } from './reading-cases.ts';
 import { recallPlaceCases } from './recall-place-cases.ts';
 import { responseCases } from './response-cases.ts';
+import { skippingCases } from './skipping-cases.ts';
 import { streamCases } from './stream-cases.ts';
 import { usageCases } from './usage-cases.ts';
 
@@ -28,6 +29,7 @@ export function codecSuite(codec: Codec, fixture: CodecFixture): void {
   responseCases(codec, fixture);
   streamCases(codec, fixture);
   chunkingCases(codec, fixture);
+  skippingCases(codec, fixture);
   recallPlaceCases(codec, fixture);
   usageCases(codec, fixture);
   hiddenRecallCases(codec, fixture);
