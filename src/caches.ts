@@ -11,12 +11,12 @@ export const cacheSpecs = {
     entryBytes: 500,
     holds: 'Bodies as they were read and sent. A body that continues one is read only from its new bytes on.',
   },
-  'read blocks': { share: 250, entryBytes: 300, holds: 'The parts of messages, by digest.' },
+  'read blocks': { share: 210, entryBytes: 500, holds: 'The parts of messages, by digest.' },
   folds: { share: 90, entryBytes: 300, holds: 'Folds and records of sent requests, by prefix hash.' },
   'stored recalls': { share: 60, entryBytes: 300, holds: 'Hidden recalls that were read from the store.' },
   'own recalls': { share: 60, entryBytes: 300, holds: 'Hidden recalls that this process made.' },
   'line references': {
-    share: 60,
+    share: 100,
     entryBytes: 200,
     holds: 'Lines of tool results, to find those that repeat.',
   },
@@ -88,7 +88,10 @@ export const fixedSpecs = {
   'catalog entries': { max: 1_000, holds: 'Entries of the price catalog, by model.' },
   'pattern fits': { max: 200, holds: 'The entry of a table of settings that fits a model.' },
   'token counters': { max: 200, holds: 'Token counters, by model.' },
-  'short texts': { max: 5_000, holds: 'Tokens of stubs and other short texts, by counter.' },
+  'short texts': {
+    maxUnits: 5_000_000,
+    holds: 'Tokens of stubs and other texts of up to 4,000 characters, by counter.',
+  },
   'long text counts': {
     maxUnits: 16_000_000,
     holds: 'Tokens of texts above 16 kB, by counter: those of one large request.',

@@ -297,7 +297,7 @@ type SeenBody = { bytes: Uint8Array; length: number; messages: readonly Message[
 export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
   const { digest, commonLength, caches = createCaches() } = options;
   const lists = caches<readonly SeenBody[]>('seen bodies', (alike) =>
-    alike.reduce((sum, { bytes }) => sum + bytes.length, 0),
+    alike.reduce((sum, { bytes, messages }) => sum + bytes.length + 250 * messages.length, 0),
   );
 
   /** Finds the list with the most bytes in common. A list that the body continues completely ends the search, so likely ones are compared first. */

@@ -269,7 +269,10 @@ export function preambleOf({ model, preamble }: Pick<Conversation, 'model' | 'pr
 
 /** Creates an empty memory. */
 export function createLastSent(caches: Caches = createCaches()): LastSent {
-  const requests = caches<SentRequest>('last requests', ({ messages }) => 60 * messages.length);
+  const requests = caches<SentRequest>(
+    'last requests',
+    ({ messages, edits }) => 60 * messages.length + 150 * edits.length,
+  );
   return {
     find(clientLinks) {
       // The first hash covers no message.

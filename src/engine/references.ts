@@ -42,6 +42,8 @@ export type ArrivedText = {
 export type ReferenceMemo = {
   /** True while a pass over the results uses it: the pass may be paused. */
   isInUse: boolean;
+  /** Is called after each pass: the memo may hold more lines than before. */
+  resized: () => void;
   readonly shown: ShownTexts;
   readonly made: {
     readonly arrived: ArrivedText;
@@ -51,7 +53,7 @@ export type ReferenceMemo = {
 };
 
 export function createReferenceMemo(): ReferenceMemo {
-  return { isInUse: false, shown: createShownTexts(), made: [] };
+  return { isInUse: false, resized: () => undefined, shown: createShownTexts(), made: [] };
 }
 
 /** Returns the number of lines that the memo holds. */
@@ -76,6 +78,7 @@ export function* withReferences(
     return yield* referring(own, conversation, texts, count);
   } finally {
     own.isInUse = false;
+    own.resized();
   }
 }
 

@@ -50,12 +50,12 @@ export type EngineState = {
 export function createEngineState(options: EngineOptions): EngineState {
   const { caches = createCaches() } = options;
   const lastSent = createLastSent(caches);
-  const blocks = caches<ReadBlock>('read blocks', ({ parts }) => 200 * parts.length);
+  const blocks = caches<ReadBlock>('read blocks', bytesOfBlock);
   return {
     options,
     reading: { digest: options.digest, blocks, seen: options.seen },
     counts: caches<number>('token counts'),
-    referenceMemos: caches<ReferenceMemo>('line references', (memo) => 60 * linesHeld(memo)),
+    referenceMemos: caches<ReferenceMemo>('line references', (memo) => 130 * linesHeld(memo)),
     toolCosts: new Map(),
     calibration: options.calibration ?? createCalibration(),
     windows: createLearnedWindows(options.clock),
@@ -64,6 +64,11 @@ export function createEngineState(options: EngineOptions): EngineState {
     finish: createBodyFinisher(options, lastSent),
     storedShrinks: new WeakSet(),
   };
+}
+
+/** Estimates the bytes of a block, which include the hashes of its lines. */
+function bytesOfBlock({ parts }: ReadBlock): number {
+  return parts.reduce((sum, { span }) => sum + 500 + (span.end - span.start) / 25, 0);
 }
 
 /** Returns the input of a plan that does not depend on stored folds. */
@@ -170,9 +175,11 @@ export function referenceMemoFor(
   if (!options.shrinks || options.shrinks.repeats === false) return undefined;
   const key = [tenant, codec.name, ...beginningOf(conversation)].join(' ');
   const memo = referenceMemos.get(key) ?? createReferenceMemo();
-  // It has grown since it was added, so it is added again with its new size.
-  referenceMemos.delete(key);
-  referenceMemos.set(key, memo);
+  memo.resized = () => {
+    // The size of an entry is counted when it is added.
+    referenceMemos.delete(key);
+    referenceMemos.set(key, memo);
+  };
   return memo;
 }
 

@@ -265,7 +265,7 @@ function memoOf(counter: TokenCounter): CounterMemo {
     who: fingerprintOf(counter),
     blocks: new WeakMap<Block, number>(),
     parts: new WeakMap<Part, number>(),
-    texts: openFixed<string, number>('short texts'),
+    texts: openFixed<string, number>('short texts', { unitsOf: (_, text) => text.length + 100 }),
     longTexts: openFixed<string, number>('long text counts', { unitsOf: (_, text) => text.length }),
     totals: new WeakMap<Conversation, number>(),
     lists: perMessage<number>(),
