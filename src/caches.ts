@@ -64,6 +64,9 @@ export const engineCacheMb = 256;
 /** The smallest budget that settings may set, in megabytes. */
 export const minCacheMb = 16;
 
+/** A gateway with a smaller budget has one engine and keeps less garbage, in megabytes. */
+export const smallCacheMb = 128;
+
 /**
  * Returns a function that opens the caches of one engine. `megabytes` is their budget in 10^6 bytes; sizes of entries are estimates. A name
  * that is opened twice gets its share twice.

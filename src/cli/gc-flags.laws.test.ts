@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { gcFlagsFor } from './gc-flags.ts';
+import { gcFlagsFor, smallHeapFlagsFor } from './gc-flags.ts';
 
 describe('gcFlagsFor', () => {
   it.each([
@@ -18,7 +18,9 @@ describe('gcFlagsFor', () => {
 
   it('are flags that this V8 has', () => {
     const known = execFileSync(process.execPath, ['--v8-options'], { encoding: 'utf8' });
-    for (const flag of gcFlagsFor(process.versions.v8)) expect(known).toContain(`  ${flag.split('=')[0]} (`);
+    const { v8 } = process.versions;
+    for (const flag of [...gcFlagsFor(v8), ...smallHeapFlagsFor(v8)])
+      expect(known).toContain(`  ${flag.split('=')[0]} (`);
   });
 });
 

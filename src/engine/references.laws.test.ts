@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { type Cache, type Caches, createCaches } from '../caches.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { chatBody, freshReading, type Step } from '../../test/support/chat-conversation.ts';
@@ -34,6 +35,18 @@ describe('a file that is read again', () => {
     expect(texts(body)).toEqual([listing(80), '[lines 1-80 as in read_file(src/a.ts) above]\n81→// new']);
     expect(report.memories).toEqual([]);
     expect(report.tokensAfter).toBeLessThan(report.tokensBefore!);
+  });
+
+  it('is counted in the memory budget after the first request already', async () => {
+    const opened = new Map<string, Cache<string, object>>();
+    const caches: Caches = (name, bytesOf) => {
+      const cache = createCaches(64)(name, bytesOf);
+      opened.set(name, cache as unknown as Cache<string, object>);
+      return cache;
+    };
+    await testEngine({ shrinks, caches }).engine.prepare(request(twice));
+    // Of 161 lines, each counts 130 bytes.
+    expect(opened.get('line references')!.calculatedSize).toBeGreaterThan(20_000);
   });
 
   it('is sent in full when references are off, when its tool is pinned, and in the report of a failure', async () => {

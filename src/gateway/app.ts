@@ -224,7 +224,8 @@ export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): H
   checkSettings(gatewayCheck, settings);
   const { memoryTtlMs: ttlMs, storeDeadlineMs, cacheMb = defaultCacheMb } = settings;
   // The main thread and the two threads that fold large bodies have an engine each.
-  const caches = createCaches(cacheMb / 3);
+  const engineMb = deps.foldThread ? cacheMb / 3 : cacheMb;
+  const caches = createCaches(engineMb);
   const encryptedStore = createEncryptedStore({
     store: deps.store,
     secret: deps.secret,
@@ -233,13 +234,13 @@ export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): H
     caches,
   });
   const keptReplies = createKeptReplies({ encryptedStore, ttlMs, caches });
-  const local = createDefaultEngine({ ...settings, cacheMb: cacheMb / 3 }, encryptedStore, { keptReplies });
+  const local = createDefaultEngine({ ...settings, cacheMb: engineMb }, encryptedStore, { keptReplies });
   const { store, secret, log, foldThread } = deps;
   return createGateway({
     engine:
       foldThread?.engineFor({
         local,
-        settings: { ...foldSettings(settings), cacheMb: cacheMb / 3 },
+        settings: { ...foldSettings(settings), cacheMb: engineMb },
         secret,
         store,
         encryptedStore,

@@ -2,7 +2,7 @@
  * Defines the configuration: every option with its default and its allowed values. Files, variables, flags, errors and the table in
  * docs/configuration.md are derived from it, so an option is added only here.
  */
-import { minCacheMb } from '../../caches.ts';
+import { minCacheMb, smallCacheMb } from '../../caches.ts';
 import { z } from 'zod';
 import { switchable, described, tokens, whole } from './kinds.ts';
 import { defaultCacheMb } from '../../gateway/app.ts';
@@ -181,7 +181,7 @@ export const configSchema = z.strictObject({
       cacheMb: whole(
         minCacheMb,
         defaultCacheMb,
-        'Megabytes of memory for caches: a third for the main thread, and for each of the two threads for large bodies.',
+        `Megabytes of memory for caches: a third for the main thread, and for each of the two threads for large bodies. Below ${smallCacheMb}, all for the main thread, which folds large bodies too.`,
       ),
       drainMs: whole(
         0,

@@ -1,7 +1,7 @@
 /** Implements `leporello serve`: runs the gateway on a port until it is stopped. */
 import { pino } from 'pino';
 import { assembleGateway } from '../../gateway/app.ts';
-import { foldThread } from '../../gateway/fold-thread/fold-thread.ts';
+import { type FoldThread, foldThread } from '../../gateway/fold-thread/fold-thread.ts';
 import { type NodeServer, serveNode } from '../../gateway/http/node-server.ts';
 import { prometheusMetrics } from '../../gateway/receipts/prometheus.ts';
 import { undiciUpstream } from '../../gateway/http/undici-upstream.ts';
@@ -10,8 +10,10 @@ import type { ServeArgs } from '../args.ts';
 import { loadConfig } from '../config/load-config.ts';
 import type { Config } from '../config/schema.ts';
 import { gatewaySettings, isLoopback } from '../config/to-settings.ts';
+import { setGcFlags, smallHeapFlagsFor } from '../gc-flags.ts';
 import { openStoreOrFallBack, spellRedis } from '../open-store.ts';
 import type { Terminal } from '../terminal.ts';
+import { smallCacheMb } from '../../caches.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { GatewayLog } from '../../gateway/receipts/receipts.ts';
 import {
@@ -28,8 +30,7 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
   const log = createLog(terminal, config.logLevel);
   const memory = await openStoreOrFallBack(dataDir, terminal.env, config.memory.redis);
   const upstream = undiciUpstream();
-  const { foldThreadBytes } = config.limits;
-  const thread = foldThreadBytes === 0 ? undefined : foldThread({ fromBytes: foldThreadBytes });
+  const thread = openFoldThread(config);
   const handler = assembleGateway(gatewaySettings(config), {
     ...memory,
     upstream,
@@ -53,6 +54,14 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
     await thread?.close();
     await memory.store.close();
   }
+}
+
+/** Returns undefined if the main thread folds large bodies too: each thread takes about 90 MB before its first request. */
+function openFoldThread({ limits: { foldThreadBytes, cacheMb } }: Config): FoldThread | undefined {
+  if (cacheMb < smallCacheMb) setGcFlags(smallHeapFlagsFor(process.versions.v8));
+  return foldThreadBytes === 0 || cacheMb < smallCacheMb
+    ? undefined
+    : foldThread({ fromBytes: foldThreadBytes });
 }
 
 async function listen(
