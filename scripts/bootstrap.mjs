@@ -6,7 +6,7 @@
  */
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { run } from './bootstrap/run.mjs';
+import { keepCompiledCode, run } from './bootstrap/run.mjs';
 import { setUp } from './bootstrap/set-up.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
@@ -19,5 +19,8 @@ if (script === undefined) {
 } else {
   const node = await setUp(root, { isProduction });
   if (node === undefined) process.exitCode = 1;
-  else await run(node, resolve(root, script), args);
+  else {
+    if (isProduction) keepCompiledCode(root);
+    await run(node, resolve(root, script), args);
+  }
 }

@@ -142,6 +142,17 @@ describe('the set-up', () => {
     expect(existsSync(join(project, 'finished'))).toBe(false);
   });
 
+  it('installs nothing through a link, because npm empties the folder first', async () => {
+    const project = newProject(succeeds);
+    const shared = join(folder, 'shared');
+    mkdirSync(shared);
+    symlinkSync(shared, join(project, 'node_modules'));
+    const end = await ended(bootstrap(project, ['hello.mjs']));
+    expect(end).toMatchObject({ code: 1, stdout: '' });
+    expect(end.stderr).toContain('which the installation would empty');
+    expect(existsSync(join(project, 'runs'))).toBe(false);
+  });
+
   it("prints npm's whole output when npm fails, and runs nothing", async () => {
     const project = newProject(`console.error('npm error the disk is full'); process.exitCode = 3;`);
     const end = await ended(bootstrap(project, ['hello.mjs']));

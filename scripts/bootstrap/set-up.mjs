@@ -4,7 +4,7 @@
  * interrupted is done again. When the stamp is right, the set-up costs one hash of the lockfile.
  */
 import { createHash } from 'node:crypto';
-import { readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runNpm } from './npm.mjs';
 import { oneAtATime } from './one-at-a-time.mjs';
@@ -35,6 +35,13 @@ export async function setUp(root, { isProduction = false, nodeVersion = process.
 
   const node = readyNode();
   if (node !== undefined) return node;
+  const modules = join(root, 'node_modules');
+  if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink()) {
+    process.stderr.write(
+      `${modules} is a link to ${realpathSync(modules)}, which the installation would empty. Remove the link, or set up the checkout that it points into, and run this again.\n`,
+    );
+    return undefined;
+  }
   return oneAtATime(join(root, '.toolchain/lock'), async () => {
     // Another process may have installed everything while this one waited.
     const installedMeanwhile = readyNode();

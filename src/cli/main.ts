@@ -1,9 +1,11 @@
 #!/usr/bin/env node
 /** Entry of the command `leporello`: connects the process to run.ts. */
 import { setGcFlags } from './gc-flags.ts';
+import { enableCodeCache } from './start-cache.ts';
 
-// This must happen before anything else is loaded and the heap grows.
+// These must happen before anything else is loaded and the heap grows.
 setGcFlags();
+enableCodeCache(process.env);
 const { processTerminal } = await import('./terminal.ts');
 const { run } = await import('./run.ts');
 

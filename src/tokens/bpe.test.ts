@@ -1,25 +1,28 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createMerger, createVocabulary, NO_RANK } from './bpe.ts';
+import { createMerger, NO_RANK, openVocabulary } from './bpe.ts';
+import { packVocabulary } from './pack-vocabulary.ts';
 
-const vocabulary = createVocabulary([
-  'a',
-  'b',
-  'c',
-  'd',
-  'ab',
-  'bc',
-  'cd',
-  'aa',
-  'aaaa',
-  'abc',
-  'bcd',
-  'aab',
-  'dd',
-  'cdd',
-  'abcd',
-  'bb',
-]);
+const vocabulary = openVocabulary(
+  packVocabulary([
+    'a',
+    'b',
+    'c',
+    'd',
+    'ab',
+    'bc',
+    'cd',
+    'aa',
+    'aaaa',
+    'abc',
+    'bcd',
+    'aab',
+    'dd',
+    'cdd',
+    'abcd',
+    'bb',
+  ]),
+);
 const merger = createMerger(vocabulary);
 const bytes = (text: string) => new TextEncoder().encode(text);
 

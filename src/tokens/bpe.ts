@@ -298,26 +298,41 @@ export interface Vocabulary {
   rank(bytes: Uint8Array, start: number, end: number): number;
 }
 
-/** Text if the bytes of a token are valid UTF-8, else the bytes. */
-export type Token = string | readonly number[];
+/**
+ * A vocabulary in one piece of memory, which threads can share and files can hold. Words of 32 bits: format, tokens, longest token, slots, and bytes of the pool, the offsets of the
+ * tokens in the pool, the slots of a hash table (a token plus 1, or 0), and the tokens of two bytes. Then the pool: the bytes of all tokens.
+ */
+export type PackedVocabulary = ArrayBufferLike;
 
-/** Packs tokens that are in the order of their ranks. */
-export function createVocabulary(tokens: readonly Token[]): Vocabulary {
-  const { pool, offsets, longest } = packTokens(tokens);
-  const slots = new Int32Array(tableSize(tokens.length));
+/** Identifies the layout of a packed vocabulary. */
+export const PACKED_FORMAT = 0x4c455001;
+export const PAIRS = 65_536;
+
+/** Returns the parts of a packed vocabulary; undefined for memory that holds something else. */
+export function partsOf(packed: PackedVocabulary) {
+  if (packed.byteLength < 20) return undefined;
+  const [format, tokens, longest, slotCount, poolBytes] = new Int32Array(packed, 0, 5);
+  const offsetsAt = 20;
+  const slotsAt = offsetsAt + (tokens! + 1) * 4;
+  const pairsAt = slotsAt + slotCount! * 4;
+  const poolAt = pairsAt + PAIRS * 4;
+  if (format !== PACKED_FORMAT || packed.byteLength !== poolAt + poolBytes!) return undefined;
+  return {
+    longest: longest!,
+    offsets: new Int32Array(packed, offsetsAt, tokens! + 1),
+    slots: new Int32Array(packed, slotsAt, slotCount),
+    pairs: new Int32Array(packed, pairsAt, PAIRS),
+    pool: new Uint8Array(packed, poolAt),
+  };
+}
+
+/** Opens a packed vocabulary. Throws for memory that holds something else. */
+export function openVocabulary(packed: PackedVocabulary): Vocabulary {
+  const parts = partsOf(packed);
+  if (!parts) throw new TypeError('These bytes are not a packed vocabulary: pack the vocabulary again.');
+  const { longest, offsets, slots, pairs, pool } = parts;
   const shift = Math.clz32(slots.length - 1);
   const mask = slots.length - 1;
-  const pairs = new Int32Array(65_536).fill(NO_RANK);
-
-  for (let token = 0; token < tokens.length; token++) {
-    const start = offsets[token]!;
-    const end = offsets[token + 1]!;
-    if (end - start === 2) pairs[(pool[start]! << 8) | pool[start + 1]!] = token;
-    let slot = hash(pool, start, end) >>> shift;
-    while (slots[slot] !== 0) slot = (slot + 1) & mask;
-    slots[slot] = token + 1;
-  }
-
   return {
     rank(bytes, start, end) {
       const length = end - start;
@@ -342,41 +357,10 @@ function sameBytes(left: Uint8Array, leftAt: number, right: Uint8Array, rightAt:
 }
 
 /** A multiplicative hash; its top bits are the best distributed. */
-function hash(bytes: Uint8Array, start: number, end: number): number {
+export function hash(bytes: Uint8Array, start: number, end: number): number {
   let state = end - start;
   for (let k = start; k < end; k++) state = Math.imul(state ^ bytes[k]!, 0x9e3779b1) ^ (state >>> 13);
   return Math.imul(state ^ (state >>> 15), 0x85ebca6b);
 }
 
-/** Returns a power of two of at least twice the entries, so that probes stay short. */
-function tableSize(entries: number): number {
-  return 2 ** Math.ceil(Math.log2(Math.max(entries, 1) * 2));
-}
-
-/** Packs the tokens: token k is in `pool` from `offsets[k]` to `offsets[k + 1]`. */
-function packTokens(tokens: readonly Token[]) {
-  const pool = new Uint8Array(tokens.reduce((sum, token) => sum + token.length * 3, 0));
-  const offsets = new Uint32Array(tokens.length + 1);
-  let longest = 0;
-  for (let token = 0; token < tokens.length; token++) {
-    const start = offsets[token]!;
-    const end = writeToken(tokens[token]!, pool, start);
-    offsets[token + 1] = end;
-    longest = Math.max(longest, end - start);
-  }
-  return { pool: pool.slice(0, offsets[tokens.length]), offsets, longest };
-}
-
 const encoder = new TextEncoder();
-
-/** Returns the end of the token. */
-function writeToken(token: Token, pool: Uint8Array, start: number): number {
-  for (let k = 0; k < token.length; k++) {
-    const unit = typeof token === 'string' ? token.charCodeAt(k) : token[k]!;
-    if (typeof token === 'string' && unit >= 0x80) {
-      return start + encoder.encodeInto(token, pool.subarray(start)).written;
-    }
-    pool[start + k] = unit;
-  }
-  return start + token.length;
-}

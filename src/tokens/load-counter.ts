@@ -2,11 +2,12 @@
 import { openFixed, type Cache } from '../caches.ts';
 import {
   END,
+  type PackedVocabulary,
   type Splitter,
   type TextCount,
-  type Vocabulary,
   createTextCount,
-  createVocabulary,
+  openVocabulary,
+  partsOf,
 } from './bpe.ts';
 import { bestMatch, nameOf } from './catalog.ts';
 import {
@@ -107,7 +108,7 @@ export async function loadExactCounter(
   costs: Costs = USUAL_COSTS,
 ): Promise<TokenCounter> {
   const vocabulary = await loadVocabulary(encoding);
-  const count = counts.get(encoding) ?? createTextCount(splitters[encoding], vocabulary);
+  const count = counts.get(encoding) ?? createTextCount(splitters[encoding], openVocabulary(vocabulary));
   counts.set(encoding, count);
   return {
     name: encoding,
@@ -124,16 +125,39 @@ const splitters: Readonly<Record<Encoding, Splitter>> = { o200k_base: splitO200k
 /** One per encoding, because each keeps a buffer and its newest pieces. */
 const counts = new Map<Encoding, TextCount>();
 
-const loaded = new Map<Encoding, Promise<Vocabulary>>();
+const loaded = new Map<Encoding, Promise<PackedVocabulary>>();
 
-/** Loads the vocabulary of an encoding. A load that failed is tried again. */
-function loadVocabulary(encoding: Encoding): Promise<Vocabulary> {
+/**
+ * Loads the vocabulary of an encoding, once. It is looked up with `provideVocabularies`, else packed from its rank data. A load that
+ * failed is tried again.
+ */
+export function loadVocabulary(encoding: Encoding): Promise<PackedVocabulary> {
   const known = loaded.get(encoding);
   if (known !== undefined) return known;
-  const loading = rankData[encoding]().then(createVocabulary);
+  const loading = provided(encoding)
+    .catch(() => undefined)
+    .then((found) => (found && partsOf(found) ? found : packed(encoding)));
   loaded.set(encoding, loading);
   loading.catch(() => loaded.delete(encoding));
   return loading;
+}
+
+async function packed(encoding: Encoding): Promise<PackedVocabulary> {
+  const [{ packVocabulary }, tokens] = await Promise.all([
+    import('./pack-vocabulary.ts'),
+    rankData[encoding](),
+  ]);
+  return packVocabulary(tokens);
+}
+
+/** Returns the packed vocabulary of an encoding from a file or another thread; undefined where there is none. */
+export type VocabularySource = (encoding: Encoding) => Promise<PackedVocabulary | undefined>;
+
+let provided: VocabularySource = () => Promise.resolve(undefined);
+
+/** Sets the place where this thread looks for packed vocabularies, before it loads the first one. */
+export function provideVocabularies(source: VocabularySource): void {
+  provided = source;
 }
 
 // Pieces of text, within which BPE merges. They are those of the official patterns of o200k_base and cl100k_base, but cut by hand: the

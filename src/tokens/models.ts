@@ -6,7 +6,7 @@
 import { bestMatch, loadCatalog } from './catalog.ts';
 import { type Costs, type ImageRule, USUAL_COSTS, type Estimate } from './token-counter.ts';
 import type { OwnCounter } from './own-counter.ts';
-import type { Token } from './bpe.ts';
+import type { Token } from './pack-vocabulary.ts';
 
 /** The tokenizers whose vocabulary is public. */
 export type Encoding = 'o200k_base' | 'cl100k_base';

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { createVocabulary, NO_RANK } from './bpe.ts';
+import { NO_RANK, openVocabulary } from './bpe.ts';
+import { packVocabulary } from './pack-vocabulary.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-describe('createVocabulary', () => {
-  const vocabulary = createVocabulary(['a', 'ab', 'é', [0xc3], 'abcd', '\ufeff\n', '\n', [0xff, 0xfe, 0xfd]]);
+describe('openVocabulary', () => {
+  const vocabulary = openVocabulary(
+    packVocabulary(['a', 'ab', 'é', [0xc3], 'abcd', '\ufeff\n', '\n', [0xff, 0xfe, 0xfd]]),
+  );
   const rankOf = (text: string) => vocabulary.rank(bytes(text), 0, bytes(text).length);
 
   it('finds tokens of one byte, of two, and longer', () => {
@@ -30,6 +33,6 @@ describe('createVocabulary', () => {
   });
 
   it('may be empty', () => {
-    expect(createVocabulary([]).rank(bytes('abc'), 0, 3)).toBe(NO_RANK);
+    expect(openVocabulary(packVocabulary([])).rank(bytes('abc'), 0, 3)).toBe(NO_RANK);
   });
 });

@@ -332,7 +332,8 @@ describe('the process leporello serve', () => {
 
   it.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 after %s', async (signal) => {
     const { child, url } = await spawned();
-    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    await eventually(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200));
     child.kill(signal);
     expect(await once(child, 'exit')).toEqual([0, null]);
   });

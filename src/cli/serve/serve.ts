@@ -1,4 +1,5 @@
 /** Implements `leporello serve`: runs the gateway on a port until it is stopped. */
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { assembleGateway } from '../../gateway/app.ts';
 import { type FoldThread, foldThread } from '../../gateway/fold-thread/fold-thread.ts';
@@ -21,27 +22,43 @@ import {
   type GatewayResponse,
   type Handler,
   headerOf,
+  jsonResponse,
 } from '../../gateway/http/http.ts';
 import { isOwnPath } from '../../gateway/routing/routes.ts';
+import { loadVocabulary, provideVocabularies } from '../../tokens/load-counter.ts';
+import { cacheFolder, saveCode, saveVocabulary, vocabulariesIn } from '../start-cache.ts';
 
 /** Runs the command. Resolves with the exit code when the gateway has stopped. Rejects with `bad-config`, also when it cannot listen. */
 export async function serve(args: ServeArgs, terminal: Terminal): Promise<number> {
   const { config, dataDir, unknownVariables } = await loadConfig(args.settings, terminal);
   const log = createLog(terminal, config.logLevel);
   const memory = await openStoreOrFallBack(dataDir, terminal.env, config.memory.redis);
+  const cache = cacheFolder(terminal.env);
+  provideVocabularies(vocabulariesIn(cache));
   const upstream = undiciUpstream();
   const thread = openFoldThread(config);
+  const metrics = prometheusMetrics();
   const handler = assembleGateway(gatewaySettings(config), {
     ...memory,
     upstream,
     log,
-    metrics: prometheusMetrics(),
+    metrics,
     ...(thread && { foldThread: thread }),
   });
   const stopped = whenStopped(terminal);
+  const warming = createBackgroundWarmUp();
   try {
-    await Promise.all([warmUp('gpt-4o'), thread?.warmUp('gpt-4o')]);
-    const server = await listen(withRequestLog(handler, log), config, log);
+    const server = await listen(withRequestLog(warming.watched(handler), log), config, log);
+    warming.start(async (pause) => {
+      await upstream.load();
+      await pause();
+      await metrics.page({ summariesRunning: 0 });
+      await Promise.all([warmUp(usualModel, pause), thread?.warmUp(usualModel)]);
+      await pause();
+      await saveVocabulary(cache, 'o200k_base', await loadVocabulary('o200k_base'));
+      await pause();
+      saveCode();
+    });
     const place = memory.lost === undefined ? placeOf(config, dataDir) : undefined;
     await terminal.out(startText(server, args.json, place, memory.store.name)).catch(() => undefined);
     warn(log, config, memory, unknownVariables);
@@ -49,6 +66,7 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
     return 0;
   } finally {
     stopped.forget();
+    await warming.stop();
     // No client waits any more. Only background summaries may still be in progress.
     await upstream.cut();
     await thread?.close();
@@ -62,6 +80,61 @@ function openFoldThread({ limits: { foldThreadBytes, cacheMb } }: Config): FoldT
   return foldThreadBytes === 0 || cacheMb < smallCacheMb
     ? undefined
     : foldThread({ fromBytes: foldThreadBytes });
+}
+
+/** A model with the tokenizer that most requests need. */
+const usualModel = 'gpt-4o';
+
+/** Calls `pause` where a request may go first. It rejects when the gateway stops. */
+type WarmUpWork = (pause: () => Promise<void>) => Promise<void>;
+
+/** Milliseconds that the warm-up waits for requests. After that they probably wait for their provider. */
+const maxPauseMs = 100;
+
+/** Milliseconds between the beginning of listening and the warm-up. */
+const firstRequestsMs = 20;
+
+/**
+ * Runs the warm-up while the gateway listens, so that a start takes no longer than loading the code. It waits while requests are handled.
+ * Until it has ended, `/readyz` is 503: requests are served, but the first ones take up to 100 ms longer.
+ */
+function createBackgroundWarmUp() {
+  const now = { requests: 0, isOver: false, isStopped: false };
+  let work = Promise.resolve();
+  const mayGoOn = (): boolean => now.requests === 0 || now.isStopped;
+  async function pause(): Promise<void> {
+    await nextTurn();
+    for (let ms = 0; !mayGoOn() && ms < maxPauseMs; ms += 5) await sleep(5);
+    if (now.isStopped) throw new Error('The gateway stops.');
+  }
+  async function run(all: WarmUpWork): Promise<void> {
+    // Clients that have waited for the port are served first.
+    await sleep(firstRequestsMs);
+    await all(pause).catch(() => undefined);
+    now.isOver = true;
+  }
+  return {
+    /** Returns the handler with `/readyz` and the number of its requests watched. */
+    watched(handler: Handler): Handler {
+      return async function watch(request) {
+        if (now.isOver) return handler(request);
+        if (request.target === '/readyz') return jsonResponse(503, { status: 'warming up' });
+        now.requests += 1;
+        try {
+          return await handler(request);
+        } finally {
+          now.requests -= 1;
+        }
+      };
+    },
+    start(all: WarmUpWork): void {
+      work = run(all);
+    },
+    async stop(): Promise<void> {
+      now.isStopped = true;
+      await work;
+    },
+  };
 }
 
 async function listen(

@@ -19,7 +19,7 @@ import type {
 import type { FoldSettings } from '../../library/default-engine.ts';
 import type { Summarizer } from '../../outline/summarizer.ts';
 import { openStoreView } from '../../store/in-memory.ts';
-import { loadTokenCounter } from '../../tokens/load-counter.ts';
+import { loadTokenCounter, loadVocabulary } from '../../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
 
 /** Options of the fold threads. */
@@ -113,6 +113,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
     putUnless: (guards, entries) => store.putUnless(guards, entries),
     touch: (keys, expiresAt) => store.touch(keys, expiresAt),
     delete: (keys) => store.delete(keys),
+    vocabulary: loadVocabulary,
     async summarize(number, request) {
       const { summarizer, count, signal } = summarizers.get(number)!;
       return summarizer.summarize({ ...request, count }, signal);

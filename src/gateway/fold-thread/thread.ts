@@ -15,6 +15,7 @@ import { type FoldSettings, createDefaultEngine } from '../../library/default-en
 import type { SummaryRequest } from '../../outline/summarizer.ts';
 import { createEncryptedStore } from '../../store/encrypted-store.ts';
 import type { Store } from '../../store/store.ts';
+import { type loadVocabulary, provideVocabularies } from '../../tokens/load-counter.ts';
 
 /** Data with which the thread is started. */
 export type ThreadData = {
@@ -59,6 +60,8 @@ export type ParentFunctions = Pick<
 > & {
   /** Writes the summary that was started under this number. */
   summarize(number: number, request: Omit<SummaryRequest, 'count'>): Promise<string | undefined>;
+  /** Returns the vocabulary of an encoding, in memory that both threads share. */
+  vocabulary: typeof loadVocabulary;
 };
 
 /** Functions of this thread that the main thread calls. */
@@ -75,6 +78,7 @@ const { remote: parent }: Calls<ParentFunctions> = openCalls(
   },
   openThread(workerData as ThreadData),
 );
+provideVocabularies((encoding) => parent.vocabulary(encoding));
 
 function openThread(data: ThreadData) {
   const { settings, secret } = data;

@@ -3,7 +3,8 @@
  * are compressed responses decompressed. It does not retry, follow redirects or keep cookies: the client does.
  */
 import { type Duplex, pipeline, type Readable } from 'node:stream';
-import { Agent, buildConnector } from 'undici';
+import type * as undici from 'undici';
+import type { Agent, buildConnector } from 'undici';
 import { type HeaderList, splitUrl, type Upstream, upstreamError, type UpstreamRequest } from './http.ts';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import { subscribe } from 'node:diagnostics_channel';
@@ -25,23 +26,36 @@ export type UndiciUpstreamOptions = {
 const minute = 60_000;
 
 export type UndiciUpstream = Upstream & {
+  /** Loads undici, so that the first request need not wait for it (about 60 ms). Without a call, the first request loads it. */
+  load(): Promise<void>;
   /** Closes the connections at once. Requests in progress fail. */
   cut(): Promise<void>;
 };
 
 /** Creates an upstream over the network, for http and https. */
 export function undiciUpstream(options: UndiciUpstreamOptions = {}): UndiciUpstream {
-  const agent = new Agent({
-    connections: options.connections ?? null,
-    connect: connectorThatSkips100({ timeout: options.connectTimeoutMs ?? 10_000 }),
-    headersTimeout: options.headersTimeoutMs ?? 15 * minute,
-    bodyTimeout: options.bodyTimeoutMs ?? 15 * minute,
-    keepAliveTimeout: options.keepAliveMs ?? 30_000,
-  });
+  let opened: Promise<Agent> | undefined;
   let closing: Promise<void> | undefined;
+  const open = (): Promise<Agent> => {
+    opened ??= import('undici').then(
+      (loaded) =>
+        new loaded.Agent({
+          connections: options.connections ?? null,
+          connect: connectorThatSkips100(loaded, { timeout: options.connectTimeoutMs ?? 10_000 }),
+          headersTimeout: options.headersTimeoutMs ?? 15 * minute,
+          bodyTimeout: options.bodyTimeoutMs ?? 15 * minute,
+          keepAliveTimeout: options.keepAliveMs ?? 30_000,
+        }),
+    );
+    return opened;
+  };
   return {
+    async load() {
+      await open();
+    },
     async send(request) {
       const { origin, target } = splitUrl(request.url);
+      const agent = await open();
       const { method, headers, body, signal } = request;
       const response = await agent
         .request({ origin, path: target, method, headers: headers.flat(), body: toBody(body), signal })
@@ -59,11 +73,11 @@ export function undiciUpstream(options: UndiciUpstreamOptions = {}): UndiciUpstr
       };
     },
     close: async () => {
-      closing ??= agent.close();
+      closing ??= open().then((agent) => agent.close());
       await closing;
     },
     cut: async () => {
-      closing ??= agent.destroy();
+      closing ??= open().then((agent) => agent.destroy());
       await closing;
     },
   };
@@ -155,11 +169,14 @@ let isSubscribed = false;
  * Returns undici's connector, changed to skip an unrequested `100 Continue`, as HTTP requires of clients (RFC 9110, section 15.2). undici
  * skips all other interim responses, but treats a 100 as a server error and closes the connection. So undici is shown 102 instead of 100.
  */
-function connectorThatSkips100(options: buildConnector.BuildOptions): buildConnector.connector {
+function connectorThatSkips100(
+  { buildConnector: buildUndiciConnector }: typeof undici,
+  options: buildConnector.BuildOptions,
+): buildConnector.connector {
   // One subscription for the process: undici publishes every request there, just before it writes the first byte.
   if (!isSubscribed) subscribe('undici:client:sendHeaders', onRequest);
   isSubscribed = true;
-  const connect = buildConnector(options);
+  const connect = buildUndiciConnector(options);
   return (target, callback) => {
     connect(target, (...[error, socket]) => {
       if (error) callback(error, null);

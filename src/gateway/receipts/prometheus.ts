@@ -1,5 +1,6 @@
 /** Keeps metrics in the text format of Prometheus, in this process, from its start on. docs/metrics.md describes each series. */
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type * as client from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { Receipt } from '../../receipts/receipt.ts';
 import type { GatewayMetrics } from './receipts.ts';
 
@@ -7,13 +8,30 @@ import type { GatewayMetrics } from './receipts.ts';
 const maxModels = 100;
 
 /**
- * Creates the metrics of one gateway, shown at `/metrics`.
+ * Creates the metrics of one gateway, shown at `/metrics`. The first call of a function loads the package prom-client, about 30 ms.
  * @example
  * const handler = assembleGateway(settings, { ...deps, metrics: prometheusMetrics() });
  */
 export function prometheusMetrics(): GatewayMetrics {
-  const registry = new Registry();
-  const series = seriesIn(registry);
+  let opened: Promise<GatewayMetrics> | undefined;
+  const open = (): Promise<GatewayMetrics> => {
+    opened ??= import('prom-client').then(openMetrics);
+    return opened;
+  };
+  const record = (add: (metrics: GatewayMetrics) => void): void => {
+    // Without the package, `page` rejects.
+    open().then(add, () => undefined);
+  };
+  return {
+    requestEnded: (format, receipt) => record((metrics) => metrics.requestEnded(format, receipt)),
+    summaryEnded: (ended) => record((metrics) => metrics.summaryEnded(ended)),
+    page: async (state) => (await open()).page(state),
+  };
+}
+
+function openMetrics(loaded: typeof client): GatewayMetrics {
+  const registry = new loaded.Registry();
+  const series = seriesIn(loaded, registry);
   const models = createBoundedNames(maxModels);
   startAtZero(series);
   return {
@@ -83,7 +101,7 @@ function addFold(series: Series, { outcome, steps, trigger = 'none', compression
 
 export type Series = ReturnType<typeof seriesIn>;
 
-function seriesIn(registry: Registry) {
+function seriesIn({ Counter, Gauge, Histogram }: typeof client, registry: Registry) {
   const registers = [registry];
   const counter = <T extends string>(name: string, help: string, ...labelNames: readonly T[]) =>
     new Counter({ name: `leporello_${name}`, help, labelNames, registers });

@@ -1,0 +1,56 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openVocabulary } from '../tokens/bpe.ts';
+import { packVocabulary } from '../tokens/pack-vocabulary.ts';
+import { cacheFolder, saveVocabulary, vocabulariesIn } from './start-cache.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'leporello-cache-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const vocabulary = packVocabulary(['a', 'b', 'ab']);
+
+describe('cacheFolder', () => {
+  it.each([
+    [{ HOME: '/home/a' }, 'linux', '/home/a/.cache/leporello'],
+    [{ HOME: '/home/a', XDG_CACHE_HOME: '/big' }, 'linux', '/big/leporello'],
+    [{ HOME: '/home/a', XDG_CACHE_HOME: '' }, 'linux', '/home/a/.cache/leporello'],
+    [{ HOME: '/users/a' }, 'darwin', '/users/a/Library/Caches/leporello'],
+    [{ LOCALAPPDATA: '/local' }, 'win32', '/local/leporello'],
+  ])('of %j on %s is %s', (env, platform, expected) => {
+    expect(cacheFolder(env, platform)).toBe(join(expected));
+  });
+});
+
+describe('vocabulariesIn', () => {
+  const read = () => vocabulariesIn(folder)('o200k_base');
+
+  it('reads what was saved, into memory that threads share', async () => {
+    await saveVocabulary(folder, 'o200k_base', vocabulary);
+    const found = await read();
+    expect(found).toBeInstanceOf(SharedArrayBuffer);
+    expect(openVocabulary(found!).rank(new TextEncoder().encode('xab'), 1, 3)).toBe(2);
+  });
+
+  it('does not return a damaged file, which is then replaced', async () => {
+    await saveVocabulary(folder, 'o200k_base', vocabulary);
+    const file = join(folder, 'vocabularies', 'o200k_base.bin');
+    const bytes = readFileSync(file);
+    for (const damaged of [bytes.subarray(0, 100), bytes.subarray(0, 3), bytes.with(50, bytes[50]! ^ 1)]) {
+      writeFileSync(file, damaged);
+      expect(await read()).toBeUndefined();
+    }
+    await saveVocabulary(folder, 'o200k_base', vocabulary);
+    expect(await read()).toBeDefined();
+  });
+
+  it('rejects without a file, and saving where no folder can be made is ignored', async () => {
+    await expect(read()).rejects.toThrow('ENOENT');
+    writeFileSync(join(folder, 'file'), '');
+    await saveVocabulary(join(folder, 'file'), 'o200k_base', vocabulary);
+  });
+});

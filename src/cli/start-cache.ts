@@ -1,0 +1,84 @@
+/**
+ * Keeps what a start computes in the user's cache folder, so that the next start is faster: compiled code, and the vocabularies of tokenizers.
+ * Nothing depends on it. A missing, damaged or read-only folder makes a start slower, and a deleted one is written again.
+ */
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import module from 'node:module';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import type { PackedVocabulary } from '../tokens/bpe.ts';
+import type { VocabularySource } from '../tokens/load-counter.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Returns the folder, by the convention of the platform. */
+export function cacheFolder(env: Env, platform: string = process.platform): string {
+  const home = env['HOME'] ?? homedir();
+  const standard: Readonly<Record<string, string>> = {
+    win32: env['LOCALAPPDATA'] ?? join(home, 'AppData', 'Local'),
+    darwin: join(home, 'Library', 'Caches'),
+  };
+  return join(env['XDG_CACHE_HOME'] || (standard[platform] ?? join(home, '.cache')), 'leporello');
+}
+
+/**
+ * Makes this process and its threads load compiled code from the folder. It must be called before the code is loaded. Does nothing when the
+ * environment already says where compiled code is kept.
+ */
+export function enableCodeCache(env: NodeJS.ProcessEnv): void {
+  if (env['NODE_COMPILE_CACHE'] !== undefined) return;
+  try {
+    const folder = join(cacheFolder(env), 'code');
+    module.enableCompileCache(folder);
+    // Threads read the variable.
+    env['NODE_COMPILE_CACHE'] = folder;
+  } catch {
+    // Without a folder, the code is compiled again.
+  }
+}
+
+/** Writes code that was compiled in this process, for the next start. It takes some 100 ms when there is new code, else about a millisecond. */
+export function saveCode(): void {
+  // Node 22.18 has no such function; it saves the code when the process ends.
+  module.flushCompileCache?.();
+}
+
+const fileOf = (folder: string, encoding: string): string => join(folder, 'vocabularies', `${encoding}.bin`);
+
+/** Bytes of the checksum at the beginning of a file. */
+const checksumBytes = 4;
+
+/** Returns a source that reads vocabularies from the folder. A damaged file counts as missing. */
+export function vocabulariesIn(folder: string): VocabularySource {
+  return async (encoding) => {
+    const file = await readFile(fileOf(folder, encoding));
+    const packed = file.subarray(checksumBytes);
+    if (file.length <= checksumBytes || crc32(packed) !== file.readUInt32LE()) return undefined;
+    const shared = new SharedArrayBuffer(packed.length);
+    new Uint8Array(shared).set(packed);
+    return shared;
+  };
+}
+
+/** Writes a vocabulary to the folder, unless it is there. Never rejects. */
+export async function saveVocabulary(
+  folder: string,
+  encoding: Parameters<VocabularySource>[0],
+  vocabulary: PackedVocabulary,
+): Promise<void> {
+  const file = fileOf(folder, encoding);
+  const draft = `${file}.${process.pid}`;
+  try {
+    if (await vocabulariesIn(folder)(encoding).catch(() => undefined)) return;
+    await mkdir(join(folder, 'vocabularies'), { recursive: true });
+    // `vocabulary` may be shared memory, which files cannot be written from.
+    const packed = new Uint8Array(vocabulary).slice();
+    const checksum = Buffer.alloc(checksumBytes);
+    checksum.writeUInt32LE(crc32(packed));
+    await writeFile(draft, [checksum, packed]);
+    await rename(draft, file);
+  } catch {
+    await rm(draft, { force: true }).catch(() => undefined);
+  }
+}
