@@ -2,7 +2,8 @@
  * Measures the cost of a warm turn as conversations grow: `engine.prepare` of turn n + 1 in a process that saw turn n. The conversations are
  * joined recorded coding sessions of 10,000 to 1,000,000 tokens, as Chat Completions and as Anthropic bodies, in three configurations:
  * "default" folds long conversations and repeats the folds; "nothing due" turns everything on but never folds, so that everything is sent, which
- * costs most; "all off" is for comparison. Then come conversations that are built to be hard. The reference is `JSON.parse` with
+ * costs most; "all off" is for comparison. Then come conversations that are built to be hard, and one of 300 requests ("growing"). The second table
+ * divides the time of some turns by step (see steps.ts). The reference is `JSON.parse` with
  * `JSON.stringify` of the same bytes, the least that a gateway needs if it works on objects. Run `node bench/scaling.ts [PREFIX]`; with PREFIX it
  * measures only conversations whose names begin with it. It prints a table and, in a full run with recorded conversations, writes
  * bench/results/scaling.json. It takes about three minutes.
@@ -29,7 +30,13 @@ import { loadExactCounter } from '../src/tokens/load-counter.ts';
 import { writeResult } from './results.ts';
 import { joined, recordedSessions, smallTalk, toolLoop } from './scaling/bodies.ts';
 import { recallForEach, talkOf } from './scaling/hidden-recalls.ts';
-import { type Case, measureWarmTurns, type Row } from './scaling/warm-turns.ts';
+import {
+  type Case,
+  type GrowthRow,
+  measureGrowth,
+  measureWarmTurns,
+  type Row,
+} from './scaling/warm-turns.ts';
 import { type StepTimes, printSteps } from './steps.ts';
 
 const sizes = [10_000, 30_000, 100_000, 300_000, 1_000_000];
@@ -71,6 +78,7 @@ async function main(prefix: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'leporello-bench-'));
   const rows: Row[] = [];
   const steps: Record<string, StepTimes> = {};
+  const growth: GrowthRow[] = [];
   try {
     for (const one of [...recorded, ...hardCases()].filter(({ name }) => name.startsWith(prefix))) {
       const store = await sqliteStore({ file: join(folder, `${rows.length}.db`) });
@@ -79,13 +87,20 @@ async function main(prefix: string): Promise<void> {
       if (measured.steps) steps[one.name] = measured.steps;
       await store.close();
     }
+    if ('growing'.startsWith(prefix)) {
+      let stores = 0;
+      const openStore = () => sqliteStore({ file: join(folder, `growing ${stores++}.db`) });
+      const growing = { ...inChat, settings: nothingDue };
+      growth.push(...(await measureGrowth(growing, openStore, { requests: 300, together: 50, plays: 10 })));
+    }
   } finally {
     rmSync(folder, { recursive: true });
   }
-  console.table(rows);
-  printSteps(steps);
+  if (rows.length > 0) console.table(rows);
+  if (Object.keys(steps).length > 0) printSteps(steps);
+  if (growth.length > 0) console.table(growth);
   console.log(verdict(rows));
-  if (recorded.length > 0) writeResult('scaling', { goals, rows, steps });
+  if (recorded.length > 0) writeResult('scaling', { goals, rows, steps, growth });
 }
 
 async function recordedCases(): Promise<readonly Case[]> {

@@ -89,6 +89,57 @@ export async function measureWarmTurns(one: Case, store: Store): Promise<WarmTur
   }
 }
 
+/** The cost of some consecutive requests of a conversation that grows with each. */
+export type GrowthRow = {
+  readonly requests: string;
+  readonly MB: number;
+  readonly 'warm turn ms': number;
+  readonly 'parse + stringify ms': number;
+};
+
+/**
+ * Plays one conversation in which each request adds a call with its result, `plays` times with an engine for each, and averages the CPU time of
+ * neighboring requests.
+ */
+export async function measureGrowth(
+  { codec, model, settings }: Pick<Case, 'codec' | 'model' | 'settings'>,
+  openStore: () => Promise<Store>,
+  {
+    requests,
+    together,
+    plays,
+  }: { readonly requests: number; readonly together: number; readonly plays: number },
+): Promise<readonly GrowthRow[]> {
+  const sums = Array.from({ length: requests / together }, () => ({ ms: 0, parse: 0, bytes: 0 }));
+  for (let play = -1; play < plays; play++) {
+    const store = await openStore();
+    const encryptedStore = createEncryptedStore({ store, secret: new Uint8Array(32).fill(1) });
+    const engine = createDefaultEngine(settings, encryptedStore);
+    const turns = Array.from({ length: requests }, (_, turn) => callWithResult(turn, turnBytes));
+    for (let request = 0; request < requests; request++) {
+      const messages = [{ role: 'user', content: 'Find the fault.' }, ...turns.slice(0, request + 1).flat()];
+      const body = chatBody(messages, model);
+      const times: Times = { prepare: openTimes(), read: openTimes(), parse: openTimes() };
+      await timed(times.prepare, () => engine.prepare({ codec, body, tenant }));
+      await timed(times.parse, () => parseAndStringify(body));
+      const total = sums[Math.floor(request / together)]!;
+      // The first play compiles the code.
+      if (play < 0) continue;
+      total.ms += times.prepare.cpu[0]!;
+      total.parse += times.parse.cpu[0]!;
+      total.bytes += body.length;
+    }
+    await store.close();
+  }
+  const mean = (all: number) => all / together / plays;
+  return sums.map(({ ms, parse, bytes }, at) => ({
+    requests: `${at * together + 1} to ${(at + 1) * together}`,
+    MB: round(mean(bytes) / 1e6, 2),
+    'warm turn ms': round(mean(ms), 2),
+    'parse + stringify ms': round(mean(parse), 2),
+  }));
+}
+
 /** Wall-clock and CPU milliseconds. The kernel may count CPU time in ticks of 4 ms, so use means of CPU time, not medians. */
 type Durations = { readonly wall: number[]; readonly cpu: number[] };
 type Times = Readonly<Record<'prepare' | 'read' | 'parse', Durations>>;
