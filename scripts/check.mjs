@@ -14,6 +14,7 @@ const checks = {
   format: [...bin('@biomejs/biome/bin/biome'), 'format'],
   'dead-code': [...bin('knip/bin/knip.js'), '--no-progress'],
   build: [process.execPath, 'scripts/build.mjs'],
+  figures: [process.execPath, 'bench/publish.ts', '--check'],
 };
 
 const wanted = process.argv.slice(2);

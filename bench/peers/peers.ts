@@ -3,6 +3,7 @@
  * runs one process with its own defaults, without a rate limit, without a cache of whole responses, and with dummy keys.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -24,6 +25,9 @@ export type Peer = {
 
 /** A folder that may be deleted at any time. */
 const peersFolder = join(tmpdir(), 'leporello-peers');
+
+/** LiteLLM does not start without a key that is hard to guess. */
+const masterKey = `sk-${randomUUID()}`;
 
 export const peers: readonly Peer[] = [
   {
@@ -54,7 +58,8 @@ export const peers: readonly Peer[] = [
       const host = ['--host', '127.0.0.1', '--port', `${port}`];
       return [join(folder, 'bin/litellm'), '--config', config, ...host, '--num_workers', '1'];
     },
-    env: { LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_LOG: 'ERROR' },
+    env: { LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_LOG: 'ERROR', LITELLM_MASTER_KEY: masterKey },
+    headers: () => ({ authorization: `Bearer ${masterKey}` }),
   },
   {
     name: 'Headroom',
@@ -96,6 +101,7 @@ export async function startPeer(peer: Peer, upstream: string): Promise<RunningPe
   mkdirSync(home, { recursive: true });
   const env = { PATH: process.env['PATH'], HOME: home, OPENAI_API_KEY: 'dummy', ...peer.env };
   const child = spawn(command, args, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  process.once('exit', () => child.kill('SIGKILL'));
   const output: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => output.length < 1_000 && output.push(chunk));

@@ -1,0 +1,139 @@
+/** Writes the tables of bench/replay.ts. */
+import type { Figures } from '../../src/replay/figures.ts';
+import { codingSessions, longHorizonId } from '../replay/data.ts';
+import { markdown, number, percent } from './markdown.ts';
+
+/** The figures of one policy, as bench/replay.ts writes them. */
+type PolicyFigures = Omit<Figures, 'worst'> & { readonly worst: Readonly<Record<string, number>> };
+
+export type ReplayFigures = {
+  readonly window: number;
+  readonly sources: readonly {
+    readonly source: string;
+    readonly conversations: number;
+    readonly requests: number;
+    readonly policies: readonly PolicyFigures[];
+  }[];
+};
+
+const titles: Readonly<Record<string, string>> = {
+  [codingSessions]: 'coding sessions',
+  [longHorizonId]: 'eight of them joined',
+  'tau-bench': 'customer service (tau-bench)',
+  'tau2-bench': 'customer service (tau2-bench)',
+  intercode: 'shell tasks (intercode)',
+  'who-and-when': 'teams of agents (who-and-when)',
+  'reflexion-hotpotqa': 'questions on encyclopedia pages (reflexion-hotpotqa)',
+};
+
+/** Shows what the README shows. */
+export function whatItSaves(figures: ReplayFigures): string {
+  const rows = (
+    [
+      ['**Leporello**', 'Leporello', '**'],
+      ['LangChain context editing', 'LangChain contextEditing', ''],
+      ['AI SDK `pruneMessages`, applied above 100,000 tokens', 'AI SDK pruneMessages over 100k', ''],
+      ['keep the last 10 results', 'keep last 10', ''],
+      ['full context', 'full context', ''],
+    ] as const
+  ).map(([label, policy, mark]) => {
+    const [sessions, long] = [ofPolicy(figures, 'coding', policy), ofPolicy(figures, 'long', policy)];
+    const over =
+      long.overWindow > 0
+        ? ` (in theory: it exceeds the replay's window of ${number(figures.window)} tokens)`
+        : '';
+    const lost =
+      sessions.lost + long.lost > 0
+        ? `${lostOf(sessions)}; ${lostOf(long)} in the long session`
+        : long.recallsPer100 > 0
+          ? 'none: the agent could read or recall all of them'
+          : 'none';
+    const cost = (one: typeof long): string => `${mark}${bestPrices(one).toFixed(2)}${mark}`;
+    return [label, cost(sessions), `${cost(long)}${over}`, lost];
+  });
+  const head = ['', 'cost, coding sessions', 'cost, long session', 'values lost'];
+  return markdown(head, rows, '|---|---:|---:|---|');
+}
+
+function lostOf({ lost }: { readonly lost: number }): string {
+  return lost === 0 ? 'none' : percent(lost, 1);
+}
+
+export function costBySource(figures: ReplayFigures): string {
+  const rows = sourcesOf(figures).map(({ title, conversations, requests, source }) => {
+    const own = ofPolicy(figures, source, 'Leporello');
+    const uncached = ofPolicy(figures, source, 'Leporello, no cache');
+    return [
+      title,
+      number(conversations),
+      number(requests),
+      `${bestPrices(own).toFixed(3)} (${(own.worst['anthropic'] ?? 0).toFixed(2)})`,
+      (uncached.cost['uncached'] ?? 0).toFixed(3),
+      own.recallsPer100.toFixed(1),
+      percent(own.lost, 1),
+      percent(own.stable, 1),
+      percent(own.visible, 1),
+    ];
+  });
+  return markdown(
+    [
+      '',
+      'conversations',
+      'requests',
+      'cost (worst)',
+      'cost without a cache',
+      'recalls',
+      'lost',
+      'stable',
+      'visible',
+    ],
+    rows,
+  );
+}
+
+export function costByPolicy(figures: ReplayFigures): string {
+  const [coding, long] = (['coding', 'long'] as const).map((source) => policiesOf(figures, source));
+  const rows = coding!.map((one, at) => {
+    const other = long![at]!;
+    return [
+      one.policy,
+      bestPrices(one).toFixed(3),
+      percent(one.lost, 1),
+      one.recallsPer100.toFixed(1),
+      bestPrices(other).toFixed(3),
+      percent(other.lost, 1),
+      other.recallsPer100.toFixed(1),
+    ];
+  });
+  const head = ['sessions', 'joined'].flatMap((name) => [
+    `${name}: cost`,
+    `${name}: lost`,
+    `${name}: recalls`,
+  ]);
+  return markdown(['', ...head], rows);
+}
+
+function policiesOf({ sources }: ReplayFigures, source: 'coding' | 'long') {
+  const name = source === 'coding' ? codingSessions : longHorizonId;
+  return sources.find((one) => one.source === name)?.policies ?? [];
+}
+
+/** Returns the sources with a title, in the order of the titles. */
+function sourcesOf({ sources }: ReplayFigures) {
+  return Object.entries(titles).flatMap(([name, title]) =>
+    sources.filter(({ source }) => source === name).map((source) => ({ ...source, title })),
+  );
+}
+
+/** `source`: a name of the result, or `coding` or `long` for the sources that the README shows. */
+function ofPolicy({ sources }: ReplayFigures, source: string, policy: string): PolicyFigures {
+  const name = source === 'coding' ? codingSessions : source === 'long' ? longHorizonId : source;
+  const found = sources.find((one) => one.source === name)?.policies.find((one) => one.policy === policy);
+  if (found === undefined) throw new Error(`bench/results/replay.json has no policy ${policy} of ${name}.`);
+  return found;
+}
+
+/** Returns the cost at Anthropic's cache prices, relative to the full context. */
+function bestPrices({ cost }: PolicyFigures): number {
+  return cost['anthropic'] ?? Number.NaN;
+}
