@@ -26,7 +26,7 @@ export type RecallMeasured = {
   readonly before: { readonly answer: number; readonly call: number };
 };
 
-const warmUp = 25;
+const warmUp = 10;
 
 export async function measureRecall(
   processes: Processes,

@@ -12,6 +12,8 @@ export type MeasureOptions = {
   /** The messages whose turn number changes from one request to the next. */
   readonly renumbered: 'last' | 'everywhere';
   readonly rounds: number;
+  /** Requests to the gateway before the measurement, so that it measures compiled code, as in a gateway that has run for a while. */
+  readonly warmUp: number;
 };
 
 /** All members after `direct` are differences from it. */
@@ -24,16 +26,17 @@ export type Figure = {
 };
 export type Measured = { readonly figures: readonly Figure[] };
 
-const warmUp = 25;
-/** Extra requests to the gateway before the measurement, so that it measures compiled code, as in a gateway that has run for a while. */
-const compiledAfter = 250;
+/** Requests to the provider and the pipe before the measurement. */
+const shortWarmUp = 15;
+/** Rounds before the measurement. */
+const warmRounds = 3;
 const names = ['direct', 'direct again', 'pipe', 'gateway'] as const;
 type Name = (typeof names)[number];
 
 /** Returns undefined if the gateway does not offer the recall tool in this format. */
 export async function measure(
   processes: Processes,
-  { format, body, renumbered, rounds }: MeasureOptions,
+  { format, body, renumbered, rounds, warmUp }: MeasureOptions,
 ): Promise<Measured | undefined> {
   const { provider, pipe, gateway } = processes;
   const origins = { direct: provider, 'direct again': provider, pipe, gateway };
@@ -42,13 +45,15 @@ export async function measure(
   const later = emptyRounds();
   const next = randomNumbers(3);
   let turn = 0;
-  const { client: gatewayClient } = clients.find(({ name }) => name === 'gateway')!;
-  for (; turn < compiledAfter; turn += 1) {
-    renumber(body, turn, renumbered);
-    await gatewayClient.ask(paths[format], body.bytes, marks);
-    await processes.takeExchanges();
+  await processes.begin('warm up');
+  for (const { name, client } of clients) {
+    for (let request = 0; request < (name === 'gateway' ? warmUp : shortWarmUp); request += 1) {
+      renumber(body, (turn += 1), renumbered);
+      await client.ask(paths[format], body.bytes, marks);
+    }
   }
-  for (let at = -warmUp; at < rounds; at += 1) {
+  await processes.begin('measure');
+  for (let at = -warmRounds; at < rounds; at += 1) {
     for (const { name, client } of shuffled(clients, next)) {
       renumber(body, (turn += 1), renumbered);
       const { sent, received, outcome } = await client.ask(paths[format], body.bytes, marks);

@@ -5,14 +5,16 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { Exchange, ProviderKind } from './provider.ts';
+import type { Exchange, ProviderKind, ProviderMessage } from './provider.ts';
 
 export type Processes = AsyncDisposable & {
   readonly provider: string;
   readonly pipe: string;
   readonly gateway: string;
-  /** Returns the provider's requests and responses since the last call. */
+  /** Returns the provider's requests and responses since the last message to it. */
   takeExchanges(): Promise<readonly Exchange[]>;
+  /** Says what follows: the provider writes its texts without pauses in a warm-up. */
+  begin(part: 'warm up' | 'measure'): Promise<void>;
 };
 
 /** Starts `script` as a provider (`--provider KIND`) and as a pipe (`--pipe ORIGIN`), then the gateway. */
@@ -32,14 +34,18 @@ export async function startProcesses(script: string, kind: ProviderKind): Promis
   await writeFile(config, JSON.stringify({ recall: { offer: 'always' }, triggers: { cacheRent: false } }));
   const gateway = startGateway(provider.origin, data, ['--config', config]);
   children.push(gateway);
+  const tell = async (message: ProviderMessage): Promise<readonly Exchange[]> => {
+    provider.child.send(message);
+    const [exchanges] = (await once(provider.child, 'message')) as [readonly Exchange[]];
+    return exchanges;
+  };
   return {
     provider: provider.origin,
     pipe: pipe.origin,
     gateway: await urlOf(gateway),
-    async takeExchanges() {
-      provider.child.send('take exchanges');
-      const [exchanges] = (await once(provider.child, 'message')) as [readonly Exchange[]];
-      return exchanges;
+    takeExchanges: () => tell('take exchanges'),
+    async begin(part) {
+      await tell(part);
     },
     async [Symbol.asyncDispose]() {
       const ended = children.map((child) => once(child, 'exit'));

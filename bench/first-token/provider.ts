@@ -20,7 +20,7 @@ export type Exchange = {
 };
 
 /** Texts in one response; each is one delta. */
-export const texts = 20;
+export const texts = 10;
 const pauseMs = 2;
 /** About the time that a model takes to write a call. */
 const callMs = 20;
@@ -42,12 +42,16 @@ export const quickFrom = 50_000_000;
 export const providerKinds = ['quick', 'recalling', 'thinking'] as const;
 export type ProviderKind = (typeof providerKinds)[number];
 
-/** Serves until the parent process exits. */
+/** Messages to the provider. It answers each with the exchanges since the last one. */
+export type ProviderMessage = 'take exchanges' | 'warm up' | 'measure';
+
+/** Serves until the parent process exits. During a warm-up the quick provider writes without pauses. */
 export async function serveProvider(kind: ProviderKind): Promise<void> {
   // The scripted provider adds a listener for the end of the stream in each pause.
   EventEmitter.defaultMaxListeners = 0;
   let exchanges: Exchange[] = [];
   const replyTo = replies[kind]();
+  let isWarmUp = false;
   const provider = await startFakeProvider({
     script: (request) => {
       const wrote: number[] = [];
@@ -57,10 +61,11 @@ export async function serveProvider(kind: ProviderKind): Promise<void> {
         wrote,
         offered: JSON.stringify(request.body['tools']).includes('"read_memory"'),
       });
-      return replyTo(request, wrote);
+      return replyTo(request, wrote, isWarmUp ? 0 : pauseMs);
     },
   });
-  process.on('message', () => {
+  process.on('message', (message: ProviderMessage) => {
+    if (message !== 'take exchanges') isWarmUp = message === 'warm up';
     process.send?.(exchanges);
     exchanges = [];
   });
@@ -68,11 +73,11 @@ export async function serveProvider(kind: ProviderKind): Promise<void> {
   process.send?.(provider.url);
 }
 
-type ReplyTo = (request: ScriptRequest, wrote: number[]) => Turn | Promise<Turn>;
+type ReplyTo = (request: ScriptRequest, wrote: number[], pause: number) => Turn | Promise<Turn>;
 
 const replies: Readonly<Record<ProviderKind, () => ReplyTo>> = {
-  quick: () => (_, wrote) => timed(textParts, pauseMs, wrote),
-  recalling: () => (request, wrote) => recallOf(request, wrote) ?? timed(textParts, pauseMs, wrote),
+  quick: () => (_, wrote, pause) => timed(textParts, pause, wrote),
+  recalling: () => (request, wrote, pause) => recallOf(request, wrote) ?? timed(textParts, pause, wrote),
   thinking: () => {
     const thinkTime = createThinkTimes(thinking);
     return async ({ body }) => {
@@ -105,7 +110,7 @@ function timed(parts: readonly TurnPart[], ms: number, wrote: number[]): Turn {
   for (const part of parts.keys()) {
     Object.defineProperty(pauses, part, {
       get: async () => {
-        if (part > 0) await sleep(ms);
+        if (part > 0 && ms > 0) await sleep(ms);
         wrote[part] = now();
       },
     });
