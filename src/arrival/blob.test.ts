@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { withoutBlobs } from './shrink.ts';
 
@@ -23,5 +24,35 @@ describe('base64', () => {
     expect(withoutBlobs(`-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----`)).toEqual([]);
     expect(withoutBlobs('a'.repeat(5_000))).toEqual([]);
     expect(withoutBlobs('/usr/share/doc'.repeat(200))).toEqual([]);
+  });
+
+  it('is found in lines of any length and in any place, as by an expression that reads every character', () => {
+    const expression = /(?:[A-Za-z0-9+/_-]{60,}(?:\r?\n|\\r\\n|\\n)?)+(?:[A-Za-z0-9+/_-]{0,59}={1,2})?/g;
+    const text = fc
+      .array(
+        fc.tuple(
+          fc.constantFrom('', ' ', 'word ', '"', '\\', `${base64.slice(0, 59)} `),
+          fc.integer({ min: 50, max: 90 }),
+          fc.constantFrom('\n', '\r\n', String.raw`\n`, String.raw`\r\n`, ' ', ''),
+          fc.integer({ min: 800, max: 1_200 }),
+          fc.constantFrom('', '=', '==', '\n', ' end'),
+        ),
+        { maxLength: 3 },
+      )
+      .map((pieces) =>
+        pieces
+          .map(([before, width, lineEnd, length, after]) => {
+            const lines = base64.slice(0, length).match(new RegExp(`.{1,${width}}`, 'g'))!;
+            return `${before}${lines.join(lineEnd)}${after}`;
+          })
+          .join(''),
+      );
+    fc.assert(
+      fc.property(text, (given) => {
+        const isLong = (given.match(expression) ?? []).some((blob) => blob.length >= 1_000);
+        expect(withoutBlobs(given).length).toBe(isLong ? 1 : 0);
+      }),
+      { numRuns: 2_000 },
+    );
   });
 });

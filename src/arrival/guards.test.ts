@@ -1,5 +1,6 @@
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isChange, isCode, isDocument, mayLose, reportsFailure } from './kind.ts';
+import { atLineStart, isChange, isCode, isDocument, mayLose, reportsFailure } from './kind.ts';
 
 const calm = 'All 214 tests are done.\n'.repeat(60);
 
@@ -70,5 +71,34 @@ describe('text that is edited, applied or followed', () => {
     ['a log', '12:00:01 INFO started\n12:00:02 INFO served in 3 ms\n12:00:03 WARN slow'],
   ])('is not code: %s', (_what, text) => {
     expect(isCode(text)).toBe(false);
+  });
+});
+
+describe('a test for the beginning of a line', () => {
+  it('is true where an expression for each line is', () => {
+    const found = atLineStart(' #a', / {0,2}#\d|at [^\n]{0,9}:\d$/);
+    const expression = /^(?: {0,2}#\d|at [^\n]{0,9}:\d$)/m;
+    const piece = fc.constantFrom(
+      ' ',
+      '#',
+      '1',
+      'a',
+      ':',
+      'at ',
+      'at x:1',
+      '\n',
+      '\r',
+      '\r\n',
+      '\u2028',
+      '中',
+      '#1',
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+        const text = pieces.join('');
+        expect(found(text)).toBe(expression.test(text));
+      }),
+      { numRuns: 3_000 },
+    );
   });
 });

@@ -11,7 +11,8 @@ const MIN_MAIN_TEXT = 100;
 const MIN_PAGE = 4_000;
 
 export const html: Reader = (text) => {
-  if (!beginsPage.test(text.slice(0, 2_000)) || !wasFetched(text)) return undefined;
+  const beginning = text.slice(0, 2_000);
+  if (!beginning.includes('<') || !beginsPage.test(beginning) || !wasFetched(text)) return undefined;
   return {
     kind: 'html',
     drafts({ lossless }) {

@@ -17,6 +17,7 @@ const LOSSY_FLOOR = 8_000;
 
 export const json: Reader = (text) => {
   const places = findJson(text);
+  if (places.length === 0) return undefined;
   let size = 0;
   const plain = relaid(text, places, (documents) => {
     const lines = documents.map(compact).join('\n');
@@ -69,6 +70,7 @@ function relaid(
  * few times, so that a text full of open brackets takes little time.
  */
 function findJson(text: string): readonly JsonPlace[] {
+  if (!text.includes('{') && !text.includes('[')) return [];
   const places: { start: number; end: number; documents: JsonNode[] }[] = [];
   let effort = 3 * text.length;
   for (const match of text.matchAll(lineStart)) {

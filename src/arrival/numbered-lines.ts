@@ -3,7 +3,7 @@
  * agents read. The padding before the numbers is removed; numbers and lines stay. Optionally only every fifth number stays. Text around the
  * listing (a sentence before it, a reminder after it) is not changed.
  */
-import type { ShrinkDraft, Reader, ShrinkOptions } from './kind.ts';
+import { type ShrinkDraft, type Reader, type ShrinkOptions, atLineStart } from './kind.ts';
 import { FIFTH_NUMBERED } from './markers.ts';
 
 type NumberedLine = {
@@ -23,7 +23,7 @@ const MIN_LINES = 4;
 const EVERY = 5;
 
 export const numberedLines: Reader = (text) => {
-  if (!looksNumbered.test(text)) return undefined;
+  if (!looksNumbered(text)) return undefined;
   const lines = text.split('\n').map(readLine);
   let isListing = false;
   let isIndented = false;
@@ -50,7 +50,7 @@ export const numberedLines: Reader = (text) => {
 };
 
 /** A cheap test: most texts have no line that begins with a number. */
-const looksNumbered = /^ *\d+(?:→|\t)/m;
+const looksNumbered = atLineStart(' 0123456789', / *\d+(?:→|\t)/);
 
 const numbered = /^ *(\d{1,7})(?:→|\t)/;
 

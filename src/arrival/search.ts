@@ -11,7 +11,7 @@ type SearchRow =
   | { readonly path: undefined; readonly text: string };
 
 export const search: Reader = (text) => {
-  if (!looksFound.test(text)) return undefined;
+  if (!hasLineNumber(text) || !looksFound.test(text)) return undefined;
   const lines = text.split('\n');
   const found = lines.map(readFound);
   const paths = new Set(found.flatMap((row) => row?.path ?? []));
@@ -35,6 +35,22 @@ export const search: Reader = (text) => {
 };
 
 const separator = '--';
+
+/** True for a text with digits between two colons, as every found line has them. It is faster than an expression. */
+function hasLineNumber(text: string): boolean {
+  for (let at = text.indexOf(':'); at >= 0; at = text.indexOf(':', at + 1)) {
+    let end = at + 1;
+    while (isDigit(text.charCodeAt(end))) end++;
+    if (end > at + 1 && text.charCodeAt(end) === COLON) return true;
+  }
+  return false;
+}
+
+const COLON = 0x3a;
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
 
 /** Matches a found line. A path has no white space: `Started 12:30:45` is no match. */
 const looksFound = /^(?:[A-Za-z]:[\\/])?[^\s:]+:\d+:/m;

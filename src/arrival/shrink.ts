@@ -60,8 +60,9 @@ export function* shrinkInSteps(text: string, options: ShrinkOptions): Steps<Shru
   if (recognized?.kind !== 'numbered-lines') {
     if (options.mayBeEdited === true) return undefined;
     yield* take('terminal', renderTerminal(text));
-    if (!options.lossless && mayLose(now()) && (recognized?.kind === 'json' || !isCode(now())))
-      yield* take('blob', withoutBlobs(now()));
+    const drafts = options.lossless ? [] : withoutBlobs(now());
+    if (drafts.length > 0 && mayLose(now()) && (recognized?.kind === 'json' || !isCode(now())))
+      yield* take('blob', drafts);
     if (steps.length > 0) recognized = yield* detect(now());
   }
   if (recognized) yield* take(recognized.kind, recognized.drafts(options));
@@ -140,9 +141,9 @@ const beginsLikeJson = /^\s*[[{]/;
 /** Minimum length of removed base64, in UTF-16 units. Tokens, signatures and hashes that a model may have to repeat are shorter. */
 const MIN_BLOB = 1_000;
 
-export /** Removes long runs of base64: images, archives and keys are of no use to a model as letters. Lossy. */
-function withoutBlobs(text: string): readonly ShrinkDraft[] {
-  if (text.includes('-----BEGIN')) return [];
+/** Removes long runs of base64: images, archives and keys are of no use to a model as letters. Lossy. */
+export function withoutBlobs(text: string): readonly ShrinkDraft[] {
+  if (!mayHoldBlob(text) || text.includes('-----BEGIN')) return [];
   let characters = 0;
   const rest = text.replace(run, (blob) => {
     if (blob.length < MIN_BLOB || !isEncoded(blob)) return blob;
@@ -151,6 +152,48 @@ function withoutBlobs(text: string): readonly ShrinkDraft[] {
   });
   if (characters === 0) return [];
   return [{ text: rest, isLossless: false, note: `${characters} characters of base64 left out` }];
+}
+
+/** UTF-16 units of a line of base64 in `run`, at least. */
+const MIN_LINE = 60;
+
+/** UTF-16 units that the end of `run` may have, at most. */
+const MAX_ENDING = 61;
+
+/** True for a text in which `run` may match `MIN_BLOB` units. Only every sixtieth unit of most texts is read, or a few more. */
+function mayHoldBlob(text: string): boolean {
+  for (let last = MIN_LINE - 1; last < text.length; ) {
+    let at = last;
+    while (at > last - MIN_LINE && isBase64(text.charCodeAt(at))) at--;
+    const isLine = at === last - MIN_LINE;
+    const end = isLine ? linesEnd(text, last + 1) : at + 1;
+    if (isLine && end - at + MAX_ENDING >= MIN_BLOB) return true;
+    last = end + MIN_LINE - 1;
+  }
+  return false;
+}
+
+/** Returns the end of the lines of base64, where the first of them has at least `MIN_LINE` units before `from`. */
+function linesEnd(text: string, from: number): number {
+  let end = from;
+  for (;;) {
+    while (isBase64(text.charCodeAt(end))) end++;
+    const next = end + (lineBreak.find((one) => text.startsWith(one, end))?.length ?? 0);
+    let lineEnd = next;
+    while (lineEnd < next + MIN_LINE && isBase64(text.charCodeAt(lineEnd))) lineEnd++;
+    if (next === end || lineEnd < next + MIN_LINE) return next;
+    end = lineEnd;
+  }
+}
+
+const lineBreak = ['\r\n', '\n', '\\r\\n', '\\n'];
+
+const base64 = new Uint8Array(128);
+for (const one of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-')
+  base64[one.charCodeAt(0)] = 1;
+
+function isBase64(code: number): boolean {
+  return code < 128 && base64[code] === 1;
 }
 
 /** Matches base64, also in lines of equal length as in mail, with line breaks escaped or not. */
