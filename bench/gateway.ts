@@ -16,12 +16,11 @@
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
 import { setGcFlags } from '../src/cli/gc-flags.ts';
 import { load } from './gateway/load.ts';
 import { targets } from './gateway/targets.ts';
+import { startUpstream } from './gateway/upstream.ts';
 import { isInstalled, peers, startPeer, useOfTree } from './peers/peers.ts';
 import { writeResult } from './results.ts';
 import { type StepTimes, printSteps, profileSteps } from './steps.ts';
@@ -146,30 +145,6 @@ async function startAll(origin: string, isOwnOnly: boolean): Promise<readonly Ru
     running.push({ ...started, name: peer.name, headers: peer.headers?.(origin), use });
   }
   return running;
-}
-
-/** Starts an upstream that reads the body and answers with a small completion, as fast as node:http can. */
-async function startUpstream(): Promise<string> {
-  const message = { role: 'assistant', content: 'The build is red because of the lockfile.' };
-  const usage = { prompt_tokens: 60_000, completion_tokens: 12, total_tokens: 60_012 };
-  const choices = [{ index: 0, message, finish_reason: 'stop' }];
-  const answer = JSON.stringify({
-    id: 'x',
-    object: 'chat.completion',
-    created: 0,
-    model: 'm',
-    choices,
-    usage,
-  });
-  const server = createServer((incoming, outgoing) => {
-    incoming.resume().once('end', () => {
-      outgoing.writeHead(200, { 'content-type': 'application/json', 'content-length': answer.length });
-      outgoing.end(answer);
-    });
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 async function startTarget(target: string, origin: string): Promise<Running> {

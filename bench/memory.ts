@@ -14,11 +14,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { startUpstream } from './gateway/upstream.ts';
 import { generate } from './memory/conversations.ts';
 import type { MemoryUse } from './memory/probe.ts';
 import { writeResult } from './results.ts';
@@ -37,7 +36,7 @@ const bytes = Number(values.kB) * 1_000;
 /** Conversations whose next turn is measured, at each end. */
 const probed = Math.min(20, Math.floor(conversations / 2));
 
-const provider = await startProvider();
+const provider = await startUpstream();
 const rows = [];
 for (const mb of values.mb) {
   rows.push(await measure(Number(mb)));
@@ -122,19 +121,4 @@ async function startGateway(data: string, cacheMb: number) {
   const [line] = (await once(child.stdout!, 'data')) as [Buffer];
   const { url } = JSON.parse(line.toString()) as { readonly url: string };
   return { child, url };
-}
-
-/** Answers every request with the same small completion. */
-async function startProvider(): Promise<string> {
-  const message = { role: 'assistant', content: 'The build is red because of the lockfile.' };
-  const choices = [{ index: 0, message, finish_reason: 'stop' }];
-  const reply = JSON.stringify({ id: 'x', object: 'chat.completion', created: 0, model: 'gpt-4.1', choices });
-  const server = createServer((incoming, outgoing) => {
-    incoming.resume().once('end', () => {
-      outgoing.writeHead(200, { 'content-type': 'application/json' }).end(reply);
-    });
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }

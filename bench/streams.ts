@@ -1,7 +1,7 @@
 /**
  * Measures the CPU that a target uses per event of a stream: 64 concurrent streams, one connection each, with 100 small text deltas a second
  * each, in each wire format. The targets are a raw pipe, Leporello's HTTP layer alone, and the gateway, with the recall tool offered and not
- * called. Run `node bench/streams.ts [--rounds N] [--streams N] [--against FOLDER]`; it prints a table and writes bench/results/streams.json.
+ * called. Run `node bench/streams.ts [--rounds N] [--streams N] [--format NAME] [--against FOLDER]`; it prints a table and writes bench/results/streams.json.
  * It takes about two minutes. `--against` also measures the gateway of another checkout, in turn with this one.
  *
  * Traps: (1) The target has its own process, and only its CPU counts, of all its threads. Client and provider share this process. (2) If the
@@ -69,7 +69,12 @@ async function serve(target: string, origin: string, checkout: string | undefine
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
-    options: { rounds: { type: 'string' }, streams: { type: 'string' }, against: { type: 'string' } },
+    options: {
+      rounds: { type: 'string' },
+      streams: { type: 'string' },
+      against: { type: 'string' },
+      format: { type: 'string' },
+    },
   });
   const rounds = Number(values.rounds ?? 3);
   const streams = Number(values.streams ?? 64);
@@ -78,9 +83,10 @@ async function main(): Promise<void> {
   for (const target of measured) running.push(await startTarget(target, provider.origin));
   if (values.against !== undefined)
     running.push(await startTarget('gateway', provider.origin, values.against));
+  const measuredFormats = formats.filter((format) => values.format === undefined || values.format === format);
   const samples = new Map<string, Sample[]>();
   for (let turn = 0; turn < rounds; turn += 1) {
-    for (const format of formats) {
+    for (const format of measuredFormats) {
       for (const target of running) {
         const key = `${format}, ${target.name}`;
         const sample = await measure(provider, target, { format, streams });
@@ -88,12 +94,15 @@ async function main(): Promise<void> {
       }
     }
   }
-  const rows = formats.flatMap((format) => running.map((target) => rowOf(format, target.name, samples)));
+  const rows = measuredFormats.flatMap((format) =>
+    running.map((target) => rowOf(format, target.name, samples)),
+  );
   const [load] = loadavg();
   console.log(
     `CPU of the target per event, ${streams} streams of ${eventsPerSecond} events a second, load average ${load}.`,
   );
   console.table(rows);
+  process.send?.(rows);
   writeResult('streams', { load, rounds, streams, eventsPerSecond, roundMs, rows });
   process.exit();
 }

@@ -15,6 +15,7 @@ const checks = {
   'dead-code': [...bin('knip/bin/knip.js'), '--no-progress'],
   build: [process.execPath, 'scripts/build.mjs'],
   figures: [process.execPath, 'bench/publish.ts', '--check'],
+  speed: [process.execPath, 'bench/speed.ts', '--check'],
 };
 
 const wanted = process.argv.slice(2);

@@ -16,20 +16,26 @@ export type LoadOptions = {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly connections: number;
   readonly bytes: number;
-  readonly ms: number;
+  /** The longest time in milliseconds. Default: no limit. */
+  readonly ms?: number;
+  /** The most requests. Default: no limit. */
+  readonly requests?: number;
 };
 
 /**
- * Sends requests of about `bytes` bytes for `ms` milliseconds. Rejects on any status but 200. Each request has a new turn number, so no target can
+ * Sends requests of about `bytes` bytes until the time is over or all are sent. Rejects on any status but 200. Each request has a new turn number, so no target can
  * reuse a result.
  */
-export async function load({ origin, headers, connections, bytes: size, ms }: LoadOptions): Promise<Load> {
+export async function load(options: LoadOptions): Promise<Load> {
+  const { origin, headers, connections, bytes: size, ms = Infinity, requests = Infinity } = options;
   const pool = new Pool(origin, { connections });
   const latencies: number[] = [];
   const start = performance.now();
+  let begun = 0;
   const loop = async (): Promise<void> => {
     const { bytes, counterAt } = chatBody(size);
-    while (performance.now() < start + ms) {
+    while (performance.now() < start + ms && begun < requests) {
+      begun += 1;
       turn += 1;
       new TextEncoder().encodeInto(String(turn).padStart(8, '0'), bytes.subarray(counterAt, counterAt + 8));
       const sent = performance.now();

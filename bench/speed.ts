@@ -1,0 +1,149 @@
+/**
+ * Measures ratios of CPU times in seconds, so that CI notices when Leporello became slower: the gateway relative to a raw pipe and to parse +
+ * stringify, a warm turn and a warm read relative to parse + stringify, and an event of a stream relative to a raw pipe. Run `node bench/speed.ts`;
+ * it prints a table and writes bench/results/speed.json. `node bench/speed.ts --check` writes nothing and fails when a ratio is more than 1.5
+ * times the recorded one (`npm run check -- speed`). It takes about half a minute.
+ *
+ * Traps: (1) The figures are not those of the full benchmarks: the runs are short, and the bodies are generated. Compare them only with each other. (2)
+ * The contenders of a ratio run in turn, and each ratio is the lowest of several rounds. A ratio that is too high is measured once more. (3)
+ * Ratios depend on the processor: hashing with SHA-256 is slow on one without instructions for it. Record them again where CI runs.
+ */
+import { fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import type { ReadBlock } from '../src/codecs/codec.ts';
+import { openaiChat } from '../src/codecs/openai-chat/index.ts';
+import { sha256 } from '../src/store/encrypted-store.ts';
+import { inMemoryStore } from '../src/store/in-memory.ts';
+import { load } from './gateway/load.ts';
+import { startUpstream } from './gateway/upstream.ts';
+import { readResult, writeResult } from './results.ts';
+import { callWithResult, chatBody, toolLoop } from './scaling/bodies.ts';
+import { measureWarmTurns } from './scaling/warm-turns.ts';
+import { best, maxGrowth, type Ratios, slower } from './speed/ratios.ts';
+import { round as rounded, sum } from './tokens/arithmetic.ts';
+
+const rounds = 4;
+/** Requests in a round. */
+const requests = 400;
+
+const isCheck = process.argv[2] === '--check';
+const recorded = readResult('speed')?.['ratios'] as Ratios | undefined;
+let measured = await measureAll();
+if (isCheck && slower(recorded ?? {}, measured).length > 0) measured = best(measured, await measureAll());
+const names = Object.keys({ ...recorded, ...measured });
+console.table(names.map((ratio) => ({ ratio, recorded: recorded?.[ratio], measured: measured[ratio] })));
+if (isCheck) {
+  const problems = slower(recorded ?? {}, measured);
+  for (const problem of problems) console.log(problem);
+  if (problems.length > 0) {
+    console.log(`A ratio above ${maxGrowth} times the recorded one means that something became slower.`);
+    console.log('If that is intended, record the ratios: npm run bench bench/speed.ts');
+    process.exitCode = 1;
+  }
+}
+writeResult('speed', { rounds, ratios: measured });
+process.exit();
+
+async function measureAll(): Promise<Ratios> {
+  return { ...(await gatewayRatios()), ...(await turnRatio()), ...readRatio(), ...(await streamRatio()) };
+}
+
+/** The whole gateway, relative to two targets of bench/gateway.ts. */
+async function gatewayRatios(): Promise<Ratios> {
+  const names = ['raw pipe', 'HTTP layer + parse + stringify', 'gateway'] as const;
+  const origin = await startUpstream();
+  const children: ChildProcess[] = [];
+  const least = new Map<string, number>();
+  try {
+    const origins: string[] = [];
+    for (const name of names) {
+      const child = fork(new URL('gateway.ts', import.meta.url), ['--serve', name, origin]);
+      children.push(child);
+      const [port] = (await once(child, 'message')) as [number];
+      origins.push(`http://127.0.0.1:${port}`);
+    }
+    for (let turn = -2; turn < rounds; turn++) {
+      for (const [at, name] of names.entries()) {
+        const child = children[at]!;
+        const before = await cpuOf(child);
+        await load({ origin: origins[at]!, connections: 4, bytes: 200_000, requests });
+        const ms = ((await cpuOf(child)) - before) / requests;
+        if (turn >= 0) least.set(name, Math.min(least.get(name) ?? Infinity, ms));
+      }
+    }
+  } finally {
+    for (const child of children) child.kill();
+  }
+  const [pipe, parse, own] = names.map((name) => least.get(name)!) as [number, number, number];
+  return {
+    'gateway / raw pipe, 200 kB': rounded(own / pipe, 2),
+    'gateway / parse + stringify, 200 kB': rounded(own / parse, 2),
+  };
+}
+
+async function cpuOf(child: ChildProcess): Promise<number> {
+  child.send('use');
+  const [{ cpuMs }] = (await once(child, 'message')) as [{ readonly cpuMs: number }];
+  return cpuMs;
+}
+
+/** A turn of a conversation of 100,000 tokens, in an engine that sends all of it. */
+async function turnRatio(): Promise<Ratios> {
+  let lowest = Infinity;
+  for (let round = 0; round < rounds; round++) {
+    const { row } = await measureWarmTurns(
+      {
+        name: 'speed',
+        codec: openaiChat,
+        model: 'gpt-4o',
+        convert: (chat) => chat,
+        messages: toolLoop(240, 1_500),
+        rounds: 80,
+        settings: {
+          offerRecall: 'always',
+          models: { '*': { windowTokens: 4_000_000 } },
+          triggers: { tokenBudget: false, cacheRent: { minPayback: 1e9 } },
+        },
+      },
+      inMemoryStore(),
+    );
+    lowest = Math.min(lowest, row.ratio);
+  }
+  return { 'warm turn / parse + stringify, 400 kB': lowest };
+}
+
+/** Reading bodies whose messages are known, except for the last ones, as bench/reading.ts does. */
+function readRatio(): Ratios {
+  const messages = toolLoop(800, 1_500);
+  const bodies = Array.from({ length: 30 }, (_, at) =>
+    chatBody([...messages, ...callWithResult(1_000_000 + at, 1_500)]),
+  );
+  const reading = { digest: sha256, blocks: new Map<string, ReadBlock>() };
+  const read = (body: Uint8Array): number => openaiChat.read(body, reading).messages.length;
+  const parse = (body: Uint8Array): number =>
+    JSON.stringify(JSON.parse(new TextDecoder().decode(body))).length;
+  const least = { read: Infinity, parse: Infinity };
+  for (let round = -1; round < rounds; round++) {
+    for (const [name, run] of [['read', read] as const, ['parse', parse] as const]) {
+      const before = process.threadCpuUsage();
+      const consumed = sum(bodies.map(run));
+      const { user, system } = process.threadCpuUsage(before);
+      if (consumed === 0) throw new Error(`${name} returned nothing.`);
+      if (round >= 0) least[name] = Math.min(least[name], user + system);
+    }
+  }
+  return { 'warm read / parse + stringify, 1.3 MB': rounded(least.read / least.parse, 2) };
+}
+
+/** An event of a stream through the gateway, relative to a raw pipe, as bench/streams.ts measures it. */
+async function streamRatio(): Promise<Ratios> {
+  const script = new URL('streams.ts', import.meta.url);
+  const child = fork(script, ['--rounds', '2', '--format', 'chat'], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const [rows] = (await once(child, 'message')) as [readonly Readonly<Record<string, number | string>>[]];
+  const least = (target: string): number =>
+    Number(rows.find((row) => row['target'] === target)?.['least µs'] ?? Number.NaN);
+  return { 'event of a stream / raw pipe': rounded(least('gateway') / least('raw pipe'), 2) };
+}
