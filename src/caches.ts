@@ -99,6 +99,7 @@ export const fixedSpecs = {
     maxUnits: 16_000_000,
     holds: 'Tokens of texts above 16 kB, by counter: those of one large request.',
   },
+  'newest texts': { maxUnits: 1_000_000, holds: 'Decoded texts up to 64 kB: those of the newest request.' },
   'long texts': { maxUnits: 16_000_000, holds: 'Decoded texts above 64 kB: those of one large request.' },
   'asynchronous counts': {
     maxUnits: 16_000_000,

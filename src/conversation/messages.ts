@@ -68,14 +68,21 @@ const pieceBytes = 131_072;
 
 const remembered = openFixed<LiteralSpan, string>('long texts', { unitsOf: (text) => text.length + 1 });
 
-/** Returns the text of a long literal if it was decoded lately. Bodies with the same bytes share the span object. */
+/** The texts of one request of usual size: each of its passes needs them again. */
+const newest = openFixed<LiteralSpan, string>('newest texts', { unitsOf: (text) => text.length + 1 });
+
+/** Returns the text of a literal if it was decoded lately. Bodies with the same bytes share the span object. */
 export function rememberedText(span: LiteralSpan): string | undefined {
-  return span.end - span.start < minLongBytes ? undefined : remembered.get(span);
+  return textsLike(span).get(span);
+}
+
+function textsLike({ start, end }: LiteralSpan): typeof newest {
+  return end - start < minLongBytes ? newest : remembered;
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Decodes a JSON string literal (quotes included), and remembers the text of a long one by its span. */
+/** Decodes a JSON string literal (quotes included), and remembers the text by its span. */
 export function* decodeInSteps(literal: Uint8Array, span: LiteralSpan): Steps<string> {
   const known = rememberedText(span);
   if (known !== undefined) return known;
@@ -87,7 +94,7 @@ export function* decodeInSteps(literal: Uint8Array, span: LiteralSpan): Steps<st
     yield;
   }
   const text = pieces.join('');
-  if (span.end - span.start >= minLongBytes) remembered.set(span, text);
+  textsLike(span).set(span, text);
   return text;
 }
 
@@ -212,10 +219,19 @@ export function prefixLinks({ messages }: Conversation, root: string, digest: Di
   const links =
     before?.length === from + 1 ? before : (before?.slice(0, from + 1) ?? [digest(encoder.encode(root))]);
   for (let at = from; at < messages.length; at++) {
-    links.push(digest(encoder.encode(`${links[at]}\n${messages[at]!.canonical}`)));
+    links.push(digest(encoded(`${links[at]}\n${messages[at]!.canonical}`)));
   }
   rememberAt(chains, messages, from, { root, links });
   return links.slice(0, messages.length + 1);
+}
+
+/** Holds the bytes of a text or the pieces of a message while they are hashed. */
+const hashed = new Uint8Array(65_536);
+
+/** Returns the bytes of a text, which are valid until the next call. */
+function encoded(text: string): Uint8Array {
+  if (text.length * 3 > hashed.length) return encoder.encode(text);
+  return hashed.subarray(0, encoder.encodeInto(text, hashed).written);
 }
 
 type KnownLinks = { readonly root: string; readonly links: string[] };
@@ -242,12 +258,29 @@ function rememberAt<T>(
  * move. `pieces` are the bytes that the codec found significant, in order.
  */
 export function canonicalDigest(role: string, pieces: readonly Uint8Array[], digest: Digest): string {
-  return digest(joinedPieces([encoder.encode(role), ...pieces]));
+  return digest(joinedInto(hashed, [roleBytes(role), ...pieces]));
+}
+
+/** The bytes of the few roles there are. Other roles are encoded each time. */
+const knownRoles = new Map(
+  ['system', 'user', 'assistant', 'tool', 'tools', 'functions'].map((role) => [role, encoder.encode(role)]),
+);
+
+function roleBytes(role: string): Uint8Array {
+  return knownRoles.get(role) ?? encoder.encode(role);
 }
 
 /** Joins pieces with a line end between two. */
 export function joinedPieces(pieces: readonly Uint8Array[]): Uint8Array {
-  const joined = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length + 1, -1));
+  return joinedInto(noRoom, pieces);
+}
+
+const noRoom = new Uint8Array(0);
+
+/** Returns the joined pieces, in `room` if they fit. */
+function joinedInto(room: Uint8Array, pieces: readonly Uint8Array[]): Uint8Array {
+  const length = pieces.reduce((sum, piece) => sum + piece.length + 1, -1);
+  const joined = length <= room.length ? room.subarray(0, length) : new Uint8Array(length);
   let at = 0;
   for (const piece of pieces) {
     if (at > 0) joined.set(lineEnd, at++);
