@@ -56,8 +56,7 @@ export const blocks: Readonly<Record<string, FigureBlock>> = {
   memory: block('memory', (result) =>
     columns(rowsOf(result), {
       '`limits.cacheMb`': 'cacheMb',
-      'process at start, MB': 'RSS at start, MB',
-      'highest, MB': 'highest RSS, MB',
+      'process, highest MB': 'highest RSS, MB',
       'new conversation, ms of CPU': 'first request, CPU ms',
       'next turn of a cached one, ms of CPU': 'next turn, served last, CPU ms',
       'next turn of the oldest, ms of CPU': 'next turn, served first, CPU ms',
