@@ -17,6 +17,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { warmedUp } from './first-token/processes.ts';
 import { startUpstream } from './gateway/upstream.ts';
 import { generate } from './memory/conversations.ts';
 import type { MemoryUse } from './memory/probe.ts';
@@ -120,5 +121,6 @@ async function startGateway(data: string, cacheMb: number) {
   });
   const [line] = (await once(child.stdout!, 'data')) as [Buffer];
   const { url } = JSON.parse(line.toString()) as { readonly url: string };
+  await warmedUp(url);
   return { child, url };
 }

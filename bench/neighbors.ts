@@ -16,6 +16,7 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { warmedUp } from './first-token/processes.ts';
 import { hostileCases } from './hostile/bodies.ts';
 import { writeResult } from './results.ts';
 import { chatBody, toolLoop } from './scaling/bodies.ts';
@@ -88,6 +89,7 @@ async function startGateway(provider: string, data: string, options: readonly st
   });
   const [line] = (await once(child.stdout!, 'data')) as [Buffer];
   const { url } = JSON.parse(line.toString()) as { readonly url: string };
+  await warmedUp(url);
   return {
     url,
     /** Returns the longest stall since the last call, in milliseconds. */

@@ -65,7 +65,7 @@ export const engineCacheMb = 256;
 export const minCacheMb = 16;
 
 /** A gateway with a smaller budget has one engine and keeps less garbage, in megabytes. */
-export const smallCacheMb = 128;
+export const smallCacheMb = 256;
 
 /**
  * Returns a function that opens the caches of one engine. `megabytes` is their budget in 10^6 bytes; sizes of entries are estimates. A name

@@ -81,3 +81,9 @@ export async function urlOf(gateway: ChildProcess): Promise<string> {
     throw new Error(`The gateway exited with code ${String(line)} before it listened.`);
   return (JSON.parse(line) as { readonly url: string }).url;
 }
+
+/** Resolves when the gateway has warmed up. */
+export async function warmedUp(url: string): Promise<void> {
+  while ((await fetch(`${url}/readyz`)).status !== 200)
+    await new Promise((resolve) => setTimeout(resolve, 100));
+}
