@@ -34,7 +34,13 @@ export async function measureRecall(
 ): Promise<RecallMeasured> {
   const client = openClient(processes.gateway);
   const all: Instants[] = [];
-  for (let at = -warmUp; at < rounds; at += 1) {
+  // A cold gateway on a busy machine may miss its deadline for folding, so these requests need not be folded.
+  for (let at = 0; at < warmUp; at += 1) {
+    renumber(body, at, 'last');
+    await client.ask(paths[format], body.bytes, []);
+  }
+  await processes.takeExchanges();
+  for (let at = 0; at < rounds; at += 1) {
     renumber(body, at + warmUp, 'last');
     const { sent, received, outcome } = await client.ask(paths[format], body.bytes, [
       markBeforeRecall,
@@ -46,7 +52,6 @@ export async function measureRecall(
       throw new Error(
         `Expected a folded ${format} request and one recall; got outcome ${outcome} and ${exchanges.length} provider requests.`,
       );
-    if (at < 0) continue;
     all.push({
       sent,
       wroteBefore: asking.wrote[0]!,
