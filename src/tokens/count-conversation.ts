@@ -88,12 +88,18 @@ export function createConversationCounter(options: {
     return tokens;
   }
 
+  /** Keeps the tokens of a large part, because a fold asks for the parts of blocks that were counted. Returns them. */
+  const keptCount = (part: Part, tokens: number): number => {
+    if (answers === undefined && lengthOf(part.span) >= minKeptBytes) parts.set(part, tokens);
+    return tokens;
+  };
   const countThroughMemo = (conversation: Conversation, block: Block): number => {
     const key = `${who} ${block.digest}`;
     const known = memo.get(key);
     if (known !== undefined) return known;
     let tokens = toolsOverhead(block);
-    for (const part of block.parts) tokens += countPart(counter, conversation.body, block, part);
+    for (const part of block.parts)
+      tokens += keptCount(part, countPart(counter, conversation.body, block, part));
     if (isFinal(conversation, block)) memo.set(key, tokens);
     return tokens;
   };
@@ -165,7 +171,7 @@ export function createConversationCounter(options: {
         return countBlock(conversation, block);
       let tokens = toolsOverhead(block);
       for (const part of block.parts) {
-        tokens += yield* countPartInSteps(conversation, block, part);
+        tokens += keptCount(part, yield* countPartInSteps(conversation, block, part));
         yield;
       }
       memo.set(key, tokens);
@@ -202,6 +208,9 @@ export function createConversationCounter(options: {
 
 /** UTF-16 units of the shortest text, and bytes of the shortest block, that are counted in steps. */
 const minLongLength = 16_384;
+
+/** Bytes of the smallest part whose tokens are kept when its block is counted. Counting smaller ones again takes microseconds. */
+const minKeptBytes = 512;
 
 /** From this number of texts on, a part is counted text by text. Reasoning is always counted as a whole, because its length counts, too. */
 const manyTexts = 64;
