@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { messagesFixture } from '../../test/support/codec-suite/anthropic-messages/fixture.ts';
 import type { CodecFixture } from '../../test/support/codec-suite/fixture.ts';
 import { geminiFixture } from '../../test/support/codec-suite/gemini/fixture.ts';
@@ -18,6 +18,8 @@ const formats: readonly (readonly [Codec, CodecFixture])[] = [
   [openaiResponses, responsesFixture],
   [geminiFor({ model: geminiFixture.model, streaming: false }), geminiFixture],
 ];
+
+afterEach(() => void vi.restoreAllMocks());
 
 describe.each(formats.map(([codec, fixture]) => ({ name: codec.name, codec, fixture })))(
   'reading $name in slices',
@@ -39,6 +41,8 @@ describe.each(formats.map(([codec, fixture]) => ({ name: codec.name, codec, fixt
       const [, body] = bodies.toSorted(([, one], [, other]) => other.length - one.length)[0]!;
       let pauses = 0;
       const slices = { isOver: () => true, pause: async () => void pauses++ };
+      // No time passes, so that repeated steps never take longer than new ones.
+      vi.spyOn(performance, 'now').mockReturnValue(1);
       // A long block is read in steps: its digest, the check of its JSON, its members, and each part.
       const long = codec.write(codec.read(body, newReading()), [
         { kind: 'insert-message', before: 0, role: 'user', text: 'a line\n'.repeat(20_000) },
