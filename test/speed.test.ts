@@ -1,7 +1,7 @@
 /** Tests the comparison behind `npm run check -- speed`. */
 import { expect, it } from 'vitest';
 import { readResult } from '../bench/results.ts';
-import { best, type Ratios, slower } from '../bench/speed/ratios.ts';
+import { highest, lowest, type Ratios, slower } from '../bench/speed/ratios.ts';
 
 const recorded = readResult('speed')?.['ratios'] as Ratios;
 
@@ -24,6 +24,11 @@ it('fails for a ratio that was not recorded or not measured', () => {
   expect(slower({ turn: 1 }, { turn: Number.NaN })).toEqual(['turn: recorded 1, measured NaN']);
 });
 
-it('takes the lower ratio of two measurements', () => {
-  expect(best({ turn: 2, read: 1 }, { turn: 1, read: 3 })).toEqual({ turn: 1, read: 1 });
+it('takes the lower or the higher ratios of two measurements', () => {
+  const [one, other] = [
+    { turn: 2, read: 1 },
+    { turn: 1, read: 3 },
+  ];
+  expect(lowest(one, other)).toEqual({ turn: 1, read: 1 });
+  expect(highest(one, other)).toEqual({ turn: 2, read: 3 });
 });

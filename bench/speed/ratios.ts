@@ -13,14 +13,27 @@ export function slower(recorded: Ratios, measured: Ratios): readonly string[] {
     const [before, now] = [recorded[name], measured[name]];
     if (before === undefined || now === undefined)
       return [`${name}: recorded ${before ?? 'never'}, measured ${now ?? 'never'}`];
-    return !(now <= before * maxGrowth) ? [`${name}: recorded ${before}, measured ${now}`] : [];
+    return isSlower(before, now) ? [`${name}: recorded ${before}, measured ${now}`] : [];
   });
 }
 
-/** Returns the lower ratio of two measurements. */
-export function best(one: Ratios, other: Ratios): Ratios {
-  const names = Object.keys({ ...one, ...other });
+/** True if a ratio is too high, or was never recorded. */
+export function isSlower(recorded: number | undefined, measured: number): boolean {
+  return !(measured <= (recorded ?? 0) * maxGrowth);
+}
+
+/** Returns the lower ratios of two measurements. */
+export function lowest(one: Ratios, other: Ratios): Ratios {
+  return each(one, other, Math.min);
+}
+
+/** Returns the higher ratios of two measurements. */
+export function highest(one: Ratios, other: Ratios): Ratios {
+  return each(one, other, Math.max);
+}
+
+function each(one: Ratios, other: Ratios, choose: (one: number, other: number) => number): Ratios {
   return Object.fromEntries(
-    names.map((name) => [name, Math.min(one[name] ?? Infinity, other[name] ?? Infinity)]),
+    Object.entries(one).map(([name, ratio]) => [name, choose(ratio, other[name] ?? ratio)]),
   );
 }
