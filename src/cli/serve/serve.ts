@@ -96,7 +96,7 @@ const firstRequestsMs = 20;
 
 /**
  * Runs the warm-up while the gateway listens, so that a start takes no longer than loading the code. It waits while requests are handled.
- * Until it has ended, `/readyz` is 503: requests are served, but the first ones take up to 100 ms longer.
+ * Until it has ended, `/readyz` is 503: requests are served, but the first ones take longer.
  */
 function createBackgroundWarmUp() {
   const now = { requests: 0, isOver: false, isStopped: false };
