@@ -4,7 +4,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { availableParallelism, cpus, type as systemName } from 'node:os';
+import { availableParallelism, cpus, loadavg, type as systemName } from 'node:os';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { round } from './tokens/arithmetic.ts';
@@ -18,12 +18,15 @@ export type Origin = {
   readonly date: string;
   /** The commit of the working tree, with `+` behind it if files that are run had been changed. */
   readonly commit: string;
+  /** The load average of the machine when the benchmark began: other work slows it. Older results lack it. */
+  readonly load?: unknown;
 };
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** The commit when the benchmark began, because a long one may outlast it. */
 const startCommit = commit();
+const [startLoad] = loadavg();
 
 /**
  * Writes bench/results/NAME.json: the origin, then the members of `result`. Numbers have at most four decimal places. A run with arguments writes
@@ -57,6 +60,7 @@ function origin(): Origin {
     node: process.versions.node,
     date: new Date().toISOString().slice(0, 10),
     commit: startCommit,
+    load: startLoad,
   };
 }
 

@@ -104,8 +104,9 @@ function block(from: string, table: (result: Result) => string): FigureBlock {
   return { from, text: (result) => `${originLine(result)}\n\n${table(result)}` };
 }
 
-function originLine({ command, date, commit, node, machine }: Origin): string {
-  return `\`${command}\`, ${date}, commit ${commit}, Node ${node}, ${machine}`;
+function originLine({ command, date, commit, node, machine, load }: Origin): string {
+  const busy = typeof load === 'number' ? `, load average ${load.toFixed(0)}` : '';
+  return `\`${command}\`, ${date}, commit ${commit}, Node ${node}, ${machine}${busy}`;
 }
 
 function summaries(result: Result): string {
