@@ -137,13 +137,13 @@ export async function play(
   return { tally, contexts };
 }
 
-interface Sight {
+export interface Sight {
   /** True if a context contains a needed value. */
   shows(context: Conversation, need: Need): boolean;
 }
 
 /** Creates a check of contexts. Recorded messages are known to contain a value or not; only messages that a policy changed are searched. */
-function createSight({ conversation }: Recording): Sight {
+export function createSight({ conversation }: Recording): Sight {
   const digests = conversation.messages.map(({ digest }) => digest);
   const recorded = new Set(digests);
   const texts = new Map<string, string>();

@@ -1,0 +1,251 @@
+/**
+ * Measures how well recall finds a value that the model does not know. It replays recorded coding sessions through the real engine. For each
+ * value that a recorded call used, that the sent context does not show and that an original contains, it asks the recall tool without the
+ * value. Run `npm run bench bench/blind-recall.ts [-- --half 1|2] [--limit N]`; it reads ../shared/data, prints a table for the sessions
+ * and one for eight sessions joined end to end, and writes bench/results/blind-recall.json. It takes some three minutes on one core.
+ *
+ * The questions, none of which contains the value:
+ * - said: what the model wrote in the reply that made the call, or last before it;
+ * - call: the name of the tool and the call's other arguments;
+ * - both: the two together;
+ * - stub: no query, but the id of the stub that has most words in common with `both`, counting the call that it answers;
+ * - both, then stub: the stub is read only if `both` did not find the value;
+ * - value: the value itself, as in bench/replay.ts. It is the upper limit of a search.
+ *
+ * Use `--half 1` while you change the search, and `--half 2` to check the change: the halves share no session.
+ *
+ * Traps: (1) The model asks for one value at a time; a real model asks for several. (2) Words of the recorded call are known only because the
+ * call was made; a model that lacks a value may remember fewer of them. (3) A value counts as found if it occurs anywhere in the answer.
+ * (4) Nothing recalled stays in the context, so the same value may be asked for in several requests.
+ */
+import { parseArgs } from 'node:util';
+import { conversationBody, pricesIn } from '../src/cli/replay/conversation-body.ts';
+import { chat } from '../src/cli/replay/sources.ts';
+import type { Conversation } from '../src/conversation/conversation.ts';
+import { pairCalls } from '../src/conversation/turns.ts';
+import type { PreparedRequest } from '../src/engine/types.ts';
+import { readOriginal } from '../src/recall/read-original.ts';
+import { answerRecall } from '../src/recall/tool.ts';
+import { createClient } from '../src/replay/client.ts';
+import { argumentLeaves, argumentsOf, holds, messageText } from '../src/replay/needs.ts';
+import { enginePolicy } from '../src/replay/policies.ts';
+import { type Need, readRecording, type RecordedStep, type Recording } from '../src/replay/recording.ts';
+import { createSight } from '../src/replay/replay.ts';
+import { sha256 } from '../src/store/encrypted-store.ts';
+import { loadExactCounter } from '../src/tokens/load-counter.ts';
+import { type BenchRecord, codingSessions, longHorizon, readConversations } from './replay/data.ts';
+import { writeResult } from './results.ts';
+import { round } from './tokens/arithmetic.ts';
+
+const { values } = parseArgs({ options: { half: { type: 'string' }, limit: { type: 'string' } } });
+
+/** Maximum tokens of one answer, as in the gateway. */
+const MAX_TOKENS = 8_000;
+
+/** Maximum characters of what is taken from the reply, and of what is taken from the call. */
+const MAX_QUERY = 400;
+
+const counter = await loadExactCounter('o200k_base');
+
+const questions = ['said', 'call', 'both', 'stub', 'both, then stub', 'value'] as const;
+type Question = (typeof questions)[number];
+
+type Totals = {
+  needs: number;
+  missing: number;
+  asked: number;
+  readonly found: Record<Question, number>;
+  readonly tokens: Record<Question, number>;
+};
+
+await main();
+
+async function main(): Promise<void> {
+  const records = readConversations();
+  if (records === undefined) {
+    console.log('bench/blind-recall.ts skipped: there are no recorded conversations in ../shared/data.');
+    return;
+  }
+  const { half, limit = 'Infinity' } = values;
+  const sessions = records.filter(({ source }) => source === codingSessions);
+  const chosen = sessions.filter((_, index) => half === undefined || index % 2 === Number(half) - 1);
+  const groups = [
+    { name: 'sessions', records: chosen.slice(0, Number(limit)) },
+    { name: 'long conversation', records: longHorizon(chosen) },
+  ];
+  const results = [];
+  for (const group of groups) {
+    const totals = noTotals();
+    for (const record of group.records) await playRecord(record, totals);
+    const { needs, missing, asked } = totals;
+    console.log(
+      `\n${group.name}: ${group.records.length} recorded, ${needs} values needed, ${missing} not shown, ${asked} of them in originals`,
+    );
+    const rows = questions.map((question) => rowOf(question, totals));
+    console.table(rows);
+    results.push({ group: group.name, conversations: group.records.length, needs, missing, asked, rows });
+  }
+  writeResult('blind-recall', { maxTokens: MAX_TOKENS, groups: results });
+}
+
+function zeros(): Record<Question, number> {
+  return { said: 0, call: 0, both: 0, stub: 0, 'both, then stub': 0, value: 0 };
+}
+
+function noTotals(): Totals {
+  return { needs: 0, missing: 0, asked: 0, found: zeros(), tokens: zeros() };
+}
+
+function rowOf(question: Question, { asked, found, tokens }: Totals) {
+  return {
+    question,
+    'found %': round((100 * found[question]) / Math.max(1, asked), 1),
+    'tokens of the answer': round(tokens[question] / Math.max(1, asked), 0),
+  };
+}
+
+async function playRecord(record: BenchRecord, totals: Totals): Promise<void> {
+  const body = conversationBody(record, 15_000, counter);
+  const recording = readRecording({ id: record.id, source: record.source, format: chat, body }, counter);
+  const settings = { usdPerMillionTokens: pricesIn('anthropic') };
+  const session = enginePolicy({ name: 'Leporello', settings, window: 200_000, counter }).open(chat.codec);
+  const reading = { digest: sha256, blocks: new Map() };
+  const read = (bytes: Uint8Array): Conversation => chat.codec.read(bytes, reading);
+  const client = createClient(recording);
+  const sight = createSight(recording);
+  let now = 0;
+  for (const step of recording.steps) {
+    client.reach(step.at);
+    now += 10_000;
+    const { body: sent, prepared } = await session.send(client.request(read, now));
+    const context = read(sent);
+    totals.needs += step.needs.length;
+    const missing = step.needs.filter((need) => !sight.shows(context, need));
+    totals.missing += missing.length;
+    if (missing.length > 0) await askAll({ recording, step, context, prepared: prepared!, missing }, totals);
+  }
+}
+
+type Asked = {
+  readonly recording: Recording;
+  readonly step: RecordedStep;
+  readonly context: Conversation;
+  readonly prepared: PreparedRequest;
+  readonly missing: readonly Need[];
+};
+
+async function askAll(request: Asked, totals: Totals): Promise<void> {
+  const { context, prepared, missing } = request;
+  const originals = prepared.report.memories.map((id) => {
+    const original = prepared.original(id);
+    return original === undefined ? '' : readOriginal(new TextDecoder().decode(original)).text;
+  });
+  const stubs = stubsIn(context, prepared);
+  for (const { value } of missing.filter((need) => originals.some((text) => holds(text, need.value)))) {
+    totals.asked += 1;
+    const { said, call } = wordsOf(request, value.text);
+    const both = `${said} ${call}`.trim();
+    const ask = async (question: Question, args: object | undefined): Promise<boolean> => {
+      if (args === undefined) return false;
+      const { text, tokens } = await answerRecall(prepared, JSON.stringify(args), MAX_TOKENS);
+      const isFound = holds(text, value);
+      totals.found[question] += Number(isFound);
+      totals.tokens[question] += tokens;
+      return isFound;
+    };
+    await ask('said', said === '' ? undefined : { query: said });
+    await ask('call', { query: call });
+    await ask('value', { query: value.text });
+    const stub = mostSimilar(stubs, both);
+    const before = { both: totals.tokens.both, stub: totals.tokens.stub };
+    const isInAnswer = await ask('both', { query: both });
+    const isInStub = await ask('stub', stub === undefined ? undefined : { id: stub });
+    totals.found['both, then stub'] += Number(isInAnswer || isInStub);
+    totals.tokens['both, then stub'] +=
+      totals.tokens.both - before.both + (isInAnswer ? 0 : totals.tokens.stub - before.stub);
+  }
+}
+
+/** Returns what the model said, and its call, both without the value. */
+function wordsOf(
+  { recording, step }: Asked,
+  value: string,
+): { readonly said: string; readonly call: string } {
+  const { conversation, pairs } = recording;
+  const isReply = (index: number) => index >= step.at && index < step.end;
+  const calls = pairs
+    .filter(({ call }) => isReply(call.message))
+    .map(({ call, name }) => ({ name, leaves: leavesAt(conversation, call) }));
+  const holder = calls.find(({ leaves }) => leaves.some((leaf) => leaf.includes(value))) ?? calls[0];
+  const others = (holder?.leaves ?? []).join(' ').replaceAll(value, ' ').slice(0, MAX_QUERY);
+  const last = conversation.messages
+    .slice(0, step.end)
+    .findLast((message) => message.role === 'assistant' && textOfReply(conversation, message.index) !== '');
+  const said = last === undefined ? '' : textOfReply(conversation, last.index);
+  return {
+    said: said.replaceAll(value, ' ').trim().slice(0, MAX_QUERY),
+    call: `${holder?.name ?? ''} ${others}`.trim(),
+  };
+}
+
+function leavesAt(
+  conversation: Conversation,
+  { message, part }: { readonly message: number; readonly part: number },
+) {
+  const holder = conversation.messages[message]!;
+  const call = holder.parts[part]!;
+  return call.type === 'tool-call' ? argumentLeaves(argumentsOf(conversation.body, holder, call.input)) : [];
+}
+
+function textOfReply(conversation: Conversation, index: number): string {
+  const message = conversation.messages[index]!;
+  return messageText(conversation, {
+    ...message,
+    parts: message.parts.filter(({ type }) => type === 'text'),
+  }).trim();
+}
+
+/** A stub, or one line of it, and the call that its message makes or answers. */
+type Stub = { readonly id: string; readonly words: ReadonlySet<string> };
+
+function stubsIn(context: Conversation, prepared: PreparedRequest): readonly Stub[] {
+  const callOf = new Map(
+    pairCalls(context).pairs.flatMap(({ call, result }) =>
+      result === undefined
+        ? []
+        : [[result.message, messageText(context, context.messages[call.message]!)] as const],
+    ),
+  );
+  return context.messages.flatMap((message) => {
+    const own = messageText(context, message);
+    const ids = prepared.report.memories.filter((id) => own.includes(id));
+    if (ids.length === 0) return [];
+    const call = callOf.get(message.index);
+    // A stub in place of a call's argument is in the call's message, and a stub of many steps has a line for each.
+    const pieces = call === undefined ? own.split('\n') : [`${call} ${own}`];
+    return pieces.flatMap((piece) => {
+      const named = ids.filter((id) => piece.includes(id));
+      return (named.length > 0 ? named : ids).map((id) => ({ id, words: wordsIn(piece) }));
+    });
+  });
+}
+
+/** Returns the id of the stub that has the rarest words in common with the query for its length, the newest of equals. */
+function mostSimilar(stubs: readonly Stub[], query: string): string | undefined {
+  const wanted = [...wordsIn(query)].map((word) => {
+    const holding = stubs.filter(({ words }) => words.has(word)).length;
+    return { word, worth: Math.log(1 + stubs.length / Math.max(1, holding)) };
+  });
+  const scores = stubs.map(({ id, words }) => ({
+    id,
+    score:
+      wanted.reduce((sum, { word, worth }) => sum + (words.has(word) ? worth : 0), 0) /
+      Math.sqrt(Math.max(1, words.size)),
+  }));
+  const best = Math.max(...scores.map(({ score }) => score));
+  return scores.findLast(({ score }) => score === best)?.id;
+}
+
+function wordsIn(text: string): ReadonlySet<string> {
+  return new Set(text.toLowerCase().match(/[\p{L}\p{N}_]{2,}/gu));
+}
