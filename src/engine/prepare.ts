@@ -291,7 +291,7 @@ type ProposedRequest = {
 /**
  * The result of storing a fold or originals. `edits`: the edits whose originals the store did not have. `known`: see `PreparedRequest`.
  * - `saved`: they are stored.
- * - `already sent`: another instance has sent this very request with the fold in `foldStore`.
+ * - `already sent`: this very request was sent before, or at the same time, with the fold in `foldStore`.
  * - `refused`: the store answered that it has not stored them.
  * - `unanswered`: it is not known whether they are stored.
  */
@@ -341,9 +341,12 @@ async function save(
     return { status, edits, known: Promise.resolve(), error };
   }
   // No mark is needed if the request is known to have been sent, or has only the end of a history, which says nothing about the conversation.
-  const needsNoMark = sentAs !== undefined || conversation.previousReplyId !== undefined;
+  if (sentAs !== undefined || conversation.previousReplyId !== undefined)
+    return { status: 'saved', edits, known: Promise.resolve() };
+  const meanwhile = memory.foldStore.recordedMeanwhile(memory.tenant, memory.clientLinks);
+  if (meanwhile) return { status: 'already sent', foldStore: meanwhile };
   const sent = { at: fold.at, limit: fold.limit };
-  return { status: 'saved', edits, known: needsNoMark ? Promise.resolve() : markSent(memory, found, sent) };
+  return { status: 'saved', edits, known: markSent(memory, found, sent) };
 }
 
 /** Returns the complete record of a fold, which includes the edits of the folds before it. */

@@ -112,6 +112,7 @@ describe.each(formats)('a growing conversation for $name', (codec, fixture) => {
         find: (tenant, links) => foldStore.find(tenant, links),
         findHere: (tenant, links) => foldStore.findHere(tenant, links),
         record: (...fold) => foldStore.record(...fold),
+        recordedMeanwhile: (...request) => foldStore.recordedMeanwhile(...request),
         markSent: (...sent) => foldStore.markSent(...sent),
         renew: (...used) => foldStore.renew(...used),
       },

@@ -223,7 +223,7 @@ function keyOf(tenant: string, link: string): string {
 /** The place where the folds and originals of one conversation are kept. */
 export type FoldMemory = {
   readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'renewOriginals'>;
-  readonly foldStore: Pick<FoldStore, 'record' | 'markSent' | 'renew'>;
+  readonly foldStore: Pick<FoldStore, 'record' | 'recordedMeanwhile' | 'markSent' | 'renew'>;
   readonly tenant: string;
   /** The prefix hashes of the conversation as the client sent it. Folds are found by these. */
   readonly clientLinks: readonly string[];

@@ -63,7 +63,9 @@ describe('requests of one engine at once', () => {
     expect(body).toEqual((await engineOn(inMemoryStore()).prepare(next)).body);
   });
 
-  it('are sent the same bytes when they are the same request, even if one has no time left to fold', async () => {
+  it('are sent the same bytes when they are the same request, even if one has no time left to fold', {
+    repeats: 20,
+  }, async () => {
     const engine = engineOn(await sqliteStore({ file: newFile() }), {
       shrinks: false,
       triggers: { tokenBudget: { triggerTokens: 8_200, targetTokens: 4_000, bufferTokens: 0 } },

@@ -65,6 +65,8 @@ export interface FoldStore {
     fold: Omit<Fold, 'length' | 'id'>,
     options?: RecordOptions,
   ): Promise<Recorded>;
+  /** Returns what is known now if an equal request of this process has recorded a fold meanwhile. Then this one must be sent with it, too. */
+  recordedMeanwhile(tenant: string, links: readonly string[]): FoundFolds | undefined;
   /** Records that this request is sent with the found fold. Rejects with `store-failed`, but this process remembers it. */
   markSent(
     tenant: string,
@@ -147,6 +149,7 @@ export function createFoldStore({
         unsaved.add(fold);
         remember(tenant, link, { fold });
       }
+      const markBefore = knownOf(tenant, link)?.sentWith;
       const inTheWay = await write({
         keys: [foldKeys.fold(link), ...prefixes.map(foldKeys.prefixFold)],
         content: withFoldId(encoded, fold.id),
@@ -160,14 +163,18 @@ export function createFoldStore({
         const { at, content } = inTheWay;
         const other = at === 0 ? { fold: parseFold(content) } : { sentWith: parseSentWith(content) };
         remember(tenant, link, other);
-        const found = decide(tenant, links);
-        return { alreadySent: { ...found, sentAs: found.sentAs ?? { limit: undefined } } };
+        return { alreadySent: decideSent(tenant, links) };
       }
+      // An equal request was sent without the fold while the store wrote it.
+      if (yieldsTo === 'all' && knownOf(tenant, link)?.sentWith !== markBefore)
+        return { alreadySent: decideSent(tenant, links) };
       unsaved.delete(fold);
       remember(tenant, link, { fold });
       for (const prefix of prefixes) remember(tenant, prefix, { prefixFold: fold });
       return 'recorded';
     },
+    recordedMeanwhile: (tenant, links) =>
+      knownOf(tenant, links.at(-1)!)?.fold ? decideSent(tenant, links) : undefined,
     async markSent(tenant, links, found, { write: given, ...sent }) {
       const write: Write = given ?? ((record) => encryptedStore.keep(tenant, [], record));
       const link = links.at(-1)!;
@@ -224,7 +231,13 @@ export function createFoldStore({
     return runSteps(decideInSteps(tenant, links, mode));
   }
 
-  /** Does the same in steps: a conversation may have very many prefixes. */
+  /** Does the same for a request that is known to have been sent. */
+  function decideSent(tenant: string, links: readonly string[]): FoundFolds {
+    const found = decide(tenant, links);
+    return { ...found, sentAs: found.sentAs ?? { limit: undefined } };
+  }
+
+  /** Decides in steps: a conversation may have very many prefixes. */
   function* decideInSteps(
     tenant: string,
     links: readonly string[],
