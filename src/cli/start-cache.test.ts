@@ -19,6 +19,7 @@ describe('cacheFolder', () => {
     [{ HOME: '/home/a' }, 'linux', '/home/a/.cache/leporello'],
     [{ HOME: '/home/a', XDG_CACHE_HOME: '/big' }, 'linux', '/big/leporello'],
     [{ HOME: '/home/a', XDG_CACHE_HOME: '' }, 'linux', '/home/a/.cache/leporello'],
+    [{ HOME: '/home/a', XDG_CACHE_HOME: 'relative' }, 'linux', '/home/a/.cache/leporello'],
     [{ HOME: '/users/a' }, 'darwin', '/users/a/Library/Caches/leporello'],
     [{ LOCALAPPDATA: '/local' }, 'win32', '/local/leporello'],
   ])('of %j on %s is %s', (env, platform, expected) => {
@@ -46,6 +47,12 @@ describe('vocabulariesIn', () => {
     }
     await saveVocabulary(folder, 'o200k_base', vocabulary);
     expect(await read()).toBeDefined();
+  });
+
+  it('replaces what another version saved', async () => {
+    await saveVocabulary(folder, 'o200k_base', new ArrayBuffer(64));
+    await saveVocabulary(folder, 'o200k_base', vocabulary);
+    expect((await read())?.byteLength).toBe(vocabulary.byteLength);
   });
 
   it('rejects without a file, and saving where no folder can be made is ignored', async () => {

@@ -4,22 +4,24 @@
  */
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import module from 'node:module';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import { homeOf } from './home.ts';
 import type { PackedVocabulary } from '../tokens/bpe.ts';
 import type { VocabularySource } from '../tokens/load-counter.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Returns the folder, by the convention of the platform. */
-export function cacheFolder(env: Env, platform: string = process.platform): string {
-  const home = env['HOME'] ?? homedir();
-  const standard: Readonly<Record<string, string>> = {
-    win32: env['LOCALAPPDATA'] ?? join(home, 'AppData', 'Local'),
-    darwin: join(home, 'Library', 'Caches'),
-  };
-  return join(env['XDG_CACHE_HOME'] || (standard[platform] ?? join(home, '.cache')), 'leporello');
+/** Returns the folder, by the convention of the platform; undefined for a user without a home. */
+export function cacheFolder(env: Env, platform: string = process.platform): string | undefined {
+  const xdg = env['XDG_CACHE_HOME'] ?? '';
+  // A relative folder would be another one in each working folder, and may belong to somebody else.
+  if (isAbsolute(xdg)) return join(xdg, 'leporello');
+  const local = env['LOCALAPPDATA'];
+  if (platform === 'win32' && local) return join(local, 'leporello');
+  const home = homeOf(env);
+  const inHome: Readonly<Record<string, string>> = { win32: 'AppData/Local', darwin: 'Library/Caches' };
+  return home === undefined ? undefined : join(home, inHome[platform] ?? '.cache', 'leporello');
 }
 
 /**
@@ -27,9 +29,10 @@ export function cacheFolder(env: Env, platform: string = process.platform): stri
  * environment already says where compiled code is kept.
  */
 export function enableCodeCache(env: NodeJS.ProcessEnv): void {
-  if (env['NODE_COMPILE_CACHE'] !== undefined) return;
+  const cache = cacheFolder(env);
+  if (cache === undefined || env['NODE_COMPILE_CACHE'] !== undefined) return;
   try {
-    const folder = join(cacheFolder(env), 'code');
+    const folder = join(cache, 'code');
     module.enableCompileCache(folder);
     // Threads read the variable.
     env['NODE_COMPILE_CACHE'] = folder;
@@ -61,7 +64,7 @@ export function vocabulariesIn(folder: string): VocabularySource {
   };
 }
 
-/** Writes a vocabulary to the folder, unless it is there. Never rejects. */
+/** Writes a vocabulary to the folder, unless the file is the same. Never rejects. */
 export async function saveVocabulary(
   folder: string,
   encoding: Parameters<VocabularySource>[0],
@@ -70,13 +73,12 @@ export async function saveVocabulary(
   const file = fileOf(folder, encoding);
   const draft = `${file}.${process.pid}`;
   try {
-    if (await vocabulariesIn(folder)(encoding).catch(() => undefined)) return;
+    const contents = Buffer.concat([Buffer.alloc(checksumBytes), new Uint8Array(vocabulary)]);
+    contents.writeUInt32LE(crc32(contents.subarray(checksumBytes)));
+    const known = await readFile(file).catch(() => undefined);
+    if (known?.equals(contents)) return;
     await mkdir(join(folder, 'vocabularies'), { recursive: true });
-    // `vocabulary` may be shared memory, which files cannot be written from.
-    const packed = new Uint8Array(vocabulary).slice();
-    const checksum = Buffer.alloc(checksumBytes);
-    checksum.writeUInt32LE(crc32(packed));
-    await writeFile(draft, [checksum, packed]);
+    await writeFile(draft, contents);
     await rename(draft, file);
   } catch {
     await rm(draft, { force: true }).catch(() => undefined);

@@ -3,13 +3,13 @@
  * schema.ts.
  */
 import { readFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { LeporelloError } from '../../errors.ts';
 import type { SettingArgs } from '../args.ts';
 import { mergeSources, type MergedConfig, spellProblems } from './merge-sources.ts';
 import { type Config, configSchema } from './schema.ts';
 import type { Environment } from '../terminal.ts';
+import { homeOf } from '../home.ts';
 
 export type LoadedConfig = {
   readonly config: Config;
@@ -84,15 +84,4 @@ function dataDirOf(data: string, base: string, env: Environment, merged: MergedC
     'bad-config',
     `data is ${JSON.stringify(data)}, but this user has no home folder. Set HOME, or set data to an absolute path.`,
   );
-}
-
-function homeOf(env: Environment): string | undefined {
-  const said = env['HOME'] || env['USERPROFILE'];
-  if (said) return said;
-  try {
-    return homedir();
-  } catch {
-    // A user without an entry in the password file has no home, as in many containers.
-    return undefined;
-  }
 }

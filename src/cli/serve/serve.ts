@@ -34,7 +34,7 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
   const log = createLog(terminal, config.logLevel);
   const memory = await openStoreOrFallBack(dataDir, terminal.env, config.memory.redis);
   const cache = cacheFolder(terminal.env);
-  provideVocabularies(vocabulariesIn(cache));
+  if (cache !== undefined) provideVocabularies(vocabulariesIn(cache));
   const upstream = undiciUpstream();
   const thread = openFoldThread(config);
   const metrics = prometheusMetrics();
@@ -55,7 +55,7 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
       await metrics.page({ summariesRunning: 0 });
       await Promise.all([warmUp(usualModel, pause), thread?.warmUp(usualModel)]);
       await pause();
-      await saveVocabulary(cache, 'o200k_base', await loadVocabulary('o200k_base'));
+      if (cache !== undefined) await saveVocabulary(cache, 'o200k_base', await loadVocabulary('o200k_base'));
       await pause();
       saveCode();
     });
