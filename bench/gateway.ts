@@ -13,17 +13,15 @@
  * retry, log or compress, and each runs one process. CPU of a process that is not ours is read from /proc in steps of 10 ms. (8) The second table
  * divides the CPU time of the gateway by step: see steps.ts.
  */
-import { fork } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { parseArgs } from 'node:util';
-import { setGcFlags } from '../src/cli/gc-flags.ts';
 import { load } from './gateway/load.ts';
+import { type ProcessUse, startTarget, type TargetProcess } from './gateway/target-process.ts';
 import { targets } from './gateway/targets.ts';
 import { startUpstream } from './gateway/upstream.ts';
 import { isInstalled, peers, startPeer, useOfTree } from './peers/peers.ts';
 import { writeResult } from './results.ts';
-import { type StepTimes, printSteps, profileSteps } from './steps.ts';
+import { type StepTimes, printSteps } from './steps.ts';
+import { median } from './tokens/arithmetic.ts';
 
 const concurrencies = [1, 16];
 /** Each target runs this long before the first round, so that its code is compiled: a gateway runs for days. */
@@ -35,8 +33,7 @@ type Running = {
   readonly name: string;
   readonly origin: string;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  readonly child: ChildProcess | undefined;
-  readonly use: () => Promise<ChildUse>;
+  readonly use: () => Promise<ProcessUse>;
 };
 type Sample = {
   readonly reqPerSec: number;
@@ -45,39 +42,7 @@ type Sample = {
   readonly cpuMs: number;
   readonly rssMb: number;
 };
-type ChildUse = { readonly cpuMs: number; readonly rssMb: number };
-
-const [, script, role, name, upstream] = process.argv;
-if (role === '--serve') await serve(name ?? '', upstream ?? '');
-else await main();
-
-/** Runs in the child: starts the target, then answers each message with its use of CPU and memory. */
-async function serve(target: string, origin: string): Promise<void> {
-  setGcFlags();
-  const port = await targets[target]?.(origin);
-  let stop: Awaited<ReturnType<typeof profileSteps>> | undefined;
-  const startProfile = async (): Promise<void> => {
-    stop = await profileSteps();
-    process.send?.('started');
-  };
-  const sendTimes = async (requests: number): Promise<void> => {
-    process.send?.(await stop?.(requests));
-  };
-  process.on('message', (message) => {
-    if (message === 'profile') {
-      void startProfile();
-      return;
-    }
-    if (typeof message === 'number') {
-      void sendTimes(message);
-      return;
-    }
-    const { user, system } = process.cpuUsage();
-    process.send?.({ cpuMs: (user + system) / 1000, rssMb: process.memoryUsage.rss() / 1e6 });
-  });
-  process.on('disconnect', () => process.exit());
-  process.send?.(port);
-}
+await main();
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -87,29 +52,25 @@ async function main(): Promise<void> {
       own: { type: 'boolean', default: false },
     },
   });
-  const running = await startAll(await startUpstream(), values.own);
+  const upstream = await startUpstream();
+  const gateway = await startTarget('gateway', upstream);
+  const running = await startAll(upstream, gateway, values.own);
   const samples = new Map<string, Sample[]>();
   const cells = values.kB.flatMap((kB) => concurrencies.map((connections) => ({ kB, connections })));
-  try {
-    for (const { origin, headers } of running)
-      await load({ origin, headers, connections: 16, bytes: 200_000, ms: firstWarmMs });
-    for (let round = 0; round < Number(values.rounds); round += 1) {
-      for (const { kB, connections } of cells) {
-        for (const target of running) {
-          const key = JSON.stringify({ target: target.name, kB: Number(kB), connections });
-          const sample = await measure(target, { connections, bytes: Number(kB) * 1_000 });
-          samples.set(key, [...(samples.get(key) ?? []), sample]);
-        }
+  for (const { origin, headers } of running)
+    await load({ origin, headers, connections: 16, bytes: 200_000, ms: firstWarmMs });
+  for (let round = 0; round < Number(values.rounds); round += 1) {
+    for (const { kB, connections } of cells) {
+      for (const target of running) {
+        const key = JSON.stringify({ target: target.name, kB: Number(kB), connections });
+        const sample = await measure(target, { connections, bytes: Number(kB) * 1_000 });
+        samples.set(key, [...(samples.get(key) ?? []), sample]);
       }
     }
-  } catch (error) {
-    for (const { child } of running) child?.kill();
-    throw error;
   }
   const rows = [...samples].map(([key, list]) => ({ ...(JSON.parse(key) as object), ...medians(list) }));
   console.table(rows);
-  const steps = { 'gateway, 200 kB, 16 connections': await stepsOf(running) };
-  for (const { child } of running) child?.kill();
+  const steps = { 'gateway, 200 kB, 16 connections': await stepsOf(gateway) };
   printSteps(steps);
   const versions = peers.map((peer) => `${peer.name} ${peer.version}`);
   writeResult('gateway', { rounds: Number(values.rounds), roundMs, peers: versions, rows, steps });
@@ -117,45 +78,42 @@ async function main(): Promise<void> {
 }
 
 /** Divides the CPU time of one request of the whole gateway by step. */
-async function stepsOf(running: readonly Running[]): Promise<StepTimes> {
-  const { origin, child } = running.find(({ name: target }) => target === 'gateway')!;
-  child!.send('profile');
-  await once(child!, 'message');
-  const { requests } = await load({ origin, connections: 16, bytes: 200_000, ms: roundMs });
-  child!.send(requests);
-  const [times] = (await once(child!, 'message')) as [StepTimes];
-  return times;
+async function stepsOf(gateway: TargetProcess): Promise<StepTimes> {
+  await gateway.startProfile();
+  const { requests } = await load({
+    origin: gateway.origin,
+    connections: 16,
+    bytes: 200_000,
+    ms: roundMs,
+  });
+  return gateway.takeSteps(requests);
 }
 
-async function noUse(): Promise<ChildUse> {
+async function noUse(): Promise<ProcessUse> {
   return { cpuMs: 0, rssMb: 0 };
 }
 
-async function startAll(origin: string, isOwnOnly: boolean): Promise<readonly Running[]> {
-  const running: Running[] = [{ name: 'direct', origin, child: undefined, use: noUse }];
-  for (const target of Object.keys(targets)) running.push(await startTarget(target, origin));
+async function startAll(
+  upstream: string,
+  gateway: TargetProcess,
+  isOwnOnly: boolean,
+): Promise<readonly Running[]> {
+  const running: Running[] = [{ name: 'direct', origin: upstream, use: noUse }];
+  for (const name of Object.keys(targets)) {
+    const { origin, use } = name === 'gateway' ? gateway : await startTarget(name, upstream);
+    running.push({ name, origin, use });
+  }
   for (const peer of isOwnOnly ? [] : peers) {
     if (!isInstalled(peer)) {
       console.log(`${peer.name} is left out: bench/peers/install.ts has not installed it.`);
       continue;
     }
-    const started = await startPeer(peer, origin);
-    const pid = started.child.pid ?? 0;
+    const { origin, child } = await startPeer(peer, upstream);
+    const pid = child.pid ?? 0;
     const use = async () => useOfTree(pid) ?? { cpuMs: Number.NaN, rssMb: Number.NaN };
-    running.push({ ...started, name: peer.name, headers: peer.headers?.(origin), use });
+    running.push({ name: peer.name, origin, headers: peer.headers?.(upstream), use });
   }
   return running;
-}
-
-async function startTarget(target: string, origin: string): Promise<Running> {
-  const child = fork(script ?? '', ['--serve', target, origin]);
-  const [port] = (await once(child, 'message')) as [number];
-  const use = async (): Promise<ChildUse> => {
-    child.send('use');
-    const [answer] = (await once(child, 'message')) as [ChildUse];
-    return answer;
-  };
-  return { name: target, origin: `http://127.0.0.1:${port}`, child, use };
 }
 
 async function measure(
@@ -177,10 +135,7 @@ async function measure(
 }
 
 function medians(list: readonly Sample[]): Sample {
-  const of = (read: (sample: Sample) => number): number => {
-    const sorted = list.map(read).sort((a, b) => a - b);
-    return Number((sorted[Math.floor(sorted.length / 2)] ?? 0).toPrecision(4));
-  };
+  const of = (read: (sample: Sample) => number): number => Number(median(list.map(read)).toPrecision(4));
   return {
     reqPerSec: of((sample) => sample.reqPerSec),
     p50Ms: of((sample) => sample.p50Ms),

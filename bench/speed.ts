@@ -3,7 +3,7 @@
  * stringify, a warm turn and a warm read relative to parse + stringify, and an event of a stream relative to a raw pipe. Run `node bench/speed.ts`;
  * it prints a table and writes bench/results/speed.json. `node bench/speed.ts --check` writes nothing and fails when a ratio is more than 1.5
  * times the recorded one (`npm run check -- speed`). It takes half a minute, and three times as long to
- * record.
+ * record. It needs neither recorded conversations nor a network.
  *
  * Traps: (1) The figures are not those of the full benchmarks: the runs are short, and the bodies are generated. Compare them only with each other. (2)
  * The contenders of a ratio run in turn, and each ratio is the lowest of several rounds, because on a busy machine some rounds favor one of them. The
@@ -12,13 +12,13 @@
  * Ratios depend on the processor: hashing with SHA-256 is slow on one without instructions for it. Record them again where CI runs.
  */
 import { fork } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { ReadBlock } from '../src/codecs/codec.ts';
 import { openaiChat } from '../src/codecs/openai-chat/index.ts';
 import { sha256 } from '../src/store/encrypted-store.ts';
 import { inMemoryStore } from '../src/store/in-memory.ts';
 import { load } from './gateway/load.ts';
+import { startTarget, type TargetProcess } from './gateway/target-process.ts';
 import { startUpstream } from './gateway/upstream.ts';
 import { readResult, writeResult } from './results.ts';
 import { callWithResult, chatBody, toolLoop } from './scaling/bodies.ts';
@@ -55,43 +55,28 @@ process.exit();
 
 /** The whole gateway, relative to two targets of bench/gateway.ts. */
 async function gatewayRatios(): Promise<Ratios> {
-  const names = ['raw pipe', 'HTTP layer + parse + stringify', 'gateway'] as const;
   const origin = await startUpstream();
-  const children: ChildProcess[] = [];
+  const pipe = await startTarget('raw pipe', origin);
+  const parsing = await startTarget('HTTP layer + parse + stringify', origin);
+  const gateway = await startTarget('gateway', origin);
   const least = { pipe: Infinity, parse: Infinity };
-  try {
-    const origins: string[] = [];
-    for (const name of names) {
-      const child = fork(new URL('gateway.ts', import.meta.url), ['--serve', name, origin]);
-      children.push(child);
-      const [port] = (await once(child, 'message')) as [number];
-      origins.push(`http://127.0.0.1:${port}`);
-    }
-    const cpuMs = async (target: number, bytes: number): Promise<number> => {
-      const before = await cpuOf(children[target]!);
-      await load({ origin: origins[target]!, connections: 4, bytes, requests });
-      return (await cpuOf(children[target]!)) - before;
-    };
-    for (let turn = -2; turn < rounds; turn++) {
-      const pipe = (await cpuMs(2, 20_000)) / (await cpuMs(0, 20_000));
-      const parse = (await cpuMs(2, 200_000)) / (await cpuMs(1, 200_000));
-      if (turn < 0) continue;
-      least.pipe = Math.min(least.pipe, pipe);
-      least.parse = Math.min(least.parse, parse);
-    }
-  } finally {
-    for (const child of children) child.kill();
+  const cpuMs = async (target: TargetProcess, bytes: number): Promise<number> => {
+    const before = await target.use();
+    await load({ origin: target.origin, connections: 4, bytes, requests });
+    return (await target.use()).cpuMs - before.cpuMs;
+  };
+  for (let turn = -2; turn < rounds; turn++) {
+    const toPipe = (await cpuMs(gateway, 20_000)) / (await cpuMs(pipe, 20_000));
+    const toParsing = (await cpuMs(gateway, 200_000)) / (await cpuMs(parsing, 200_000));
+    if (turn < 0) continue;
+    least.pipe = Math.min(least.pipe, toPipe);
+    least.parse = Math.min(least.parse, toParsing);
   }
+  for (const target of [pipe, parsing, gateway]) target.kill();
   return {
     'gateway / raw pipe, 20 kB': rounded(least.pipe, 2),
     'gateway / parse + stringify, 200 kB': rounded(least.parse, 2),
   };
-}
-
-async function cpuOf(child: ChildProcess): Promise<number> {
-  child.send('use');
-  const [{ cpuMs }] = (await once(child, 'message')) as [{ readonly cpuMs: number }];
-  return cpuMs;
 }
 
 /** A turn of a conversation of 100,000 tokens, in an engine that sends all of it. */

@@ -12,18 +12,14 @@
  * (6) Everything runs on the loopback, without TLS. (7) Targets are measured in turn, and the table shows medians of rounds; the ratios are
  * medians of the ratios within rounds.
  */
-import { fork } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { loadavg } from 'node:os';
-import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { setGcFlags } from '../src/cli/gc-flags.ts';
 import { bodyOf, type Format, formats, paths } from './first-token/bodies.ts';
-import { type Target, targets } from './gateway/targets.ts';
+import { startTarget, type TargetProcess } from './gateway/target-process.ts';
 import { writeResult } from './results.ts';
 import { openText, type StreamText } from './streams/events.ts';
 import { median, round as rounded } from './tokens/arithmetic.ts';
@@ -38,34 +34,14 @@ const bodies = new Map(formats.map((format) => [format, bodyOf(format, requestBy
 
 const measured = ['raw pipe', 'HTTP layer', 'gateway'];
 
-type Running = { readonly name: string; readonly origin: string; readonly child: ChildProcess };
+type Running = TargetProcess & { readonly name: string };
 type Sample = {
   /** Microseconds of CPU per event. */
   readonly cpuUs: number;
   readonly rssMb: number;
   readonly inTime: number;
 };
-type ChildUse = { readonly cpuMs: number; readonly rssMb: number };
-
-const [, script, role, name, upstream, folder] = process.argv;
-if (role === '--serve') await serve(name ?? '', upstream ?? '', folder);
-else await main();
-
-/** Runs in the child: starts the target, then answers each message with its use of CPU and memory. */
-async function serve(target: string, origin: string, checkout: string | undefined): Promise<void> {
-  setGcFlags();
-  const path = checkout === undefined ? undefined : resolve(checkout, 'bench/gateway/targets.ts');
-  const from =
-    path === undefined ? { targets } : ((await import(path)) as { readonly targets: typeof targets });
-  const start: Target | undefined = from.targets[target];
-  const port = await start?.(origin);
-  process.on('message', () => {
-    const { user, system } = process.cpuUsage();
-    process.send?.({ cpuMs: (user + system) / 1000, rssMb: process.memoryUsage.rss() / 1e6 });
-  });
-  process.on('disconnect', () => process.exit());
-  process.send?.(port);
-}
+await main();
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -80,9 +56,11 @@ async function main(): Promise<void> {
   const streams = Number(values.streams ?? 64);
   const provider = await startProvider();
   const running: Running[] = [];
-  for (const target of measured) running.push(await startTarget(target, provider.origin));
-  if (values.against !== undefined)
-    running.push(await startTarget('gateway', provider.origin, values.against));
+  for (const name of measured) running.push({ name, ...(await startTarget(name, provider.origin)) });
+  if (values.against !== undefined) {
+    const other = await startTarget('gateway', provider.origin, values.against);
+    running.push({ name: `gateway of ${values.against}`, ...other });
+  }
   const measuredFormats = formats.filter((format) => values.format === undefined || values.format === format);
   const samples = new Map<string, Sample[]>();
   for (let turn = 0; turn < rounds; turn += 1) {
@@ -103,7 +81,7 @@ async function main(): Promise<void> {
   );
   console.table(rows);
   process.send?.(rows);
-  writeResult('streams', { load, rounds, streams, eventsPerSecond, roundMs, rows });
+  writeResult('streams', { rounds, streams, eventsPerSecond, roundMs, rows });
   process.exit();
 }
 
@@ -122,29 +100,18 @@ function rowOf(format: Format, target: string, samples: ReadonlyMap<string, read
   };
 }
 
-async function startTarget(target: string, origin: string, checkout?: string): Promise<Running> {
-  const args = checkout === undefined ? [] : [checkout];
-  const child = fork(script ?? '', ['--serve', target, origin, ...args]);
-  const [port] = (await once(child, 'message')) as [number];
-  return {
-    name: checkout === undefined ? target : `${target} of ${checkout}`,
-    origin: `http://127.0.0.1:${port}`,
-    child,
-  };
-}
-
 async function measure(
   provider: Provider,
-  { origin, child }: Running,
+  { origin, use }: Running,
   { format, streams }: { readonly format: Format; readonly streams: number },
 ): Promise<Sample> {
   const clients = Array.from({ length: streams }, () => readStream(origin, format));
   await sleep(warmMs);
-  const before = await useOf(child);
+  const before = await use();
   provider.takeCounts();
   await sleep(roundMs);
   const counts = provider.takeCounts();
-  const after = await useOf(child);
+  const after = await use();
   // On a busy machine, a request may reach the provider only now.
   const ending = setInterval(() => provider.endAll(), 20);
   const received = (await Promise.all(clients)).reduce((sum, bytes) => sum + bytes, 0);
@@ -177,12 +144,6 @@ async function readStream(origin: string, format: Format): Promise<number> {
   });
   await once(answer, 'end');
   return bytes;
-}
-
-async function useOf(child: ChildProcess): Promise<ChildUse> {
-  child.send('use');
-  const [use] = (await once(child, 'message')) as [ChildUse];
-  return use;
 }
 
 type OpenStream = { readonly outgoing: ServerResponse; readonly text: StreamText; due: number };
