@@ -2,7 +2,7 @@
  * Measures the memory of a gateway that has served many long conversations, and what a smaller cache costs: 1,000 conversations of 100,000 tokens
  * (bodies of 450 kB), one request each, through `leporello serve` with several values of `limits.cacheMb`. Then come the next turns of the
  * conversations that were served last, which are still in the caches, and of those that were served first, which are not, if the caches are smaller than
- * all conversations. Run `node bench/memory.ts [--conversations N] [--mb N]... [-- serve options]`; it prints a table and, without options, writes
+ * all conversations. Run `node bench/memory.ts [--conversations N] [--kB N] [--mb N]... [-- serve options]`; it prints a table and, without options, writes
  * bench/results/memory.json. It takes about ten minutes.
  *
  * Traps: (1) RSS includes memory that the allocator keeps for later, which depends on the history of the process. "Highest" is the highest of
@@ -17,7 +17,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { warmedUp } from './first-token/processes.ts';
+import { urlOf, warmedUp } from './first-token/processes.ts';
 import { startUpstream } from './gateway/upstream.ts';
 import { generate } from './memory/conversations.ts';
 import type { MemoryUse } from './memory/probe.ts';
@@ -53,18 +53,16 @@ async function measure(cacheMb: number) {
     const empty = await useOf(child);
     const outcomes = new Map<string, number>();
     let highest = 0;
-    let longest = 0;
     for (let seed = 1; seed <= conversations; seed++) {
-      const { outcome, ms } = await send(url, generate(seed, bytes).body(0));
+      const { outcome } = await send(url, generate(seed, bytes).body(0));
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-      longest = Math.max(longest, ms);
       highest = Math.max(highest, (await useOf(child)).rssMb);
     }
     const full = await useOf(child);
     const newest = await nextTurns(child, url, (at) => conversations - at);
     const oldest = await nextTurns(child, url, (at) => at + 1);
     return {
-      cacheMb: cacheMb,
+      cacheMb,
       'RSS at start, MB': round(empty.rssMb, 0),
       'RSS, MB': round(full.rssMb, 0),
       'highest RSS, MB': round(highest, 0),
@@ -119,8 +117,7 @@ async function startGateway(data: string, cacheMb: number) {
     execArgv: ['--import', probe],
     stdio: ['ignore', 'pipe', 'ignore', 'ipc'],
   });
-  const [line] = (await once(child.stdout!, 'data')) as [Buffer];
-  const { url } = JSON.parse(line.toString()) as { readonly url: string };
+  const url = await urlOf(child);
   await warmedUp(url);
   return { child, url };
 }
