@@ -60,11 +60,6 @@ async function gatewayRatios(): Promise<Ratios> {
   const parsing = await startTarget('HTTP layer + parse + stringify', origin);
   const gateway = await startTarget('gateway', origin);
   const least = { pipe: Infinity, parse: Infinity };
-  const cpuMs = async (target: TargetProcess, bytes: number): Promise<number> => {
-    const before = await target.use();
-    await load({ origin: target.origin, connections: 4, bytes, requests });
-    return (await target.use()).cpuMs - before.cpuMs;
-  };
   for (let turn = -2; turn < rounds; turn++) {
     const toPipe = (await cpuMs(gateway, 20_000)) / (await cpuMs(pipe, 20_000));
     const toParsing = (await cpuMs(gateway, 200_000)) / (await cpuMs(parsing, 200_000));
@@ -77,6 +72,12 @@ async function gatewayRatios(): Promise<Ratios> {
     'gateway / raw pipe, 20 kB': rounded(least.pipe, 2),
     'gateway / parse + stringify, 200 kB': rounded(least.parse, 2),
   };
+}
+
+async function cpuMs(target: TargetProcess, bytes: number): Promise<number> {
+  const before = await target.use();
+  await load({ origin: target.origin, connections: 4, bytes, requests });
+  return (await target.use()).cpuMs - before.cpuMs;
 }
 
 /** A turn of a conversation of 100,000 tokens, in an engine that sends all of it. */

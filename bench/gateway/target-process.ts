@@ -15,12 +15,12 @@ export type ProcessUse = { readonly cpuMs: number; readonly rssMb: number };
 
 export type TargetProcess = {
   readonly origin: string;
-  use(): Promise<ProcessUse>;
+  readonly use: () => Promise<ProcessUse>;
   /** Starts to record the steps of requests. */
-  startProfile(): Promise<void>;
+  readonly startProfile: () => Promise<void>;
   /** Stops, and returns the time of each step, divided by the number of requests. */
-  takeSteps(requests: number): Promise<StepTimes>;
-  kill(): void;
+  readonly takeSteps: (requests: number) => Promise<StepTimes>;
+  readonly kill: () => void;
 };
 
 type Question = 'use' | 'start profile' | { readonly requests: number };
