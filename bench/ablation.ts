@@ -1,7 +1,7 @@
 /**
  * Measures what each part of the engine saves: replays recorded conversations with the default engine, then turns off one shrink, strategy or
  * trigger at a time. Run `npm run bench bench/ablation.ts [-- --source NAME] [--limit N] [--warm] [--window N] [--row TEXT]...`; it reads
- * ../shared/data, prints a table for each source and the rows that change nothing in any source, and writes bench/results/ablation.json. It
+ * ../shared/data, prints a table for each source and the rows that change nothing in any source. It
  * takes 15 minutes on two cores for the first 40 conversations of each source (`--limit` sets another number) and eight joined coding sessions.
  * `--row` runs the rows whose names contain the text. `--warm` ignores the recorded pauses, in which caches expired. Use a small `--window` to
  * see the effect of the parts that make requests fit.
@@ -20,7 +20,6 @@ import { type Figures, figuresOf, type SourceFigures } from '../src/replay/figur
 import { rows } from './ablation/rows.ts';
 import { longHorizon, readConversations } from './replay/data.ts';
 import { replayInProcesses } from './replay/processes.ts';
-import { writeResult } from './results.ts';
 import { round } from './tokens/arithmetic.ts';
 
 /** A fraction of the full context's cost. Smaller differences are noise: they depend on where folds happen to fall. */
@@ -68,7 +67,6 @@ async function main(): Promise<void> {
     `\nRows that change the cost of every source by less than ${NOISE} of the full context's cost:`,
     idle.join(', ') || 'none',
   );
-  writeResult('ablation', { ...settings, rows: engines, idle, sources });
 }
 
 function tableOf({ policies: [, first, ...others] }: SourceFigures) {

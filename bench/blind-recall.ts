@@ -2,7 +2,7 @@
  * Measures how well recall finds a value that the model does not know. It replays recorded coding sessions through the real engine. For each
  * value that a recorded call used, that the sent context does not show and that an original contains, it asks the recall tool without the
  * value. Run `npm run bench bench/blind-recall.ts [-- --half 1|2] [--limit N]`; it reads ../shared/data, prints a table for the sessions
- * and one for eight sessions joined end to end, and writes bench/results/blind-recall.json. It takes some three minutes on one core.
+ * and one for eight sessions joined end to end. It takes some three minutes on one core.
  *
  * The questions, none of which contains the value:
  * - said: what the model wrote in the reply that made the call, or last before it;
@@ -34,7 +34,6 @@ import { createSight } from '../src/replay/replay.ts';
 import { sha256 } from '../src/store/encrypted-store.ts';
 import { loadExactCounter } from '../src/tokens/load-counter.ts';
 import { type BenchRecord, codingSessions, longHorizon, readConversations } from './replay/data.ts';
-import { writeResult } from './results.ts';
 import { round } from './tokens/arithmetic.ts';
 
 const { values } = parseArgs({ options: { half: { type: 'string' }, limit: { type: 'string' } } });
@@ -73,7 +72,6 @@ async function main(): Promise<void> {
     { name: 'sessions', records: chosen.slice(0, Number(limit)) },
     { name: 'long conversation', records: longHorizon(chosen) },
   ];
-  const results = [];
   for (const group of groups) {
     const totals = noTotals();
     for (const record of group.records) await playRecord(record, totals);
@@ -81,11 +79,8 @@ async function main(): Promise<void> {
     console.log(
       `\n${group.name}: ${group.records.length} recorded, ${needs} values needed, ${missing} not shown, ${asked} of them in originals`,
     );
-    const rows = questions.map((question) => rowOf(question, totals));
-    console.table(rows);
-    results.push({ group: group.name, conversations: group.records.length, needs, missing, asked, rows });
+    console.table(questions.map((question) => rowOf(question, totals)));
   }
-  writeResult('blind-recall', { maxTokens: MAX_TOKENS, groups: results });
 }
 
 function zeros(): Record<Question, number> {

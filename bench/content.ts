@@ -1,7 +1,7 @@
 /**
  * Measures the shrinks of tool results on recorded conversations: how many results each kind changes, the share of all tool-result tokens
  * (o200k) that it saves, whether anything is lost (every lossless result is undone and compared), and its speed. Run
- * `npm run bench bench/content.ts`; it reads ../shared/data, prints tables and writes bench/results/content.json. It takes about a minute.
+ * `npm run bench bench/content.ts`; it reads ../shared/data and prints tables. It takes about a minute.
  *
  * Traps: (1) Shares refer to recorded tool-result tokens, each counted once. A conversation saves a different share, because results are sent
  * again in every turn, mostly from the cache. (2) Two thirds of the tokens are one client's sessions in one repository, and that client's file
@@ -15,7 +15,6 @@ import { loadExactCounter } from '../src/tokens/load-counter.ts';
 import { hostileTexts } from './content/hostile.ts';
 import { readResults, type RecordedResult } from './content/recorded-results.ts';
 import { lossOf } from './content/verify.ts';
-import { writeResult } from './results.ts';
 import { round, sum } from './tokens/arithmetic.ts';
 
 type Row = Readonly<Record<string, string | number>>;
@@ -69,11 +68,9 @@ async function main(): Promise<void> {
     else console.table(rows);
   }
   console.log(
-    `\n${checked.length} lossless results undone and compared; ${losses.length} differ.`,
+    `\n${results.length} results of ${sum(tokens)} tokens. ${checked.length} lossless results undone and compared; ${losses.length} differ.`,
     ...losses,
   );
-  const header = { results: results.length, tokens: sum(tokens), checked: checked.length, losses };
-  writeResult('content', { ...header, ...tables });
 }
 
 function bySourceAndKind(outcomes: readonly Outcome[]): readonly Row[] {

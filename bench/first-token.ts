@@ -84,7 +84,6 @@ async function main(): Promise<void> {
   if (quick) {
     const { cells, recalls } = quick;
     writeResult('first-token', {
-      load,
       rounds: Number(rounds),
       cells,
       recalls,

@@ -2,8 +2,7 @@
  * Measures whether the context of a trajectory stays small as the run grows: generated runs of 500, 2,000 and 10,000 actions. Each turn adds
  * an action, folds what is due and reads the context, as an agent would. In the end, every action is read by its id. With recorded
  * conversations it also plays all coding sessions as one run, compares the sub-goals it finds with the agents' own plans, and checks whether
- * values that recorded calls used again are in the context. Run `node bench/hierarchy.ts`; it prints tables and writes
- * bench/results/hierarchy.json. It takes about three minutes.
+ * values that recorded calls used again are in the context. Run `node bench/hierarchy.ts`; it prints tables. It takes about three minutes.
  *
  * Traps: (1) Most runs are generated (bench/hierarchy/agent.ts). Ratios and times are real, but nothing shows what a model could do with the
  * context. (2) The summaries are extractive and local. Summaries by a model need a call for each sub-goal, with its cost and time. (3) The
@@ -17,7 +16,6 @@ import { borderRows } from './hierarchy/borders.ts';
 import { needRow, type NeedRow } from './hierarchy/needs.ts';
 import { playRun, type Row } from './hierarchy/play.ts';
 import { recordedRun, recordedSteps } from './hierarchy/recorded-run.ts';
-import { writeResult } from './results.ts';
 
 const budgetTokens = 16_000;
 const rows: Row[] = [];
@@ -51,7 +49,6 @@ const borders = sessions && borderRows(sessions);
 if (borders) console.table(borders);
 const measuredNeeds = await needRows();
 if (measuredNeeds) console.table(measuredNeeds);
-writeResult('hierarchy', { budget: budgetTokens, rows, borders, needs: measuredNeeds });
 
 /** Measures sessions of at least 100 actions. */
 async function needRows(): Promise<readonly NeedRow[] | undefined> {

@@ -5,13 +5,13 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { blocks } from './publish/tables.ts';
-import { readResult } from './results.ts';
+import { readResult, resultNames } from './results.ts';
 
 const pages = ['README.md', 'docs/benchmarks.md', 'docs/memory.md'];
 const marked = /<!-- figures: ([\w-]+) -->\n.*?<!-- \/figures -->/gs;
 
 const isCheck = process.argv[2] === '--check';
-const problems = [...pages.flatMap(publish), ...unusedBlocks()];
+const problems = [...pages.flatMap(publish), ...unusedBlocks(), ...unusedResults()];
 for (const problem of problems) console.log(problem);
 if (problems.length > 0) process.exitCode = 1;
 
@@ -49,4 +49,12 @@ function unusedBlocks(): readonly string[] {
   return Object.keys(blocks)
     .filter((name) => !text.includes(`<!-- figures: ${name} -->`))
     .map((name) => `No page shows the table ${name}.`);
+}
+
+/** The result `speed` is for `npm run check -- speed`. */
+function unusedResults(): readonly string[] {
+  const used = new Set(['speed', ...Object.values(blocks).map(({ from }) => from)]);
+  return resultNames()
+    .filter((name) => !used.has(name))
+    .map((name) => `No page shows bench/results/${name}.json. Add a table of it, or delete it.`);
 }

@@ -3,7 +3,7 @@
  * Node, the date and the commit. No host name and no path of the machine is in it.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, type as systemName } from 'node:os';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,10 +16,10 @@ export type Origin = {
   readonly node: string;
   /** The day in UTC, such as 2026-11-22. */
   readonly date: string;
-  /** The commit of the working tree, with `+` behind it if files that are run had been changed. */
+  /** The commit of the working tree, followed by `+` if files that are run had been changed. */
   readonly commit: string;
   /** The load average of the machine when the benchmark began: other work slows it. Older results lack it. */
-  readonly load?: unknown;
+  readonly load?: number | undefined;
 };
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -30,11 +30,10 @@ const [startLoad] = loadavg();
 
 /**
  * Writes bench/results/NAME.json: the origin, then the members of `result`. Numbers have at most four decimal places. A run with arguments writes
- * nothing, because published figures are those of the whole benchmark.
+ * nothing, because published figures are those of the whole benchmark. Benchmarks whose result no page shows only print it.
  */
 export function writeResult(name: string, result: object): void {
   if (process.argv.length > 2) return;
-  mkdirSync(new URL('results/', import.meta.url), { recursive: true });
   writeFileSync(fileOf(name), `${JSON.stringify({ ...origin(), ...result }, rounded, 2)}\n`);
 }
 
@@ -43,6 +42,13 @@ export function readResult(name: string): (Origin & Readonly<Record<string, unkn
   const file = fileOf(name);
   if (!existsSync(file)) return undefined;
   return JSON.parse(readFileSync(file, 'utf8')) as Origin & Readonly<Record<string, unknown>>;
+}
+
+/** Returns the name of each result in bench/results/. */
+export function resultNames(): readonly string[] {
+  return readdirSync(new URL('results/', import.meta.url))
+    .filter((file) => file.endsWith('.json'))
+    .map((file) => file.slice(0, -'.json'.length));
 }
 
 function fileOf(name: string): URL {

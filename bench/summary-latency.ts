@@ -1,7 +1,7 @@
 /**
  * Measures whether requests wait for summaries. Agents send requests to gateways of the same build with different settings: summaries off,
  * extractive, and by a model that takes 30 s for each summary. Run `node bench/summary-latency.ts [--rounds N] [--summary-ms N]`; it prints
- * tables and, without options, writes bench/results/summary-latency.json. It takes about six minutes.
+ * tables. It takes about six minutes.
  *
  * The traps are in `traps` below and are printed with the tables.
  */
@@ -10,7 +10,6 @@ import { parseArgs } from 'node:util';
 import type { Totals } from '../src/receipts/totals.ts';
 import type { SummaryReceipt } from '../src/receipts/receipt.ts';
 import { difference, type Estimate, quantiles } from './first-token/statistics.ts';
-import { writeResult } from './results.ts';
 import { type Played, play, type Round } from './summary-latency/play.ts';
 import { startAll } from './summary-latency/processes.ts';
 import { serveSlowProvider } from './summary-latency/provider.ts';
@@ -68,7 +67,6 @@ async function main(rounds: number, summaryMs: number): Promise<void> {
   console.log(
     `Node ${process.version}, ${availableParallelism()} cores, load average ${load.before} before the run, ${load.after} after it.`,
   );
-  writeResult('summary-latency', { load, rounds, summaryMs, traps, rows });
 }
 
 /** Latencies in milliseconds. */

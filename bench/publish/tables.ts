@@ -105,7 +105,7 @@ function block(from: string, table: (result: Result) => string): FigureBlock {
 }
 
 function originLine({ command, date, commit, node, machine, load }: Origin): string {
-  const busy = typeof load === 'number' ? `, load average ${load.toFixed(0)}` : '';
+  const busy = load !== undefined ? `, load average ${load.toFixed(0)}` : '';
   return `\`${command}\`, ${date}, commit ${commit}, Node ${node}, ${machine}${busy}`;
 }
 
