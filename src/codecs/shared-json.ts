@@ -146,15 +146,15 @@ export function parseResponse(body: Uint8Array): unknown {
   }
 }
 
-// Text deltas of a stream. Most events equal the one before but for a few characters of text and a number, and are compared with it instead of
-// parsed. Before the next event that is parsed, they are read as one delta with the texts of all.
+// Text deltas of a stream. Most of them equal an earlier one but for a few characters of text and a number, so they are compared with a
+// pattern instead of parsed, and skipped. Before the next event is parsed, the skipped deltas are parsed as one, with the texts of all.
 
 /** A relay that is given the JSON of each event. */
 export type ParsedRelay = Omit<StreamRelay, 'take' | 'skip'> & {
   take(event: StreamEvent, data: JsonRecord | undefined): readonly Uint8Array[];
   /** True while events are passed on unchanged. */
   isPlain(): boolean;
-  /** Returns the key of the text in a delta of which several mean the same as the newest with the texts of all; undefined for other events. */
+  /** Returns the key of the text in a text delta. Several in a row mean the same as the newest with all their texts. Undefined for other events. */
   textKeyOf(data: JsonRecord): string | undefined;
   /** A regular expression for the keys of other strings and numbers in which deltas differ. Only their newest values count. */
   readonly newestKeys: string;
@@ -162,18 +162,19 @@ export type ParsedRelay = Omit<StreamRelay, 'take' | 'skip'> & {
   readonly keepsText: boolean;
 };
 
-/** Patterns in a row that may match nothing. After them, no more are made for the stream. */
-const maxMisses = 8;
+/** After so many patterns in a row that matched no event, no more are made for the stream. */
+const maxUnusedPatterns = 8;
 
 /** Returns a relay that skips a text delta that equals an earlier one but for its text. */
 export function skippingDeltas(relay: ParsedRelay): StreamRelay {
-  let model: { readonly event: StreamEvent; readonly textKey: string } | undefined;
+  /** The newest delta that was parsed, until a pattern is made of it. */
+  let example: { readonly event: StreamEvent; readonly textKey: string } | undefined;
   let pattern: ReturnType<typeof createPattern>;
-  let misses = 0;
+  let unusedPatterns = 0;
   const readSkipped = (): void => {
     const skipped = pattern?.takeSkipped();
     if (skipped === undefined) return;
-    misses = 0;
+    unusedPatterns = 0;
     relay.take(skipped, parseRecord(skipped.data));
   };
   return {
@@ -182,16 +183,16 @@ export function skippingDeltas(relay: ParsedRelay): StreamRelay {
       readSkipped();
       const data = parseRecord(event.data);
       const passed = relay.take(event, data);
-      const textKey = data && misses < maxMisses ? relay.textKeyOf(data) : undefined;
-      if (textKey !== undefined && passed[0] === event.raw) model = { event, textKey };
+      const textKey = data && unusedPatterns < maxUnusedPatterns ? relay.textKeyOf(data) : undefined;
+      if (textKey !== undefined && passed[0] === event.raw) example = { event, textKey };
       return passed;
     },
     skip(bytes, from) {
       if (!relay.isPlain()) return from;
-      if (model !== undefined) {
-        misses += 1;
-        pattern = createPattern(model.event, model.textKey, relay);
-        model = undefined;
+      if (example !== undefined) {
+        unusedPatterns += 1;
+        pattern = createPattern(example.event, example.textKey, relay);
+        example = undefined;
       }
       return pattern?.skip(bytes, from) ?? from;
     },

@@ -238,7 +238,7 @@ export async function* splitEvents(
 export type EventSplitter = {
   /** True when the next byte begins an event. A caller may then leave out whole events. */
   isBetween(): boolean;
-  /** Returns the first event that ends in the chunk behind `from`, and its end there; the end of the chunk when none ends in it. */
+  /** Returns the first event that ends in the chunk after `from`, and its end there; the end of the chunk when none ends in it. */
   next(chunk: Uint8Array, from: number): { readonly event: StreamEvent | undefined; readonly end: number };
   /** Returns the bytes after the last blank line; undefined when there are none. */
   end(): StreamEvent | undefined;
