@@ -125,7 +125,7 @@ function timesOf({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile, req
   );
 }
 
-/** Prints the steps of several measurements beside each other. */
+/** Prints the steps of several measurements, a column for each. */
 export function printSteps(measured: Readonly<Record<string, StepTimes>>): void {
   const rows = new Map<string, Record<string, string>>();
   for (const [name, times] of Object.entries(measured)) {

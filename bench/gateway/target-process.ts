@@ -35,7 +35,7 @@ export async function startTarget(
   checkout?: string,
 ): Promise<TargetProcess> {
   const child = fork(script, [target, upstream, ...(checkout === undefined ? [] : [resolve(checkout)])]);
-  // Without its target a benchmark would wait for ever. The child has printed what is wrong.
+  // Without its target a benchmark would wait forever. The child has printed what is wrong.
   child.once('exit', (code) => {
     if (code) process.exit(code);
   });

@@ -1,6 +1,7 @@
 /** Says what each marked table of README and docs shows: the result that it is made from, and its rows. */
 import type { Estimate, Quantiles } from '../first-token/statistics.ts';
 import type { Origin } from '../results.ts';
+import type { StepTimes } from '../steps.ts';
 import { type Cell, columns, markdown, number, percent, type Row, significant } from './markdown.ts';
 import { costByPolicy, costBySource, type ReplayFigures, whatItSaves } from './replay-tables.ts';
 
@@ -19,6 +20,7 @@ export const blocks: Readonly<Record<string, FigureBlock>> = {
   'cost-policies': block('replay', (result) => costByPolicy(figuresOf(result))),
   summaries: block('summaries', summaries),
   gateway: block('gateway', gateway),
+  steps: block('gateway', steps),
   peers: block('gateway', peers),
   streams: block('streams', (result) =>
     columns(rowsOf(result), {
@@ -37,6 +39,14 @@ export const blocks: Readonly<Record<string, FigureBlock>> = {
       'warm turn, ms of CPU': 'warm turn ms',
       'parse + stringify, ms of CPU': 'parse + stringify ms',
       ratio: 'ratio',
+    }),
+  ),
+  growth: block('scaling', (result) =>
+    columns(rowsOf(result, 'growth'), {
+      requests: 'requests',
+      MB: 'MB',
+      'turn, ms of CPU': 'warm turn ms',
+      'parse + stringify, ms of CPU': 'parse + stringify ms',
     }),
   ),
   reading: block('reading', (result) =>
@@ -162,6 +172,19 @@ function gateway(result: Result): string {
       'process, MB',
     ],
     rows,
+  );
+}
+
+/** Divides the CPU time of one request by step. */
+function steps(result: Result): string {
+  const [times = {}] = Object.values(result['steps'] as Readonly<Record<string, StepTimes>>);
+  return markdown(
+    ['step', 'CPU ms', 'share'],
+    Object.entries(times).map(([step, { ms, percent: share }]) => [
+      step,
+      significant(ms),
+      `${Math.round(share)} %`,
+    ]),
   );
 }
 
