@@ -1,7 +1,7 @@
 /**
- * Writes and recognizes markers: the lines that Leporello adds to a text. They are plain words in brackets, for a model to read. They also show that a text was
- * shrunk before, so that it is never shrunk twice; if a tool prints such a line itself, its output is not shrunk. References to earlier
- * texts are in shown-texts.ts.
+ * Writes and recognizes markers: the lines that Leporello adds to a text. They are plain words in brackets, for a model to read. They also
+ * show that a text was shrunk before, so that it is never shrunk twice; if a tool prints such a line itself, its output is not shrunk.
+ * References to earlier texts are in shown-texts.ts.
  */
 
 export const FIFTH_NUMBERED = '[every fifth line is numbered]';

@@ -1,6 +1,7 @@
 /**
  * Writes the text of an extractive summary, section by section, and reads a summary back into notes, so that the next one includes it and
- * nothing is summarized twice. A line that is not a title is an item and begins with `- `, so quoted text cannot be mistaken for a title. Lines outside of sections were written by another summarizer and are kept as prose. Pure.
+ * nothing is summarized twice. A line that is not a title is an item and begins with `- `, so quoted text cannot be mistaken for a title.
+ * Lines outside of sections were written by another summarizer and are kept as prose. Pure.
  */
 import type { Notes } from './notes.ts';
 import { clipped, isBinding, plain } from './sentences.ts';

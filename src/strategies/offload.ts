@@ -1,6 +1,6 @@
 /**
- * Implements two strategies that replace old content by stubs, oldest first, and keep the originals: tool results, and long texts in the arguments of calls,
- * such as files that were written, patches and scripts.
+ * Implements two strategies that replace old content by stubs, oldest first, and keep the originals: tool results, and long texts in the
+ * arguments of calls, such as files that were written, patches and scripts.
  */
 import type { Edit } from '../conversation/edit.ts';
 import type { Steps } from '../conversation/steps.ts';

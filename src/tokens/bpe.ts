@@ -288,8 +288,9 @@ export interface Vocabulary {
 }
 
 /**
- * A vocabulary in one piece of memory, which threads can share and files can hold. Words of 32 bits: format, tokens, longest token, slots, and bytes of the pool, the offsets of the
- * tokens in the pool, the slots of a hash table (a token plus 1, or 0), and the tokens of two bytes. Then the pool: the bytes of all tokens.
+ * A vocabulary in one piece of memory, which threads can share and files can hold. It begins with 32-bit words: the format, the number of
+ * tokens, the bytes of the longest token, the number of slots, and the bytes of the pool; the offsets of the tokens in the pool; the slots
+ * of a hash table, each a token plus 1, or 0; and the tokens of two bytes. The pool follows: the bytes of all tokens.
  */
 export type PackedVocabulary = ArrayBufferLike;
 

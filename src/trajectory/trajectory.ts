@@ -1,6 +1,6 @@
 /**
- * Implements a trajectory that keeps itself small: an agent loop names its sub-goals and adds its actions, and gets a context that stays under its budget
- * however long it works. Finished work is summarized once, level by level, and stored; every action can be read again.
+ * Implements a trajectory that keeps itself small: an agent loop names its sub-goals and adds its actions, and gets a context that stays
+ * under its budget however long it works. Finished work is summarized once, level by level, and stored; every action can be read again.
  */
 import { openFixed } from '../caches.ts';
 import type { RecallTool } from '../codecs/codec.ts';

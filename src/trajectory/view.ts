@@ -1,7 +1,7 @@
 /**
- * Builds the context of a trajectory: the messages that an agent sends to its model. Finished work comes first and does not change from turn to turn; then actions as
- * turns of two roles. Always under the budget: if folding has not made enough space, texts are cut for this call. Also writes entries and
- * actions as text. Pure.
+ * Builds the context of a trajectory: the messages that an agent sends to its model. Finished work comes first and does not change from
+ * turn to turn; then actions as turns of two roles. Always under the budget: if folding has not made enough space, texts are cut for this
+ * call. Also writes entries and actions as text. Pure.
  */
 import { clip, longestFit, wholeAfter, type CountTokens } from '../conversation/messages.ts';
 import type { SummaryStep } from '../outline/summarizer.ts';

@@ -187,8 +187,8 @@ function shortestCached(economy: Economy | undefined): number {
   return economy && economy.read < 1 ? (economy.minCachedTokens ?? 0) : 0;
 }
 
-// Number of messages. The trigger fires when a request has more messages than `targetMessages + bufferMessages`, and asks for `targetMessages`: the buffer is
-// the hysteresis. It counts messages, not tokens, so it needs neither a context window nor a token counter.
+// Number of messages. The trigger fires when a request has more messages than `targetMessages + bufferMessages`, and asks for
+// `targetMessages`: the buffer is the hysteresis. It counts messages, not tokens, so it needs neither a context window nor a token counter.
 
 export type MessageCountOptions = {
   /** Number of messages to fold down to. Default 20. */

@@ -35,6 +35,7 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
   const memory = await openStoreOrFallBack(dataDir, terminal.env, config.memory.redis);
   const cache = cacheFolder(terminal.env);
   if (cache !== undefined) provideVocabularies(vocabulariesIn(cache));
+  if (config.limits.cacheMb < smallCacheMb) setGcFlags(smallHeapFlagsFor(process.versions.v8));
   const upstream = undiciUpstream();
   const thread = openFoldThread(config);
   const metrics = prometheusMetrics();
@@ -76,7 +77,6 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
 
 /** Returns undefined if the main thread folds large bodies too: each thread takes about 90 MB before its first request. */
 function openFoldThread({ limits: { foldThreadBytes, cacheMb } }: Config): FoldThread | undefined {
-  if (cacheMb < smallCacheMb) setGcFlags(smallHeapFlagsFor(process.versions.v8));
   return foldThreadBytes === 0 || cacheMb < smallCacheMb
     ? undefined
     : foldThread({ fromBytes: foldThreadBytes });

@@ -1,6 +1,7 @@
 /**
- * Reads a Gemini generateContent request body into the conversation view, and writes such bodies: with edits, the recall tool and continuations
- * after a recall, and new ones for summaries. The URL names the model and whether the reply streams, so the caller passes them in. https://ai.google.dev/api/generate-content
+ * Reads a Gemini generateContent request body into the conversation view, and writes such bodies: with edits, the recall tool and
+ * continuations after a recall, and new ones for summaries. The URL names the model and whether the reply streams, so the caller passes
+ * them in. https://ai.google.dev/api/generate-content
  */
 import type {
   Conversation,

@@ -1,6 +1,6 @@
 /**
- * Writes and reads the frame of a summary in the conversation: what it summarizes, that it is a record and not an instruction, and how to read the messages
- * again. Also finds the summaries in a conversation. Pure.
+ * Writes and reads the frame of a summary in the conversation: what it summarizes, that it is a record and not an instruction, and how to
+ * read the messages again. Also finds the summaries in a conversation. Pure.
  */
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { textOf, textsOf, inputOf } from '../../conversation/messages.ts';
