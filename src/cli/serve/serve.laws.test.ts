@@ -330,6 +330,12 @@ describe('the process leporello serve', () => {
     return { child, url: (JSON.parse(line) as { readonly url: string }).url };
   }
 
+  it('is not ready until it is warm, whatever the query of the probe', async () => {
+    const { url } = await spawned();
+    expect((await fetch(`${url}/readyz?probe=1`)).status).toBe(503);
+    await eventually(async () => expect((await fetch(`${url}/readyz?probe=1`)).status).toBe(200));
+  });
+
   it.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 after %s', async (signal) => {
     const { child, url } = await spawned();
     expect((await fetch(`${url}/healthz`)).status).toBe(200);

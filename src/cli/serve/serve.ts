@@ -118,7 +118,7 @@ function createBackgroundWarmUp() {
     watched(handler: Handler): Handler {
       return async function watch(request) {
         if (now.isOver) return handler(request);
-        if (request.target === '/readyz') return jsonResponse(503, { status: 'warming up' });
+        if (pathOf(request) === '/readyz') return jsonResponse(503, { status: 'warming up' });
         now.requests += 1;
         try {
           return await handler(request);
@@ -346,8 +346,12 @@ function withRequestLog(handler: Handler, log: Log): Handler {
   };
 }
 
+function pathOf({ target }: GatewayRequest): string {
+  return target.split('?')[0] ?? '/';
+}
+
 function logRequest(log: Log, request: GatewayRequest, response: GatewayResponse, ms: number): void {
-  const path = request.target.split('?')[0] ?? '/';
+  const path = pathOf(request);
   const fields = {
     method: request.method,
     path,
