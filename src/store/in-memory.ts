@@ -244,13 +244,8 @@ function viewOf(shared: SharedState, clock: Clock): StoreView {
     },
     get: async (key) => (await readHere(key)) ?? (await store.get(key)),
     async getMany(keys) {
-      // Most keys are in neither place.
-      const places = keys.flatMap((key, at) => (isHere(key) ? [at] : []));
-      const reading = places.length > 0 ? Promise.all(places.map((at) => readHere(keys[at]!))) : undefined;
-      const there = await store.getMany(keys);
-      if (reading === undefined) return there;
-      const here = new Map((await reading).map((value, order) => [places[order]!, value]));
-      return there.map((value, at) => here.get(at) ?? value);
+      const [here, there] = await Promise.all([Promise.all(keys.map(readHere)), store.getMany(keys)]);
+      return there.map((value, at) => here[at] ?? value);
     },
     getFirst,
     async putMany(entries) {
