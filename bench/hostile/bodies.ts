@@ -121,6 +121,9 @@ export const hostileCases: readonly HostileCase[] = [
       () => ({ path: 'one' }),
     ),
   ),
+  inOne('results of 4 kB, all different', [240, 480, 960, 1_920, 7_500], (count) =>
+    manyTurns(times(count, (at) => times(80, (line) => lineOf(80 * at + line)).join('\n'))),
+  ),
   inOne('results that differ in the last byte', [200, 400, 800, 1_600], (count) =>
     manyTurns(
       times(count, (at) => `${filled('the same again\n', 5_000)}${String.fromCharCode(33 + (at % 90))}`),

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { inMemoryStore } from './in-memory.ts';
 import { type EncryptedStore, createEncryptedStore, isMemoryId } from './encrypted-store.ts';
 import { sqliteStore } from './sqlite/sqlite.ts';
@@ -80,6 +80,40 @@ describe('keep and recall', () => {
       const recalled = await encryptedStore.recall('one', await keepOne(encryptedStore, 'one', original));
       expect(recalled.status === 'found' && Buffer.compare(recalled.original, original)).toBe(0);
     }
+  });
+
+  it('write many originals in pieces, before the record that refers to them, and let others run', async () => {
+    const writes: (readonly string[])[] = [];
+    const store = inMemoryStore();
+    const encryptedStore = createEncryptedStore({
+      store: {
+        ...store,
+        putMany: async (entries) => {
+          writes.push(entries.map(({ key }) => key));
+          await store.putMany(entries);
+        },
+      },
+      secret: new Uint8Array(32).fill(1),
+    });
+    const originals = Array.from({ length: 50 }, () => {
+      const original = crypto.getRandomValues(new Uint8Array(60_000));
+      return { id: encryptedStore.idOf('one', original), original };
+    });
+    // Each look at the clock is a slice later.
+    let now = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => (now += 20));
+    let turns = 0;
+    const turn = () => {
+      turns += 1;
+      next = setImmediate(turn);
+    };
+    let next = setImmediate(turn);
+    await encryptedStore.keep('one', originals, { keys: ['fold'], content: bytes('edits'), ttlMs: 1_000 });
+    clearImmediate(next);
+    vi.restoreAllMocks();
+    expect(writes.map((keys) => keys.length)).toEqual([17, 17, 17]);
+    expect(writes.flat()).toEqual([...originals.map(({ id }) => `memory/${id}`), 'sealed/one/fold']);
+    expect(turns).toBeGreaterThanOrEqual(50);
   });
 
   it('work for an empty original', async () => {

@@ -5,10 +5,10 @@
  */
 import { type Caches, createCaches } from '../caches.ts';
 import { createHmac, hash } from 'node:crypto';
-import { nextTurn } from '../conversation/steps.ts';
+import { nextTurn, openSlices } from '../conversation/steps.ts';
 import { LeporelloError } from '../errors.ts';
 import { type Clock, type FirstFound, type Store, type StoreEntry, storeWithDeadline } from './store.ts';
-import { createSealer, deriveKey, macWith } from './records.ts';
+import { base32Of, createSealer, deriveKey, macWith } from './records.ts';
 import { type StoreView, openStoreView } from './in-memory.ts';
 
 /** Every method that uses the store rejects with `store-failed` when the store does. */
@@ -21,8 +21,9 @@ export interface EncryptedStore {
   /** Returns the memory id of an original. It depends only on tenant and bytes, and cannot be guessed without the secret. */
   idOf(tenant: string, original: Uint8Array): string;
   /**
-   * Writes originals and further records, all or none. Writing again renews the expiry. Ids must come from `idOf`; another id would read
-   * as missing, or hide an original. If a key of an `unless` has a value, nothing is written and the first such value is returned.
+   * Writes originals and further records, all or none; of more than a megabyte, originals ahead, so that no record refers to a missing one. Writing
+   * again renews the expiry. Ids must come from `idOf`; another id would read as missing, or hide an original. If a key of an `unless` has a
+   * value, no record is written and the first such value is returned.
    */
   keep(
     tenant: string,
@@ -154,13 +155,22 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
       if (originals.length === 0 && records.every((record) => keepHere(tenant, record))) return undefined;
       const lasting = clock() + ttlMs;
       const entries: StoreEntry[] = [];
-      // One at a time: a compressor takes megabytes while it works.
+      let bytes = 0;
+      const slices = openSlices();
+      // One original at a time, because a compressor takes megabytes; and in pieces, because an embedded store blocks the thread while it writes.
       for (const { id, original } of originals) {
-        entries.push(await sealed(checkedTenant(tenant), memoryKey(id), original, ttlMs));
+        const entry = await sealed(checkedTenant(tenant), memoryKey(id), original, ttlMs);
+        entries.push(entry);
+        bytes += entry.value.length;
+        await slices.pause();
+        if (bytes < bytesAtOnce) continue;
+        bytes = 0;
+        const piece = entries.splice(0);
+        await store.putMany(piece);
+        renewals.written(piece.map(({ key }) => key));
       }
       for (const record of records) entries.push(...(await sealedAll(tenant, record)));
-      const unless = records.flatMap((record) => record.unless ?? []);
-      const guards = unless.map((key) => sealedKey(tenant, key));
+      const guards = records.flatMap(({ unless = [] }) => unless.map((key) => sealedKey(tenant, key)));
       const inTheWay =
         guards.length > 0 ? await store.putUnless(guards, entries) : await store.putMany(entries);
       if (inTheWay) return opened(guards, inTheWay);
@@ -209,6 +219,9 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
     },
   };
 }
+
+/** Bytes of originals that one call of the store writes: about 5 ms of SQLite. */
+const bytesAtOnce = 1_000_000;
 
 /** The number of keys that one call of the store reads. */
 const keysAtOnce = 4_000;
@@ -292,8 +305,6 @@ export function secretFor(given: Store | undefined, secret: Uint8Array | undefin
 // Digests of bytes, and memory ids: `mem_` and 16 characters of Crockford's base32 (80 bits). Code that must not use Node gets
 // the byte operations passed in.
 
-// https://www.crockford.com/base32.html, in lower case: no i, l, o, u.
-const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 const shape = /^mem_[0-9a-hjkmnp-tv-z]{16}$/;
 
 /** True for text that has the form of a memory id. Only the encrypted store knows whether an original exists under it. */
@@ -304,16 +315,6 @@ export function isMemoryId(text: string): boolean {
 /** Returns the distinct memory ids in a text. */
 export function memoryIdsIn(bytes: Uint8Array): readonly string[] {
   return [...new Set(new TextDecoder().decode(bytes).match(/\bmem_[0-9a-hjkmnp-tv-z]{16}\b/g))];
-}
-
-/** Encodes the first 80 bits of a digest as 16 characters. Needs at least 10 bytes. */
-export function base32Of(digest: Uint8Array): string {
-  let text = '';
-  for (let bit = 0; bit < 80; bit += 5) {
-    const pair = digest[bit >> 3]! * 256 + (digest[(bit >> 3) + 1] ?? 0);
-    text += alphabet[(pair >> (11 - (bit & 7))) & 31];
-  }
-  return text;
 }
 
 /** Returns the SHA-256 of the bytes as base64url, 43 characters. */

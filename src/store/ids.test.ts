@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { base32Of, isMemoryId } from './encrypted-store.ts';
+import { isMemoryId } from './encrypted-store.ts';
+import { base32Of } from './records.ts';
 
 describe('isMemoryId', () => {
   it('recognizes the form of an id', () => {

@@ -103,6 +103,19 @@ function digestOf(...pieces: readonly Uint8Array[]): Buffer {
   return hash('sha256', Buffer.concat(pieces), 'buffer');
 }
 
+// https://www.crockford.com/base32.html, in lower case: no i, l, o, u.
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
+
+/** Encodes the first 80 bits of a digest as 16 characters. Needs at least 10 bytes. */
+export function base32Of(digest: Uint8Array): string {
+  let text = '';
+  for (let bit = 0; bit < 80; bit += 5) {
+    const pair = digest[bit >> 3]! * 256 + (digest[(bit >> 3) + 1] ?? 0);
+    text += alphabet[(pair >> (11 - (bit & 7))) & 31];
+  }
+  return text;
+}
+
 /** Record formats. High four bits: version of the record. Low four bits: compression of its content. */
 export const formats = { stored: 0x10, deflated: 0x11, zstd: 0x12 } as const;
 
