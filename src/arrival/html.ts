@@ -68,21 +68,22 @@ function mainText(text: string): string {
     if (start > at) page.text(text.slice(at, start));
     if (!match) return page.result();
     const [opening, slash, word] = match;
-    at = behind(text, opening === '<!--' ? '-->' : '>', start);
+    at = endOf(text, opening === '<!--' ? '-->' : '>', start);
     if (word === undefined) continue;
     const element = word.toLowerCase();
     if (slash === '/') page.close(element);
-    else if (raw.has(element)) at = behindElement(text, element, at);
+    else if (raw.has(element)) at = endOfElement(text, element, at);
     else page.open(element, text.slice(start, at));
   }
 }
 
-function behind(text: string, what: string, from: number): number {
+/** Returns the end of the next `what`; that of the text if there is none. */
+function endOf(text: string, what: string, from: number): number {
   const at = text.indexOf(what, from);
   return at < 0 ? text.length : at + what.length;
 }
 
-function behindElement(text: string, element: string, from: number): number {
+function endOfElement(text: string, element: string, from: number): number {
   const end = new RegExp(`</${element}[^>]*>`, 'gi');
   end.lastIndex = from;
   return end.test(text) ? end.lastIndex : text.length;

@@ -79,13 +79,13 @@ function resultSplices(
     namedMembers(body, element)?.has('functionResponse') ? [index] : [],
   );
   const insertions = answerParts(round).map((bytes, index) => {
-    const behind = callsBefore(round, index);
-    return { before: responses[behind] ?? responses.at(-1)! + 1, bytes };
+    const earlier = callsBefore(round, index);
+    return { before: responses[earlier] ?? responses.at(-1)! + 1, bytes };
   });
   return listSplices(elements, span.end - 1, () => false, insertions);
 }
 
-/** Counts the client's calls ahead of the private call of this answer. */
+/** Counts the client's calls before the private call of this answer. */
 function callsBefore({ turn, answers }: RecallRound, answer: number): number {
   const recallTool = answers[answer]?.call.name;
   let recalls = 0;
