@@ -50,8 +50,8 @@ describe('passages for a query', () => {
 
   it('put a number next to a path before the pieces of the path', () => {
     const hay = 'hay\n'.repeat(400);
-    const text = `${hay}shop, work, project, source\n${hay}line 958\n${hay}`;
-    const [first] = findPassages([{ text, within: everything(text) }], 'shop/work/project/source/a.go 958');
+    const text = `${hay}shop, next, project, source\n${hay}line 958\n${hay}`;
+    const [first] = findPassages([{ text, within: everything(text) }], 'shop/next/project/source/a.go 958');
     expect(text.slice(first?.start, first?.end)).toContain('958');
   });
 
