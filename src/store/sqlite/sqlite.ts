@@ -57,7 +57,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   }
 
   function put(entries: readonly StoreEntry[], now: number): void {
-    // Ahead of the write: a reader may come between.
+    // The keys are added first, because the filter must never miss a key of the file.
     filter.add(entries.map(({ key }) => key));
     statements.put(entries, now);
   }
