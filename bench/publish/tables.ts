@@ -19,6 +19,7 @@ export const blocks: Readonly<Record<string, FigureBlock>> = {
   'cost-sources': block('replay', (result) => costBySource(figuresOf(result))),
   'cost-policies': block('replay', (result) => costByPolicy(figuresOf(result))),
   summaries: block('summaries', summaries),
+  planted: block('planted', planted),
   gateway: block('gateway', gateway),
   steps: block('gateway', steps),
   peers: block('gateway', peers),
@@ -128,6 +129,25 @@ function summaries(result: Result): string {
     'of the missing ones, recalled': ({ recalls = 0, 'found by recall': found = 0 }) =>
       `${found} of ${recalls}`,
   });
+}
+
+function planted(result: Result): string {
+  return columns(rowsOf(result), {
+    'folded by': 'way',
+    planted: 'planted',
+    ratio: 'ratio',
+    kept: ({ 'kept %': kept = 0 }) => `${kept} %`,
+    ...shareOf('held out'),
+    ...shareOf('English'),
+    ...shareOf('German'),
+    ...shareOf('Spanish'),
+    ...shareOf('Japanese'),
+    ...shareOf('Chinese'),
+  });
+}
+
+function shareOf(name: string) {
+  return { [name]: ({ [`${name} %`]: kept = 0 }: Row) => `${kept} %` };
 }
 
 type GatewayRow = {
