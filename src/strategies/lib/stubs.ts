@@ -7,6 +7,7 @@ import { spellValue, inputOf } from '../../conversation/messages.ts';
 import { type Steps, runSteps } from '../../conversation/steps.ts';
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { parseRecord } from '../../conversation/json-scan.ts';
+import { wordsOf } from '../../outline/step-line.ts';
 
 /** Replaces a tool result. Its call is right before it, so the stub does not describe the call. */
 export function resultStub(folded: {
@@ -162,15 +163,6 @@ function commandIn(input: string): string | undefined {
   if (typeof found === 'string') return found;
   // Some clients send the words of a command: ["bash", "-lc", "cat a.ts"].
   return Array.isArray(found) ? found.filter((word) => typeof word === 'string').join('\n') : undefined;
-}
-
-/** Returns the words in a tool's name: `read_file`, `ReadFile`, `fs.readFile` and `mcp__files__read` all contain the word read. */
-function wordsOf(name: string): readonly string[] {
-  return name
-    .slice(0, 200)
-    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
-    .toLowerCase()
-    .split(/[^a-z0-9]+/);
 }
 
 /** True for a search tool, whose results come best first. */

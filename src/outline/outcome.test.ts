@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { typedText, userReply, wholeWords } from './outcome.ts';
+
+describe('what the user typed', () => {
+  it('is the text without what clients add', () => {
+    expect([
+      typedText('Fix the login.'),
+      typedText('<system-reminder>Be brief.</system-reminder>\nFix the login.'),
+      typedText('<ide_opened_file>The user opened a.ts</ide_opened_file>Fix <b>this</b>.'),
+      typedText('<command-name>/compact</command-name>\n<command-args>keep the plan</command-args>'),
+      typedText('Base directory for this skill: /home/me/skills/review\n\n# Review\n\nARGUMENTS: only src'),
+    ]).toEqual([
+      { words: 'Fix the login.', note: '' },
+      { words: 'Fix the login.', note: '' },
+      { words: 'Fix <b>this</b>.', note: '' },
+      { words: '/compact keep the plan', note: '' },
+      { words: 'only src', note: 'skill review' },
+    ]);
+  });
+
+  it('is nothing in texts of skills, commands and reminders, and in summaries of clients', () => {
+    expect([
+      typedText('<command-message>exit</command-message><command-name>/exit</command-name>'),
+      typedText('<local-command-stdout>Bye!</local-command-stdout>'),
+      typedText('[Request interrupted by user for tool use]'),
+      typedText('This session is being continued from a previous conversation that ran out of context.'),
+    ]).toEqual([
+      { words: '', note: 'command /exit' },
+      { words: '', note: '' },
+      { words: '', note: 'interrupted by the user' },
+      { words: '', note: 'summary of an earlier part, by the client' },
+    ]);
+  });
+
+  it('takes linear time for elements that never end', () => {
+    const text = '<system-a>'.repeat(50_000);
+    expect(typedText(text).words).toBe(text);
+  });
+});
+
+describe('what the user said in a result', () => {
+  it('is a refusal with its reason', () => {
+    expect([
+      userReply(
+        'The user denied this operation and provided the following feedback:\n<feedback>\nUse pnpm.\n</feedback>',
+      ),
+      userReply('[Request interrupted by user for tool use]'),
+      userReply('A user rejected the idea in 2019.'),
+    ]).toEqual([{ isRefusal: true, words: 'Use pnpm.' }, { isRefusal: true, words: '' }, undefined]);
+  });
+});
+
+describe('whole words', () => {
+  it('end at a space, or behind any character of scripts without spaces', () => {
+    expect([
+      wholeWords('one two three', 9),
+      wholeWords('x'.repeat(20), 9),
+      wholeWords('日本語の文章です。', 6),
+    ]).toEqual(['one two …', '', '日本語の …']);
+  });
+});

@@ -1,0 +1,274 @@
+/**
+ * Says what came of a call, and what the user said: finds the telling lines of a result (the first failing one, the last one), refusals and
+ * answers that clients report as results, and what the user typed among texts that clients send in the user's place (skills, commands, reminders).
+ * Cuts and quotes texts in whole words. Pure; linear in its input.
+ */
+import { parseRecord } from '../conversation/json-scan.ts';
+import { wholeBefore } from '../conversation/messages.ts';
+
+export type StepKind = 'read' | 'search' | 'edit' | 'command' | 'plan' | 'other';
+
+// Outcomes
+
+/** A result, with what is known of its call. */
+export type EndedCall = {
+  readonly kind: StepKind;
+  /** True if the result is a text of others, in which words like error are no failure. */
+  readonly isListing: boolean;
+  readonly result: string | undefined;
+  /** Whether the wire format marks the result as an error; undefined in formats without such a mark. */
+  readonly isError: boolean | undefined;
+};
+
+export type StepOutcome = {
+  /** `ok`, `nothing found`, `"0 issues."`; empty if the call says enough. */
+  readonly outcome: string;
+  readonly hasFailed: boolean;
+};
+
+/** Characters read at both ends of a result. */
+const maxRead = 40_000;
+
+/** Says in a few words what came of a call. */
+export function outcomeOf(call: EndedCall): StepOutcome {
+  const { kind, isListing, result } = call;
+  if (result === undefined) return { outcome: 'no result yet', hasFailed: false };
+  const { first, failing, last, lines } = resultEnds(call, result);
+  if (failing !== undefined) return { outcome: failureWords(failing, lines), hasFailed: true };
+  const outcome = ((): string => {
+    switch (kind) {
+      case 'edit':
+        return 'ok';
+      case 'read':
+      case 'plan':
+        return '';
+      case 'search':
+        return nothing.test(first) || first === '' ? 'nothing found' : '';
+      case 'command':
+        return isListing && first !== '' ? countOf(lines.length, 'line') : answerWords(result, last);
+      case 'other':
+        return answerWords(result, first);
+    }
+  })();
+  return { outcome, hasFailed: false };
+}
+
+/** The lines of a result that tell most; empty if there is none. */
+type ResultEnds = {
+  readonly first: string;
+  /** The first line that reports a failure; undefined if the call did not fail. */
+  readonly failing: string | undefined;
+  readonly last: string;
+  readonly lines: readonly string[];
+};
+
+/** Finds the telling lines of a result. */
+function resultEnds({ kind, isListing, isError }: Omit<EndedCall, 'result'>, result: string): ResultEnds {
+  const lines = tellingLines(result);
+  const [first = ''] = lines;
+  const last = lines.findLast((line) => !echo.test(line)) ?? '';
+  const isBroken = isError === true || reportsFailure.test(result.slice(0, 400));
+  const named = isBroken || !isListing ? failureIn(lines) : undefined;
+  const failing = isBroken
+    ? (named ?? brokenLine(lines))
+    : kind === 'command' || named === first
+      ? named
+      : undefined;
+  return { first, failing, last, lines };
+}
+
+/** Returns the beginnings of a result's lines that hold more than signs, without reminders of clients. Of a long result, only both ends are read. */
+function tellingLines(result: string): readonly string[] {
+  const text =
+    result.length > maxRead * 2 ? `${result.slice(0, maxRead)}\n${result.slice(-maxRead)}` : result;
+  const end = text.indexOf('<system-reminder>');
+  return (end < 0 ? text : text.slice(0, end))
+    .split('\n')
+    .map((line) => line.slice(0, 1_000).trim())
+    .filter((line) => /[\p{L}\p{N}]/u.test(line));
+}
+
+/** Matches a result that says at its beginning that the call failed. */
+const reportsFailure =
+  /^\s*(?:<(?:tool_use_)?error>|error\b|exit code:? [1-9]|command failed|traceback|\{"?error|request failed|failed to\b)|^\s*(?:file|path|directory) (?:does not exist|not found)/i;
+
+/** Matches a line in which a shell or a task runner repeats a command. */
+const echo = /^(?:\[[\w:.-]+\] )?[$>] /;
+
+const nothing =
+  /^(?:no (?:files?|match(?:es)?|results?)(?: were)? found|0 (?:results|matches)|nothing found|no match(?:es)?)\b/i;
+
+/** Match a line that reports a failure, in the words of compilers, test runners and linters. */
+const failureLine =
+  /^(?:\S+ )?(?:fatal|panic|error|fehler|erreur)(?:\[\w+\])?:|^traceback|\b[1-9]\d* (?:failed|failing|failures?|errors?|issues)\b|command not found|permission denied|no such file|错误|失败|エラー|失敗/i;
+const failureMark =
+  /^(?:-+ ?)?(?:FAIL(?:ED|URE)?\b|not ok\b|✗|✘|✖|×)|^\w*(?:Error|Exception)\b.*:|^E\s{2,}|^\S+?[.:(]\w*\d+(?:[:,]\d+)?\)?:? .*(?:\berror\b|\bundefined\b|\bcannot\b|\(\w+\)$)|\bERROR\b/;
+
+const harmless =
+  /\b(?:0|no) (?:errors?|failures?|failed|failing|problems?)\b|^(?:---? ?)?(?:PASS|ok|=== RUN)\b/i;
+
+function failureIn(lines: readonly string[]): string | undefined {
+  const failures = lines.filter((line) => isFailure(line.slice(0, 300)));
+  // A bare word, such as FAIL, names nothing.
+  return failures.find((line) => /\s\S/.test(line)) ?? failures[0];
+}
+
+/** Returns the line that says most about a failure which no line names: one with a place, or the first one. */
+function brokenLine(lines: readonly string[]): string {
+  const told = lines.filter((line) => !/^(?:exit code:? \d+$|#|\$ )/i.test(line));
+  return told.find((line) => place.test(line)) ?? told[0] ?? lines[0] ?? '';
+}
+
+function isFailure(line: string): boolean {
+  return (failureMark.test(line) || failureLine.test(line)) && !harmless.test(line);
+}
+
+const place = /[\w./@-]+\.\w{1,6}:\d+/;
+const counted = /\b([1-9]\d*) (?:tests? |specs? )?(failed|failing|failures?|errors?|issues?|problems?)\b/i;
+
+/** Matches tags around what a tool says. */
+const markup = /<\/?(?:\w+_\w+|error)>/g;
+
+/** Returns how many failed and where, or else the line that reports the failure. */
+function failureWords(failing: string, lines: readonly string[]): string {
+  const count = lines
+    .slice(-15)
+    .map((line) => counted.exec(line))
+    .findLast((found) => found !== null);
+  const at = lines.indexOf(failing);
+  const where = lines
+    .slice(Math.max(0, at), at + 4)
+    .map((line) => place.exec(line)?.[0])
+    .find((found) => found);
+  const line = quoted(failing.replaceAll(markup, ''), 100);
+  if (count && where) return `${count[1]} ${count[2]!.toLowerCase()}, ${where}`;
+  return count && !failing.includes(count[0])
+    ? `${count[1]} ${count[2]!.toLowerCase()}, ${line}`
+    : `failed, ${line}`;
+}
+
+/** Names of JSON members that say what came of a call. */
+const verdicts = ['error', 'status', 'state', 'result', 'message', 'title', 'name'];
+
+/** Returns what a tool answered: its verdict in JSON, or this line. */
+function answerWords(result: string, line: string): string {
+  if (line === '') return 'no output';
+  if (!/^\s*(?:\{\s*["}]|\[\s*[\d"[{\]])/.test(result))
+    return nothing.test(line) ? 'nothing found' : quoted(line.replaceAll(markup, ''), 100);
+  const answer = result.length > maxRead ? undefined : parseRecord(result);
+  const key = verdicts.find((name) => typeof answer?.[name] === 'string' && answer[name] !== '');
+  return key === undefined ? '' : `${key} ${quoted(answer![key] as string, 60)}`;
+}
+
+// The user's words
+
+/** What the user said in a result: a refusal of the call, with or without words, or answers to questions. */
+export type UserReply = { readonly isRefusal: boolean; readonly words: string };
+
+const refusing =
+  /^\W*(?:the )?user (?:doesn['’]t want|does not want|has (?:rejected|denied|declined)|rejected|denied|declined|refused|cancell?ed)\b|^\W*[^.\n]{0,60}\b(?:rejected|denied|declined|cancell?ed) by (?:the )?user\b|^\W*request interrupted by (?:the )?user/i;
+const reasoned = /(?:the user said|feedback|reason given|user's message):\s*(?:<feedback>)?/i;
+const answered = /^\W*(?:the )?user (?:has )?answered[^:\n]{0,60}:/i;
+
+/** Finds the user's words in a result: a refusal of the call, or answers to questions. */
+export function userReply(result: string): UserReply | undefined {
+  const text = result.slice(0, maxRead);
+  const answers = answered.exec(text);
+  if (answers) return { isRefusal: false, words: behind(text, answers, 'You can now continue') };
+  if (!refusing.test(text.slice(0, 400))) return undefined;
+  const reason = reasoned.exec(text);
+  return { isRefusal: true, words: reason ? behind(text, reason, '</feedback>') : '' };
+}
+
+/** Returns the text behind a match, up to a text that may follow. */
+function behind(text: string, match: RegExpExecArray, end: string): string {
+  const rest = text.slice(match.index + match[0].length);
+  const at = rest.indexOf(end);
+  return (at < 0 ? rest : rest.slice(0, at)).trim();
+}
+
+/** A user message: what the user typed, and what the client sent beside it or instead. Either may be empty. */
+export type TypedText = { readonly words: string; readonly note: string };
+
+/** Matches the beginning of an element that clients write; users write other names. */
+const clientElement =
+  /<((?:system|local|command|bash|ide|environment)[-_][a-z_-]{1,40}|user[-_](?:instructions|query|message))(?: [^>\n]{0,300})?>/g;
+
+/** Separates what the user typed from texts of skills, commands, reminders and summaries, which clients send in the user's place. */
+export function typedText(text: string): TypedText {
+  if (/^\s*This session is being continued from a previous conversation/.test(text))
+    return { words: '', note: 'summary of an earlier part, by the client' };
+  const skill = /^\s*Base directory for this skill: *(\S+)/.exec(text)?.[1];
+  if (skill !== undefined) {
+    const given = /\nARGUMENTS: *([^]+)$/.exec(text)?.[1] ?? '';
+    return { words: given.trim(), note: `skill ${skill.split('/').at(-1)}` };
+  }
+  if (/^\s*\[Request interrupted by user/.test(text)) return { words: '', note: 'interrupted by the user' };
+  const { inside, rest } = elementsIn(text);
+  const command = inside.get('command-name') ?? '';
+  const given = inside.get('command-args') ?? '';
+  const typed = given === '' ? inside.get('bash-input') : `${command} ${given}`;
+  return {
+    words: [typed ?? '', inside.get('user_query') ?? inside.get('user_message') ?? '', rest]
+      .filter((words) => words !== '')
+      .join('\n'),
+    note: command === '' || given !== '' ? '' : `command ${oneLine(command)}`,
+  };
+}
+
+/** Returns the contents of the elements that clients write, by name, and the text around them. */
+function elementsIn(text: string): { readonly inside: ReadonlyMap<string, string>; readonly rest: string } {
+  const inside = new Map<string, string>();
+  const around: string[] = [];
+  const unclosed = new Set<string>();
+  let from = 0;
+  for (const begin of text.matchAll(clientElement)) {
+    const [tag, name = ''] = begin;
+    if (begin.index < from || unclosed.has(name)) continue;
+    const start = begin.index + tag.length;
+    const end = text.indexOf(`</${name}>`, start);
+    if (end < 0) {
+      unclosed.add(name);
+      continue;
+    }
+    inside.set(name, text.slice(start, end).trim());
+    around.push(text.slice(from, begin.index).trim());
+    from = end + name.length + 3;
+  }
+  around.push(text.slice(from).trim());
+  return { inside, rest: around.filter((piece) => piece !== '').join('\n') };
+}
+
+// Whole words
+
+/** Returns a text without line ends and control characters. */
+export function oneLine(text: string): string {
+  return text
+    .slice(0, maxRead)
+    .toWellFormed()
+    .replaceAll(/[\s\p{Cc}\p{Zl}\p{Zp}\uFFFD]+/gu, ' ')
+    .trim();
+}
+
+/** Returns a text of at most `max` UTF-16 units unchanged, of a longer one the whole words that fit and an ellipsis; empty if not one fits. */
+export function wholeWords(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const end = wholeBefore(text, max - 2);
+  const cut = text.slice(0, end);
+  // Some languages write no spaces: there, a text may end behind any character of theirs.
+  const isBetween =
+    /\s/.test(text[end]!) ||
+    /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]$/u.test(cut);
+  const at = isBetween ? end : cut.search(/\s\S*$/);
+  return at <= 0 ? '' : `${cut.slice(0, at).trimEnd()} …`;
+}
+
+/** Quotes one line of somebody else's text. */
+export function quoted(text: string, max: number): string {
+  const words = wholeWords(oneLine(text), max);
+  return words === '' ? '' : `"${words.replaceAll('"', "'")}"`;
+}
+
+export function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

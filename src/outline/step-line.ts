@@ -1,0 +1,287 @@
+/**
+ * Writes a step in one line: the call and its outcome, such as `Edit src/a.ts: ok` or `Bash npm test: 3 failed, parse.test.ts:40`. Joins the lines
+ * of similar steps. Words are never cut, and no content of files is quoted. Pure; linear in its input.
+ */
+import { isRecord, parseRecord, type JsonRecord } from '../conversation/json-scan.ts';
+import {
+  countOf,
+  oneLine,
+  outcomeOf,
+  quoted,
+  type StepKind,
+  type UserReply,
+  userReply,
+  wholeWords,
+} from './outcome.ts';
+
+/** A call and its result, as plain texts. */
+export type StepCall = {
+  readonly tool: string;
+  /** The arguments as JSON text. */
+  readonly input: string;
+  /** Undefined while there is no result. */
+  readonly result: string | undefined;
+  /** Whether the wire format marks the result as an error; undefined in formats without such a mark. */
+  readonly isError: boolean | undefined;
+};
+
+/** A step in words. Every text is one line of whole words. */
+export type StepWords = {
+  readonly kind: StepKind;
+  readonly tool: string;
+  /** The call's file; empty without one. It is not part of `about`. */
+  readonly path: string;
+  /** What else the call names: a command, a pattern, ids. May be empty. */
+  readonly about: string;
+  /** What came of it: `ok`, `not found`, `"0 issues."`. Empty if the call says enough. */
+  readonly outcome: string;
+  readonly hasFailed: boolean;
+  /** The user's words in the result; empty for a refusal without words. Undefined if the user said nothing. */
+  readonly user: UserReply | undefined;
+};
+
+/** Reads a call and its result. */
+export function stepWords({ tool, input, result, isError }: StepCall): StepWords {
+  const sent = (input.length > maxInput ? undefined : parseRecord(input)) ?? {};
+  const path = pathIn(sent);
+  const kind = kindOf(tool, sent, path);
+  const user = result === undefined ? undefined : userReply(result);
+  const ended = user
+    ? { outcome: '', hasFailed: user.isRefusal }
+    : outcomeOf({ kind, result, isError, isListing: isListing(kind, sent) });
+  return { kind, tool: label(tool), path, about: aboutOf(kind, sent), ...ended, user };
+}
+
+/** Writes one step as a line. `pathOf` spells its path; default: in full. */
+export function stepLine(step: StepWords, pathOf: (path: string) => string = (path) => path): string {
+  const { tool, user } = step;
+  const call = [tool, subjectOf(step, pathOf)].filter((word) => word !== '').join(' ');
+  if (!user) return step.outcome === '' ? call : `${call}: ${step.outcome}`;
+  const words = user.words === '' ? '' : `: ${wholeWords(oneLine(user.words), maxUserWords)}`;
+  return `${call} → ${user.isRefusal ? 'REFUSED by the user' : 'the user answered'}${words}`;
+}
+
+/**
+ * Writes steps as lines, in order. Steps whose outcome is only that they worked are joined up to the next one that says more: reads, searches
+ * and edits with their files, each once (`Read ×5: a.ts, b.ts ×4`). Also returns the indices of the steps in each line.
+ */
+export function stepLines(
+  steps: readonly StepWords[],
+  pathOf?: (path: string) => string,
+): readonly StepsLine[] {
+  const lines: StepsLine[] = [];
+  let quiet: number[] = [];
+  const flush = (): void => {
+    if (quiet.length === 0) return;
+    const byTool = Map.groupBy(quiet, (at) => `${steps[at]!.kind} ${steps[at]!.tool}`);
+    const texts = [...byTool.values()].map((same) =>
+      joinedLine(
+        same.map((at) => steps[at]!),
+        pathOf,
+      ),
+    );
+    lines.push({ text: texts.join(' · '), steps: quiet });
+    quiet = [];
+  };
+  for (const [at, step] of steps.entries()) {
+    if (isQuiet(step)) {
+      quiet.push(at);
+      continue;
+    }
+    flush();
+    const text = stepLine(step, pathOf);
+    const last = lines.at(-1);
+    // The same command with the same outcome, such as a test that is run again.
+    if (last && last.text === text) lines[lines.length - 1] = { text, steps: [...last.steps, at] };
+    else lines.push({ text, steps: [at] });
+  }
+  flush();
+  return lines;
+}
+
+/** A line, and the indices of its steps. */
+export type StepsLine = { readonly text: string; readonly steps: readonly number[] };
+
+/** True for a step that worked and returned nothing to say in one line. */
+function isQuiet({ kind, hasFailed, user }: StepWords): boolean {
+  return !hasFailed && !user && (kind === 'read' || kind === 'search' || kind === 'edit');
+}
+
+/** Maximum subjects of a joined line; the rest are counted. */
+const maxJoined = 12;
+
+function joinedLine(steps: readonly StepWords[], pathOf?: (path: string) => string): string {
+  const [first] = steps;
+  if (steps.length === 1) return stepLine(first!, pathOf);
+  const times = new Map<string, number>();
+  for (const step of steps) {
+    const subject = step.path === '' || step.kind === 'search' ? subjectOf(step, pathOf) : step.path;
+    times.set(subject, (times.get(subject) ?? 0) + 1);
+  }
+  const subjects = [...times].map(([subject, count]) => {
+    const isPath = steps.some(({ kind, path }) => kind !== 'search' && path === subject);
+    return (isPath && pathOf ? pathOf(subject) : subject) + (count > 1 ? ` ×${count}` : '');
+  });
+  const named = subjects.filter((subject) => subject !== '').slice(0, maxJoined);
+  const more = subjects.length > maxJoined ? `, and ${subjects.length - maxJoined} more` : '';
+  const outcome = first!.kind === 'edit' ? ': all ok' : '';
+  const count = named.length > 1 ? ` ×${steps.length}:` : '';
+  return `${first!.tool}${count} ${named.join(', ')}${more}${outcome}`;
+}
+
+function subjectOf({ kind, path, about }: StepWords, pathOf?: (path: string) => string): string {
+  const file = path === '' || !pathOf ? path : pathOf(path);
+  if (about === '' || file === '') return about + file;
+  return kind === 'search' ? `${about} in ${file}` : `${file} ${about}`;
+}
+
+// What a call names
+
+/** UTF-16 units of the longest arguments that are parsed. */
+const maxInput = 1_000_000;
+const maxAbout = 120;
+/** Maximum UTF-16 units of the user's words in one line. */
+const maxUserWords = 400;
+
+const pathKeys = ['file_path', 'filePath', 'path', 'notebook_path', 'target_file', 'filename', 'file', 'uri'];
+const commandKeys = ['command', 'cmd', 'script'];
+
+/** Arguments that are content, or say how a tool is to work: no line quotes them. */
+const silent =
+  /^(?:content|(?:new|old)_?(?:string|str|text|source|content)|text|body|patch|diff|code|prompt|description|explanation|thought|reason(?:ing)?|timeout\w*|limit|offset|head_limit|output_mode|replace_all|run_in_background|multiline|block|type|language|encoding|-\w+)$/i;
+
+function pathIn(sent: JsonRecord): string {
+  const key = pathKeys.find((name) => typeof sent[name] === 'string');
+  return key === undefined ? '' : pathWords(sent[key] as string);
+}
+
+/** Returns a path on one line; of a very long one, whole segments of its end. */
+function pathWords(path: string): string {
+  const line = oneLine(path);
+  if (line.length <= 200) return line;
+  const end = line.slice(-160);
+  const at = end.indexOf('/');
+  return at < 0 ? '' : `…${end.slice(at)}`;
+}
+
+function commandIn(sent: JsonRecord): string | undefined {
+  const found = commandKeys.map((name) => sent[name]).find((value) => value !== undefined);
+  if (typeof found === 'string') return found;
+  // Some clients send the words of a command: ["bash", "-lc", "npm test"].
+  return Array.isArray(found) ? (found.findLast((word) => typeof word === 'string') ?? '') : undefined;
+}
+
+/** Returns the words in a tool's name: `read_file`, `ReadFile` and `mcp__files__read` all contain the word read. */
+export function wordsOf(tool: string): readonly string[] {
+  return tool
+    .slice(0, 200)
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z0-9]+/);
+}
+
+const editWords = new Set('edit write replace patch insert append create delete multiedit'.split(' '));
+const readWords = new Set(['read', 'view', 'open', 'cat', 'show']);
+const findWords = new Set(['grep', 'glob', 'search', 'find', 'ls', 'list']);
+
+function kindOf(tool: string, sent: JsonRecord, path: string): StepKind {
+  const words = wordsOf(tool);
+  if (commandIn(sent) !== undefined && path === '') return 'command';
+  if (path !== '' && words.some((word) => editWords.has(word))) return 'edit';
+  if (planIn(sent) !== undefined) return 'plan';
+  if (typeof sent['pattern'] === 'string') return 'search';
+  if (path !== '' && words.some((word) => readWords.has(word))) return 'read';
+  return path !== '' && words.some((word) => findWords.has(word)) ? 'search' : 'other';
+}
+
+function aboutOf(kind: StepKind, sent: JsonRecord): string {
+  switch (kind) {
+    case 'command':
+      return commandWords(commandIn(sent) ?? '');
+    case 'edit': {
+      const { content } = sent;
+      return typeof content === 'string' ? `(${countOf(lineCount(content), 'line')})` : '';
+    }
+    case 'plan':
+      return planWords(planIn(sent) ?? []);
+    case 'search':
+      return typeof sent['pattern'] === 'string' ? quoted(sent['pattern'], 80) : '';
+    case 'read':
+      return '';
+    case 'other':
+      return valuesOf(sent);
+  }
+}
+
+/** Returns the first line of a command, without the folder that it is run in; of a text that it is given, the first line. */
+function commandWords(command: string): string {
+  const [first = '', second = ''] = command
+    .trim()
+    .replace(/^cd \S+ *(?:&&|;) */, '')
+    .split('\n', 2);
+  const line = oneLine(first);
+  const given = line.replace(/["']?(?:\$\()?(?:cat )?<<-?\s*["']?\w+["']?$/, '');
+  if (given.length < line.length) return `${wholeWords(given, maxAbout)}${quoted(second, maxAbout)}`;
+  const whole = wholeWords(line, maxAbout);
+  return second.trim() === '' || whole.endsWith('…') ? whole : `${whole} …`;
+}
+
+/** Returns the short values of other arguments, those with long texts left out. */
+function valuesOf(sent: JsonRecord): string {
+  const found: string[] = [];
+  let left = maxAbout;
+  for (const [key, value] of Object.entries(sent)) {
+    if (silent.test(key) || (typeof value !== 'string' && typeof value !== 'number')) continue;
+    const words = oneLine(String(value));
+    const whole = found.length === 0 ? wholeWords(words, maxAbout) : words;
+    if (whole === '' || whole.length > left) continue;
+    found.push(whole);
+    left -= whole.length + 2;
+  }
+  if (found.length > 0) return found.join(', ');
+  // A task or a note for people says what a call was about, if nothing else does.
+  const told = ['description', 'title', 'subject', 'prompt'].map((key) => sent[key]);
+  const words = told.find((value) => typeof value === 'string');
+  return words === undefined ? '' : quoted(words, maxAbout);
+}
+
+/** Programs that print texts of others, in which a word like error is no failure. */
+const printing =
+  /^(?:sudo |\w+=\S+ )*(?:cat|head|tail|sed|awk|nl|less|grep|rg|egrep|ag|ls|find|tree|wc|echo|jq|gh \w+ (?:diff|view)|git (?:-\S+ \S+ )*(?:show|diff|blame|log|grep|status|branch|ls-\w+))(?:\s|$)/;
+
+/** True for a call whose result is a text of others. */
+function isListing(kind: StepKind, sent: JsonRecord): boolean {
+  if (kind !== 'command') return kind === 'read' || kind === 'search';
+  return printing.test((commandIn(sent) ?? '').trim().replace(/^cd \S+ *(?:&&|;) */, ''));
+}
+
+type PlanItem = { readonly status: string; readonly words: string };
+
+/** Returns the items of a plan: a list in the arguments whose items all have a status. */
+function planIn(sent: JsonRecord): readonly PlanItem[] | undefined {
+  const list = Object.values(sent).find(
+    (value): value is readonly JsonRecord[] =>
+      Array.isArray(value) &&
+      value.length > 0 &&
+      value.every((item) => isRecord(item) && typeof item['status'] === 'string'),
+  );
+  return list?.map((item) => {
+    const words = Object.values(item).find((value) => typeof value === 'string' && /\s/.test(value.trim()));
+    return { status: String(item['status']), words: typeof words === 'string' ? words : '' };
+  });
+}
+
+function planWords(items: readonly PlanItem[]): string {
+  const done = items.filter(({ status }) => /^(?:completed?|done|finished)$/i.test(status)).length;
+  const now = items.find(({ status }) => /progress|active|doing/i.test(status))?.words ?? '';
+  return `${done} of ${items.length} done${now === '' ? '' : `, now ${quoted(now, 80)}`}`;
+}
+
+/** Writes the name of a tool. Clients and models choose names, so anything unusual is quoted. */
+function label(tool: string): string {
+  return /^[\w.:/-]{1,64}$/.test(tool) ? tool : quoted(tool.slice(0, 200), 64);
+}
+
+function lineCount(text: string): number {
+  return text.split('\n').length;
+}
