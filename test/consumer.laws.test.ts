@@ -82,8 +82,6 @@ describe.each(['installed', ...versions])('TypeScript %s', (version) => {
           exactOptionalPropertyTypes: true,
           noUncheckedIndexedAccess: true,
           noEmit: true,
-          // The types of hono need TypeScript 5.7.
-          skipLibCheck: version === '5.6',
         },
         files: ['program.ts', 'node-program.ts'],
       };

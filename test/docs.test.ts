@@ -10,6 +10,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -57,6 +58,8 @@ it('TypeScript blocks compile against the package', () => {
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
     writeFileSync(join(folder, 'reader.d.ts'), ofTheReader);
+    // A reader's program has the SDKs of the page.
+    symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
     const blocks = codeBlocks('ts');
     expect(blocks.length).toBeGreaterThan(4);
     for (const { path, line, code } of blocks) {

@@ -80,8 +80,12 @@ const exportLists: Readonly<Record<string, Names | undefined>> = {
   './codecs/gemini': { values: ['gemini', 'geminiFor'], types: [] },
   './codecs/openai-chat': { values: ['openaiChat'], types: [] },
   './codecs/openai-responses': { values: ['openaiResponses'], types: [] },
+  './fetch': {
+    values: ['createLeporelloFetch', 'wrap'],
+    types: ['AnyReceipt', 'LeporelloFetchOptions', 'Receipt'],
+  },
   './gateway': {
-    values: ['assembleGateway', 'createFetchHandler', 'fetchUpstream', 'honoApp'],
+    values: ['assembleGateway', 'createFetchHandler', 'fetchUpstream'],
     types: [
       'GatewayDeps',
       'GatewayLog',

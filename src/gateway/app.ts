@@ -22,8 +22,10 @@ import {
 } from './http/http.ts';
 import { type GatewayOptions, serveModel } from './model-call.ts';
 import {
+  type AnyReceipt,
   type GatewayLog,
   type GatewayMetrics,
+  type ReceiptLog,
   createCostTracker,
   createReceiptLog,
   pricesFrom,
@@ -43,7 +45,7 @@ import {
   trueOrFalse,
   wholeNumber,
 } from '../checks.ts';
-import { type FoldSettings, createDefaultEngine } from '../library/default-engine.ts';
+import { type EngineOverrides, type FoldSettings, createDefaultEngine } from '../library/default-engine.ts';
 import { foldChecks } from '../library/settings.ts';
 import { createReceiptTotals } from '../receipts/totals.ts';
 import {
@@ -203,6 +205,8 @@ export type GatewayDeps = {
   readonly metrics?: GatewayMetrics;
   /** Folds large requests in another thread, such as `foldThread()` of `leporello/gateway/node`. Default: all are folded in this thread. */
   readonly foldThread?: { engineFor(parts: EngineParts): Engine };
+  /** Is called with each receipt, after its response has ended. Its errors are ignored. */
+  readonly onReceipt?: (receipt: AnyReceipt) => void;
 };
 
 /** Parts from which an engine in another thread is built, over the same store. */
@@ -222,6 +226,15 @@ export type EngineParts = {
 /** Returns the gateway as a handler of requests. Throws `bad-config` for settings that are unknown or not allowed. */
 export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): Handler {
   checkSettings(gatewayCheck, settings);
+  return createGateway(gatewayParts(settings, deps));
+}
+
+/** Creates the parts of a gateway. The settings must have been checked. `engineParts` replace those of the settings. */
+export function gatewayParts(
+  settings: GatewaySettings,
+  deps: GatewayDeps,
+  engineParts: Pick<EngineOverrides, 'strategies' | 'triggers'> = {},
+): GatewayOptions {
   const { memoryTtlMs: ttlMs, storeDeadlineMs, cacheMb = defaultCacheMb } = settings;
   // The main thread and the two threads that fold large bodies have an engine each.
   const engineMb = deps.foldThread ? cacheMb / 3 : cacheMb;
@@ -234,9 +247,12 @@ export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): H
     caches,
   });
   const keptReplies = createKeptReplies({ encryptedStore, ttlMs, caches });
-  const local = createDefaultEngine({ ...settings, cacheMb: engineMb }, encryptedStore, { keptReplies });
+  const local = createDefaultEngine({ ...settings, cacheMb: engineMb }, encryptedStore, {
+    ...engineParts,
+    keptReplies,
+  });
   const { store, secret, log, foldThread } = deps;
-  return createGateway({
+  return {
     engine:
       foldThread?.engineFor({
         local,
@@ -250,7 +266,7 @@ export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): H
     encryptedStore,
     upstream: deps.upstream,
     urls: { ...defaultUpstreams, ...settings.urls },
-    receipts: createReceiptLog(),
+    receipts: reportedTo(deps.onReceipt, createReceiptLog()),
     totals: createReceiptTotals(),
     prices: pricesFrom(settings.usdPerMillionTokens),
     costs: createCostTracker(caches),
@@ -266,7 +282,22 @@ export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): H
     allowedHosts: settings.allowedHosts,
     clock: () => performance.timeOrigin + performance.now(),
     newId: () => crypto.randomUUID(),
-  });
+  };
+}
+
+function reportedTo(onReceipt: GatewayDeps['onReceipt'], receipts: ReceiptLog): ReceiptLog {
+  if (onReceipt === undefined) return receipts;
+  return {
+    ...receipts,
+    add(tenant, receipt) {
+      receipts.add(tenant, receipt);
+      try {
+        onReceipt(receipt);
+      } catch {
+        // An error of the caller's own function must not break off the response.
+      }
+    },
+  };
 }
 
 /** True when all requests belong to one tenant: then metrics reveal nothing about others. */
@@ -295,7 +326,8 @@ function isBaseUrl(value: unknown): boolean {
 /** Megabytes for the caches of a gateway with its threads. */
 export const defaultCacheMb = 3 * engineCacheMb;
 
-const gatewayCheck = object<GatewaySettings>({
+/** The check of each setting. */
+export const gatewayChecks: Checks<GatewaySettings> = {
   ...foldChecks,
   urls: object<UpstreamUrls>(
     Object.fromEntries(Object.keys(defaultUpstreams).map((key) => [key, url])) as Checks<UpstreamUrls>,
@@ -311,7 +343,9 @@ const gatewayCheck = object<GatewaySettings>({
   // createTenantRule checks objects and says what is wrong with them.
   tenant: allowed(tenantWords, (value) => typeof value === 'object' || isTenantLabel(value)),
   allowedHosts: listOf('host names without ports', isText),
-});
+};
+
+const gatewayCheck = object<GatewaySettings>(gatewayChecks);
 
 /** Returns the settings of the engine, without those of the gateway. */
 function foldSettings(settings: GatewaySettings): FoldSettings {

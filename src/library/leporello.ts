@@ -12,6 +12,7 @@ import {
 import { type EngineSettings, createDefaultEngine } from './default-engine.ts';
 import {
   type Check,
+  type Checks,
   checkSettings,
   object,
   secret as secretValue,
@@ -201,7 +202,7 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
 
 const reaches: Readonly<Record<Reach, true>> = { history: true, newest: true, everything: true };
 
-const strategyList = listOfThings(
+export const strategyList = listOfThings(
   'strategy',
   'offloadResults()',
   (thing) =>
@@ -213,7 +214,7 @@ const strategyList = listOfThings(
     .replace(/, (?=\w+$)/, ' or ')}`,
 );
 
-const triggerList = listOfThings(
+export const triggerList = listOfThings(
   'trigger',
   'mustFit()',
   (thing) => isNamed(thing) && typeof thing['demand'] === 'function',
@@ -285,10 +286,8 @@ function isDrop({ name }: Strategy): boolean {
   return name === 'drop-oldest';
 }
 
-const leporelloCheck = object<LeporelloOptions>({
-  ...engineChecks,
-  strategies: strategyList,
-  triggers: triggerList,
+/** Checks of the options that say where originals and folds are kept. */
+export const storeChecks: Checks<Pick<LeporelloOptions, 'store' | 'secret'>> = {
   store: thingWith(
     'a store',
     'get',
@@ -305,4 +304,11 @@ const leporelloCheck = object<LeporelloOptions>({
     (value) => value instanceof Uint8Array && value.length >= 32,
     (value) => (value instanceof Uint8Array ? shown(value) : `a value of the type ${typeof value}`),
   ),
+};
+
+const leporelloCheck = object<LeporelloOptions>({
+  ...engineChecks,
+  strategies: strategyList,
+  triggers: triggerList,
+  ...storeChecks,
 });

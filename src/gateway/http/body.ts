@@ -176,7 +176,8 @@ export function toStream(
       },
       cancel: async () => {
         onCancel();
-        await iterator.return?.();
+        // The reader has gone, and `onCancel` may have broken the body off. SDKs would take an error here for a failed request.
+        await iterator.return?.().catch(() => undefined);
       },
     },
     { highWaterMark: 0 },

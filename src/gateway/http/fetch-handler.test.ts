@@ -1,6 +1,5 @@
-import { Hono } from 'hono';
 import { describe, expect, it } from 'vitest';
-import { createFetchHandler, fetchUpstream, honoApp } from './fetch.ts';
+import { createFetchHandler, fetchUpstream } from './fetch.ts';
 import type { GatewayRequest, Handler, HeaderList } from './http.ts';
 import { readBody } from './body.ts';
 
@@ -119,21 +118,15 @@ describe('the fetch handler', () => {
     await expect((await broken(new Request('http://h/'))).text()).rejects.toThrow('broke');
   });
 
-  it('mounts in another app without the path it is mounted under', async () => {
-    const app = new Hono()
-      .route('/llm', honoApp(target))
-      .mount('/also', createFetchHandler(target))
-      .route(
-        '/',
-        honoApp(async () => ({ status: 418, headers: [], body: undefined })),
-      );
-    const ask = async (path: string): Promise<string> => (await app.request(path)).text();
-    expect([await ask('/llm/v1/chat?q=1'), await ask('/llm'), await ask('/also/v1/x')]).toEqual([
-      '/v1/chat?q=1',
-      '/',
-      '/v1/x',
-    ]);
-    expect((await app.request('/v1')).status).toBe(418);
+  it('removes the path under which another app mounts it', async () => {
+    const ask = async (basePath: string, path: string): Promise<string> =>
+      (await createFetchHandler(target, { basePath })(new Request(`http://h${path}`))).text();
+    expect([
+      await ask('/llm', '/llm/v1/chat?q=1'),
+      await ask('/llm/', '/llm/v1/chat'),
+      await ask('/llm', '/llm'),
+      await ask('/', '/v1/x'),
+    ]).toEqual(['/v1/chat?q=1', '/v1/chat', '/', '/v1/x']);
   });
 });
 

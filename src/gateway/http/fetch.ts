@@ -2,8 +2,6 @@
  * Connects the gateway to runtimes with fetch: as a handler of fetch requests and as an upstream that sends with fetch. Both stream in both
  * directions. On Node, node-server.ts and undici-upstream.ts use several times less CPU.
  */
-import { Hono } from 'hono';
-import { basePath } from 'hono/route';
 import {
   type GatewayResponse,
   type Handler,
@@ -18,24 +16,19 @@ import { iterate, toStream } from './body.ts';
 import { LeporelloError } from '../../errors.ts';
 
 /**
- * Serves fetch requests. Never rejects: when the handler fails, the response is a 500.
+ * Serves fetch requests. Never rejects: when the handler fails, the response is a 500. `basePath` is the path under which another app mounts
+ * the gateway; the handler sees paths without it.
  * @example
  * export default { fetch: createFetchHandler(handler) };
- */
-export function createFetchHandler(handler: Handler): (request: Request) => Promise<Response> {
-  const app = honoApp(handler);
-  return async (request) => app.fetch(request);
-}
-
-/**
- * Returns the gateway as a Hono app to mount in another one. The handler sees paths without the mount path.
  * @example
- * app.route('/llm', honoApp(handler));
+ * const serve = createFetchHandler(handler, { basePath: '/llm' });
+ * app.all('/llm/*', (context) => serve(context.req.raw)); // In a Hono app.
  */
-export function honoApp(handler: Handler): Hono {
-  const app = new Hono();
-  app.all('*', async (context) => serve(handler, context.req.raw, basePath(context)));
-  return app;
+export function createFetchHandler(
+  handler: Handler,
+  { basePath = '/' }: { readonly basePath?: string } = {},
+): (request: Request) => Promise<Response> {
+  return async (request) => serve(handler, request, basePath);
 }
 
 async function serve(handler: Handler, request: Request, mountedAt: string): Promise<Response> {
@@ -61,7 +54,8 @@ function targetOf(url: string, mountedAt: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-async function toResponse(
+/** Converts a response. `onCancel` is called when its reader stops early. */
+export async function toResponse(
   { status, headers, body }: GatewayResponse,
   method: string,
   onCancel: () => void,

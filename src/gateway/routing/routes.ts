@@ -38,10 +38,8 @@ export function routeOf(method: string, target: string, headers: HeaderList, url
   }
   const { provider } = destination;
   const url = joinUrl(urls[provider], target);
-  const call = method === 'POST' ? modelPaths.find((known) => known.path.test(path)) : undefined;
-  if (call) return { kind: call.kind, codec: call.codec, url };
-  const named = namedModelRoute(method, path, query);
-  if (named) return { ...named, url };
+  const call = callOf(method, path, query);
+  if (call) return { ...call, url };
   return { kind: 'pass', codec: path.startsWith('/v1beta/openai/') ? openaiChat : codecs[provider], url };
 }
 
@@ -56,6 +54,13 @@ const codecs: Readonly<Record<Provider, Codec>> = {
   gemini,
 };
 
+/** Returns the kind and the wire format of a request that calls a model or counts tokens, by its path; undefined for any other request. */
+export function callOf(method: string, path: string, query: string) {
+  if (method !== 'POST') return undefined;
+  const call = modelPaths.find((known) => known.path.test(path));
+  return call ? { kind: call.kind, codec: call.codec } : namedModelRoute(path, query);
+}
+
 const modelPaths = [
   { path: /^(?:\/v1)?\/chat\/completions$/, kind: 'model', codec: openaiChat },
   { path: /^(?:\/v1)?\/responses$/, kind: 'model', codec: openaiResponses },
@@ -68,9 +73,9 @@ const modelPaths = [
  * Finds the route of a Gemini or Vertex AI request, whose path names model and action: `/v1beta/models/M:streamGenerateContent?alt=sse`. A
  * stream that is not SSE is one JSON array that arrives in pieces; it is passed through.
  */
-function namedModelRoute(method: string, path: string, query: string) {
+function namedModelRoute(path: string, query: string) {
   const [, model, action] = namedModel.exec(path) ?? [];
-  if (method !== 'POST' || model === undefined) return undefined;
+  if (model === undefined) return undefined;
   const streaming = action === 'streamGenerateContent';
   const codec = geminiFor({ model: decoded(model), streaming });
   if (action === 'countTokens') return { kind: 'count', codec } as const;

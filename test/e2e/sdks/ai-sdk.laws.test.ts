@@ -11,18 +11,20 @@ import {
 } from 'ai';
 import { z } from 'zod';
 import { tool } from './scenario.ts';
-import { collect, type SdkClient, sdkSuite } from './suite.ts';
+import { type ClientOptions, collect, type SdkClient, sdkSuite } from './suite.ts';
+
+type Where = Pick<ClientOptions, 'url' | 'fetch'>;
 
 type ProviderOptions = NonNullable<Parameters<typeof generateText>[0]['providerOptions']>;
 
 /** Uses the SDK's own loop, which runs the tools and sends requests until the model answers. */
-function clientOf(modelAt: (url: string) => LanguageModel, providerOptions: ProviderOptions = {}): SdkClient {
+function clientOf(modelAt: (at: Where) => LanguageModel, providerOptions: ProviderOptions = {}): SdkClient {
   return {
     finish: { calls: 'tool-calls', stop: 'stop' },
-    start({ url, streaming, runTool }) {
+    start({ url, fetch, streaming, runTool }) {
       const messages: ModelMessage[] = [];
       const settings = {
-        model: modelAt(url),
+        model: modelAt({ url, fetch }),
         messages,
         providerOptions,
         maxRetries: 0,
@@ -71,25 +73,30 @@ function clientOf(modelAt: (url: string) => LanguageModel, providerOptions: Prov
 }
 
 const apiKey = 'dummy';
-const openai = (url: string) => createOpenAI({ baseURL: `${url}/v1`, apiKey });
+const openai = ({ url, fetch }: Where) =>
+  createOpenAI({ baseURL: `${url}/v1`, apiKey, ...(fetch && { fetch }) });
 
 sdkSuite(
   'ai and @ai-sdk/openai, chat',
-  clientOf((url) => openai(url).chat('gpt-4o')),
+  clientOf((at) => openai(at).chat('gpt-4o')),
 );
 sdkSuite(
   'ai and @ai-sdk/openai, responses stored by the client',
-  clientOf((url) => openai(url)('gpt-5'), { openai: { store: false } }),
+  clientOf((at) => openai(at)('gpt-5'), { openai: { store: false } }),
 );
 sdkSuite(
   'ai and @ai-sdk/openai, responses stored by the provider',
-  clientOf((url) => openai(url)('gpt-5')),
+  clientOf((at) => openai(at)('gpt-5')),
 );
 sdkSuite(
   'ai and @ai-sdk/anthropic',
-  clientOf((url) => createAnthropic({ baseURL: `${url}/v1`, apiKey })('claude-sonnet-5')),
+  clientOf(({ url, fetch }) =>
+    createAnthropic({ baseURL: `${url}/v1`, apiKey, ...(fetch && { fetch }) })('claude-sonnet-5'),
+  ),
 );
 sdkSuite(
   'ai and @ai-sdk/google',
-  clientOf((url) => createGoogleGenerativeAI({ baseURL: `${url}/v1beta`, apiKey })('gemini-3-pro')),
+  clientOf(({ url, fetch }) =>
+    createGoogleGenerativeAI({ baseURL: `${url}/v1beta`, apiKey, ...(fetch && { fetch }) })('gemini-3-pro'),
+  ),
 );

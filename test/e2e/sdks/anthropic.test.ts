@@ -4,8 +4,8 @@ import { sdkSuite } from './suite.ts';
 
 sdkSuite('@anthropic-ai/sdk', {
   finish: { calls: 'tool_use', stop: 'end_turn' },
-  start({ url, streaming, runTool }) {
-    const client = new Anthropic({ baseURL: url, apiKey: 'dummy', maxRetries: 0 });
+  start({ url, fetch, streaming, runTool }) {
+    const client = new Anthropic({ baseURL: url, apiKey: 'dummy', maxRetries: 0, ...(fetch && { fetch }) });
     const messages: Anthropic.MessageParam[] = [];
 
     async function complete(): Promise<Anthropic.Message> {

@@ -1,6 +1,6 @@
 import { type Content, type GenerateContentResponse, GoogleGenAI, type Part } from '@google/genai';
 import { parameters, tool } from './scenario.ts';
-import { collect, type ReceivedReply, type SdkClient, sdkSuite } from './suite.ts';
+import { type ClientOptions, collect, type ReceivedReply, type SdkClient, sdkSuite } from './suite.ts';
 
 const model = 'gemini-3-pro';
 const config = { tools: [{ functionDeclarations: [{ ...tool, parametersJsonSchema: parameters }] }] };
@@ -37,14 +37,15 @@ function answersTo(parts: readonly Part[], runTool: (path: string) => string): P
   });
 }
 
-const clientOf = (url: string) => new GoogleGenAI({ apiKey: 'dummy', httpOptions: { baseUrl: url } });
+const clientOf = ({ url, fetch }: Pick<ClientOptions, 'url' | 'fetch'>) =>
+  new GoogleGenAI({ apiKey: 'dummy', httpOptions: { baseUrl: url, ...(fetch && { fetch }) } });
 
 const finish = { calls: 'STOP', stop: 'STOP' };
 
 const chats: SdkClient = {
   finish,
-  start({ url, streaming, runTool }) {
-    const chat = clientOf(url).chats.create({ model, config });
+  start({ url, fetch, streaming, runTool }) {
+    const chat = clientOf({ url, fetch }).chats.create({ model, config });
     const seen: unknown[] = [];
     return async (userText) => {
       const replies = [];
@@ -64,8 +65,8 @@ const chats: SdkClient = {
 
 const models: SdkClient = {
   finish,
-  start({ url, streaming, runTool }) {
-    const client = clientOf(url);
+  start({ url, fetch, streaming, runTool }) {
+    const client = clientOf({ url, fetch });
     const contents: Content[] = [];
     const seen: unknown[] = [];
     return async (userText) => {

@@ -5,19 +5,21 @@ import { ChatOpenAI } from '@langchain/openai';
 import { createAgent, tool as toolOf } from 'langchain';
 import { z } from 'zod';
 import { tool, usageOfOne } from './scenario.ts';
-import { type SdkClient, sdkSuite } from './suite.ts';
+import { type ClientOptions, type SdkClient, sdkSuite } from './suite.ts';
+
+type Where = Pick<ClientOptions, 'url' | 'fetch'>;
 
 /** Uses the agent's own loop. When streaming, LangChain reports no finish reason in one place. */
 function clientOf(
-  modelAt: (url: string) => BaseChatModel,
+  modelAt: (at: Where) => BaseChatModel,
   reported: Pick<SdkClient, 'usageOf'> = {},
 ): SdkClient {
   return {
     ...reported,
     finish: { calls: undefined, stop: undefined },
-    start({ url, streaming, runTool }) {
+    start({ url, fetch, streaming, runTool }) {
       const agent = createAgent({
-        model: modelAt(url),
+        model: modelAt({ url, fetch }),
         tools: [
           toolOf(({ path }: { path: string }) => runTool(path), {
             ...tool,
@@ -74,33 +76,34 @@ function usageOfStart(replies: number, streaming: boolean) {
 }
 
 const apiKey = 'dummy';
-const openai = (url: string, useResponsesApi: boolean) =>
+const openai = ({ url, fetch }: Where, useResponsesApi: boolean) =>
   new ChatOpenAI({
     model: useResponsesApi ? 'gpt-5' : 'gpt-4o',
     apiKey,
     maxRetries: 0,
     useResponsesApi,
-    configuration: { baseURL: `${url}/v1` },
+    configuration: { baseURL: `${url}/v1`, ...(fetch && { fetch }) },
   });
 
 sdkSuite(
   'langchain and @langchain/openai, chat',
-  clientOf((url) => openai(url, false)),
+  clientOf((at) => openai(at, false)),
 );
 sdkSuite(
   'langchain and @langchain/openai, responses',
-  clientOf((url) => openai(url, true)),
+  clientOf((at) => openai(at, true)),
 );
 sdkSuite(
   'langchain and @langchain/anthropic',
   clientOf(
-    (url) =>
+    ({ url, fetch }) =>
       new ChatAnthropic({
         model: 'claude-sonnet-5',
         apiKey,
         maxRetries: 0,
         maxTokens: 1_000,
         anthropicApiUrl: url,
+        ...(fetch && { clientOptions: { fetch } }),
       }),
     { usageOf: usageOfStart },
   ),

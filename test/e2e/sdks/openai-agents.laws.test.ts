@@ -23,8 +23,13 @@ function textOf(item: AgentOutputItem): string {
 function clientOf(model: string, useResponses: boolean): SdkClient {
   return {
     finish: { calls: undefined, stop: undefined },
-    start({ url, streaming, runTool }) {
-      const openAIClient = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'dummy', maxRetries: 0 });
+    start({ url, fetch, streaming, runTool }) {
+      const openAIClient = new OpenAI({
+        baseURL: `${url}/v1`,
+        apiKey: 'dummy',
+        maxRetries: 0,
+        ...(fetch && { fetch }),
+      });
       const runner = new Runner({
         tracingDisabled: true,
         modelProvider: new OpenAIProvider({ openAIClient, useResponses }),

@@ -4,8 +4,13 @@ import { sdkSuite } from './suite.ts';
 
 sdkSuite('openai, Chat Completions', {
   finish: { calls: 'tool_calls', stop: 'stop' },
-  start({ url, streaming, runTool }) {
-    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'dummy', maxRetries: 0 });
+  start({ url, fetch, streaming, runTool }) {
+    const client = new OpenAI({
+      baseURL: `${url}/v1`,
+      apiKey: 'dummy',
+      maxRetries: 0,
+      ...(fetch && { fetch }),
+    });
     const messages: OpenAI.ChatCompletionMessageParam[] = [];
 
     async function complete(): Promise<OpenAI.ChatCompletion> {

@@ -6,8 +6,13 @@ import { sdkSuite } from './suite.ts';
 
 sdkSuite('openai, Responses', {
   finish: { calls: 'completed', stop: 'completed' },
-  start({ url, streaming, runTool }) {
-    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'dummy', maxRetries: 0 });
+  start({ url, fetch, streaming, runTool }) {
+    const client = new OpenAI({
+      baseURL: `${url}/v1`,
+      apiKey: 'dummy',
+      maxRetries: 0,
+      ...(fetch && { fetch }),
+    });
     const input: OpenAI.Responses.ResponseInputItem[] = [];
     const seen: unknown[] = [];
 

@@ -1,6 +1,12 @@
-/** The tests that every SDK passes: through a gateway that has nothing to fold, and through folds and private recalls. */
+/**
+ * The tests that every SDK passes, through the gateway and with the `fetch` of `leporello/fetch`: if nothing needs a fold, and through folds and
+ * private recalls.
+ */
 import { describe, expect, it } from 'vitest';
-import type { ScriptRequest } from '../../support/fake-provider/script.ts';
+import { createLeporelloFetch } from '../../../src/adapters/fetch.ts';
+import type { GatewaySettings } from '../../../src/gateway/app.ts';
+import { startFakeProvider } from '../../support/fake-provider/fake-provider.ts';
+import type { Script, ScriptRequest } from '../../support/fake-provider/script.ts';
 import { type Stack, startStack } from '../stack.ts';
 import { asks, contentOf, files, model, secretIn, usageOfOne } from './scenario.ts';
 
@@ -14,8 +20,10 @@ export type SdkClient = {
 };
 
 export type ClientOptions = {
-  /** The gateway's base URL, `http://127.0.0.1:PORT`. */
+  /** The base URL of the gateway or of the provider, `http://127.0.0.1:PORT`. */
   readonly url: string;
+  /** The `fetch` to send requests with. Undefined for the SDK's own, with the gateway. */
+  readonly fetch: typeof globalThis.fetch | undefined;
   readonly streaming: boolean;
   readonly runTool: (path: string) => string;
 };
@@ -35,27 +43,60 @@ export type ReceivedReply = { readonly text: string; readonly finish: string | u
 type Usage = { readonly input: number | undefined; readonly output: number | undefined };
 
 export function sdkSuite(name: string, client: SdkClient) {
-  describe(`${name} through the gateway`, () => {
+  describe.each([
+    ['through the gateway', startStack],
+    ['with leporello/fetch', startFetch],
+  ] as const)(`${name} %s`, (_way, start) => {
     describe.each([
       ['not streaming', false],
       ['streaming', true],
     ] as const)('%s', (_, streaming) => {
       it('runs its tools if everything fits', async () => {
-        const run = await talk(client, { streaming, window: 1_000_000, reasoning: false });
+        const run = await talk(client, { start, streaming, window: 1_000_000, reasoning: false });
         expect(run).toEqual(expected(client, { recalls: 0, streaming }));
       });
 
       it('continues through folds and recalls that it never sees', async () => {
-        const run = await talk(client, { streaming, window: 12_000, reasoning: false });
+        const run = await talk(client, { start, streaming, window: 12_000, reasoning: false });
         expect(run).toEqual(expected(client, { recalls: 1, streaming }));
       });
 
       it('does so with a model that reasons', async () => {
-        const run = await talk(client, { streaming, window: 12_200, reasoning: true });
+        const run = await talk(client, { start, streaming, window: 12_200, reasoning: true });
         expect(run).toEqual(expected(client, { recalls: 1, streaming }));
       });
     });
   });
+}
+
+type SdkStack = Pick<Stack, 'provider' | 'url' | 'logged'> &
+  AsyncDisposable & { readonly fetch?: typeof fetch };
+
+/** Starts a scripted provider, and a `fetch` that folds what is sent to it. */
+async function startFetch(script: Script, settings: GatewaySettings): Promise<SdkStack> {
+  const provider = await startFakeProvider({ script });
+  const logged: string[] = [];
+  const record = (fields: object, message: string) => {
+    logged.push(`${message} ${JSON.stringify(fields)}`);
+  };
+  const { models = {} } = settings;
+  const folding = createLeporelloFetch({
+    models,
+    offerRecall: 'with-fold',
+    storeDeadlineMs: 600_000,
+    prepareDeadlineMs: 600_000,
+    log: { info: record, warn: record },
+  });
+  return {
+    provider,
+    url: provider.url,
+    logged,
+    fetch: folding,
+    async [Symbol.asyncDispose]() {
+      expect(logged.filter((line) => line.startsWith('the sent prefix changed'))).toEqual([]);
+      await provider.close();
+    },
+  };
 }
 
 export async function collect<T>(items: Iterable<T> | AsyncIterable<T>): Promise<T[]> {
@@ -64,12 +105,17 @@ export async function collect<T>(items: Iterable<T> | AsyncIterable<T>): Promise
   return all;
 }
 
-type Setting = { readonly streaming: boolean; readonly window: number; readonly reasoning: boolean };
+type Setting = {
+  readonly start: (script: Script, settings: GatewaySettings) => Promise<SdkStack>;
+  readonly streaming: boolean;
+  readonly window: number;
+  readonly reasoning: boolean;
+};
 
-async function talk(client: SdkClient, { streaming, window, reasoning }: Setting) {
+async function talk(client: SdkClient, { start, streaming, window, reasoning }: Setting) {
   const script = model({ reasoning });
   const answered: ScriptRequest[] = [];
-  await using stack = await startStack(
+  await using stack = await start(
     (request) => {
       answered.push(request);
       return script(request);
@@ -81,7 +127,7 @@ async function talk(client: SdkClient, { streaming, window, reasoning }: Setting
     toolsRun.push(path);
     return contentOf(path);
   };
-  const say = client.start({ url: stack.url, streaming, runTool });
+  const say = client.start({ url: stack.url, fetch: stack.fetch, streaming, runTool });
   const received: TurnResult[] = [];
   for (const ask of asks) received.push(await say(ask));
   return {
@@ -101,7 +147,7 @@ function shown(received: readonly TurnResult[]): string {
 }
 
 /** Summarizes the provider's side: number of requests, whether folded, and which secrets the model still saw. */
-function sent(stack: Stack) {
+function sent(stack: SdkStack) {
   const bodies = stack.provider.requests.map((request) => new TextDecoder().decode(request.body));
   return {
     requests: bodies.length,
