@@ -33,16 +33,19 @@ export type HiddenRecallWriter = HiddenRecallReader & {
   ): WithClientResults | undefined;
 };
 
-/** The messages that replace the client's copy, and the splices into its results. */
+/** The messages that replace the client's copy, the splices into its results, and messages that follow the results. */
 export type WithClientResults = {
   readonly messages: readonly Uint8Array[];
   readonly splices: readonly Splice[];
+  readonly after?: readonly Insertion[];
 };
 
 type Placement = {
   readonly edits: readonly Edit[];
   readonly added: readonly Insertion[];
   readonly splices: readonly Splice[];
+  /** Messages after the client's results. They come ahead of what is added at the same place. */
+  readonly after: readonly Insertion[];
 };
 
 /** The parts of a hidden recall that the client was shown: of each round, and of the closing reply. */
@@ -66,7 +69,10 @@ export function hiddenRecallInserter(
     );
     if (placed.length === 0) return conversation.body;
     const edits = placed.flatMap((placement) => placement.edits);
-    const added = placed.flatMap((placement) => placement.added);
+    const added = [
+      ...placed.flatMap(({ after }) => after),
+      ...placed.flatMap((placement) => placement.added),
+    ];
     return applySplices(conversation.body, [
       ...messageSplices(conversation, edits, messages, added),
       ...placed.flatMap((placement) => placement.splices),
@@ -121,6 +127,7 @@ function placementOf(
     edits: removalsOf(said, hasClientCalls ? everything(said) : matched),
     added: bytes.map((message) => ({ before: first.index, bytes: message })),
     splices: withResults?.splices ?? [],
+    after: withResults?.after ?? [],
   };
 }
 

@@ -137,7 +137,20 @@ export type RecallRound = { readonly turn: Uint8Array; readonly answers: readonl
 
 export type ToolCall = { readonly id: string; readonly name: string; readonly argumentsJson: string };
 
-export type RecallAnswer = { readonly call: ToolCall; readonly text: string };
+export type RecallAnswer = {
+  readonly call: ToolCall;
+  readonly text: string;
+  /** Images and documents that the answer gives back besides its text. */
+  readonly media?: readonly RecalledMedia[];
+};
+
+/** An image or document that a fold took out, and that the model recalled. */
+export type RecalledMedia = {
+  /** The content part as the client sent it: JSON of this format. */
+  readonly json: string;
+  /** True when it was part of a tool result; false when it was in a message of the user. */
+  readonly inResult: boolean;
+};
 
 export type KeptReply = {
   /** The provider's id of the reply. */

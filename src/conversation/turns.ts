@@ -57,12 +57,12 @@ export function newestBatch(conversation: Conversation): ReadonlySet<number> {
  * Returns the units that are removed only as a whole: neighboring assistant messages, which are one turn, with the messages that
  * answer their calls; any other message by itself. Some formats give reasoning and each of several calls a message of its own.
  */
-export function unitsOf({ messages }: Conversation): readonly MessageUnit[] {
+export function unitsOf({ body, messages }: Conversation): readonly MessageUnit[] {
   const { from, before } = newestStart(messages, unitsBefore) ?? { from: 0, before: [] };
   const units: Message[][] = [...before];
   for (let index = from; index < messages.length; index++) {
     const message = messages[index]!;
-    const answers = holdsResult(message);
+    const answers = holdsResult(message) || isRecalledMedia({ body }, message);
     const unit = units.at(-1);
     const continues = message.role === 'assistant' && unit?.at(-1)?.role === 'assistant';
     if ((answers || continues) && unit) unit.push(message);
@@ -121,9 +121,27 @@ export function isReminder(text: string): boolean {
   return !passedOn.test(text);
 }
 
+/**
+ * The first text of a message that holds recalled media, in formats whose tool results hold none. Such a message belongs to the recall
+ * before it.
+ */
+export const recalledMediaNote = '[Recalled content]';
+
+const noteLiteral = new TextEncoder().encode(JSON.stringify(recalledMediaNote));
+
+/** True for a message of the user that holds nothing but recalled media. */
+function isRecalledMedia({ body }: Pick<Conversation, 'body'>, message: Message): boolean {
+  const [first, second] = message.parts;
+  if (message.role !== 'user' || first?.type !== 'text' || second?.type !== 'media') return false;
+  const [text] = first.texts;
+  if (!text || text.end - text.start !== noteLiteral.length) return false;
+  const bytes = bytesOf(body, message, text);
+  return noteLiteral.every((byte, at) => bytes[at] === byte);
+}
+
 /** True when the user says something in this message, apart from results and reminders. */
 export function userSpeaks({ body }: Conversation, message: Message): boolean {
-  if (message.role !== 'user') return false;
+  if (message.role !== 'user' || isRecalledMedia({ body }, message)) return false;
   return message.parts.some((part) => {
     if (part.type === 'tool-result') return false;
     if (part.type !== 'text') return true;
@@ -226,4 +244,44 @@ function paired({ messages }: Conversation): Pairing {
 /** Returns the key of a place for maps and sets. */
 export function placeKey(place: PartPlace): string {
   return `${place.message}.${place.part}`;
+}
+
+/**
+ * Returns the parts that show the media of recalls outside of their results: in the message after them, and beside them in a message of
+ * nothing else. `recalls` are the places of calls and results, in the order of the calls.
+ */
+export function mediaOfRecalls(
+  conversation: Conversation,
+  recalls: readonly PartPlace[],
+): readonly PartPlace[] {
+  const { messages } = conversation;
+  const results = recalls.filter(
+    ({ message, part }) => messages[message]!.parts[part]!.type === 'tool-result',
+  );
+  const places = new Set(results.map(placeKey));
+  const visited = new Set<number>();
+  const found = new Map<string, PartPlace>();
+  const add = (message: number, isShown: (part: number) => boolean) => {
+    messages[message]!.parts.forEach((_, part) => {
+      if (isShown(part)) found.set(placeKey({ message, part }), { message, part });
+    });
+  };
+  let run = { from: 0, end: 0 };
+  for (const { message } of results) {
+    // A run of results that was visited for the recall before is not visited again.
+    if (message < run.from || message >= run.end) {
+      run = { from: message, end: message + 1 };
+      while (messages[run.end]?.role === 'tool') run.end++;
+      const after = messages[run.end];
+      if (after && isRecalledMedia(conversation, after)) add(run.end, () => true);
+    }
+    // A message may hold many results.
+    if (visited.has(message)) continue;
+    visited.add(message);
+    const { parts } = messages[message]!;
+    const isMedia = (part: number) => parts[part]!.type === 'media';
+    if (parts.every((_, part) => isMedia(part) || places.has(placeKey({ message, part }))))
+      add(message, isMedia);
+  }
+  return [...found.values()];
 }

@@ -4,7 +4,15 @@ import type { Conversation, Message } from '../conversation/conversation.ts';
 import { inputOf, textOf, textsOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { oneStep } from '../conversation/steps.ts';
-import { lastUser, newestBatch, pairCalls, placeKey, turnStart } from '../conversation/turns.ts';
+import {
+  type PartPlace,
+  lastUser,
+  mediaOfRecalls,
+  newestBatch,
+  pairCalls,
+  placeKey,
+  turnStart,
+} from '../conversation/turns.ts';
 import type { EngineOptions, Pins } from './types.ts';
 import { recallToolFor } from '../recall/tool.ts';
 import { isFoldedHistory } from '../strategies/lib/summaries.ts';
@@ -24,7 +32,7 @@ export function protectionOf(
 ): Protection {
   const kept = keptMessages(conversation, isHistoryKept);
   const pinned = placesOf(conversation, pins.tools);
-  const recalled = placesOf(conversation, recallTool === undefined ? [] : [recallTool]);
+  const recalled = recalledPlaces(conversation, recallTool);
   const holdsPin = (index: number, at: number) => {
     if (pins.texts.length === 0) return false;
     const message = conversation.messages[index];
@@ -49,6 +57,20 @@ function placesOf(conversation: Conversation, tools: readonly string[]): Readonl
   if (tools.length === 0) return places;
   for (const { name, call, result } of pairCalls(conversation).pairs)
     if (result && tools.includes(name)) places.add(placeKey(call)).add(placeKey(result));
+  return places;
+}
+
+/** Returns the places of recalls, of their answers, and of the media that they gave back. */
+function recalledPlaces(conversation: Conversation, recallTool: string | undefined): ReadonlySet<string> {
+  if (recallTool === undefined) return new Set();
+  const places = new Set<string>();
+  const results: PartPlace[] = [];
+  for (const { name, call, result } of pairCalls(conversation).pairs) {
+    if (!result || name !== recallTool) continue;
+    places.add(placeKey(call)).add(placeKey(result));
+    results.push(result);
+  }
+  for (const place of mediaOfRecalls(conversation, results)) places.add(placeKey(place));
   return places;
 }
 

@@ -56,6 +56,7 @@ export function preparedFrom(
     recallTool: result.offers ? input.recallTool?.name : undefined,
     original: originalFinder(fullConversation, edits),
     searched: searchIdsOf(result.edits, result.shrinks),
+    media: new Map(),
     remember: (hiddenRecall) => hiddenRecalls.record(request.tenant, clientLinks.at(-1)!, hiddenRecall),
     keepReply: (knownAs, reply) => keptReplies.record(request.tenant, knownAs, reply),
     room:
@@ -264,6 +265,7 @@ export function passThrough(
     recallTool: undefined,
     original: () => undefined,
     searched: [],
+    media: new Map(),
     remember: () => Promise.resolve(),
     keepReply: () => Promise.resolve(),
     room: undefined,

@@ -8,6 +8,7 @@ import type { FoldStore } from '../store/fold-store.ts';
 import type { HiddenRecalls, KeptReplies } from '../store/hidden-recalls.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import type { Summarizer } from '../outline/summarizer.ts';
+import type { FoldedMedia } from '../recall/tool.ts';
 import type { ReadySummaries } from '../store/ready-summaries.ts';
 import type { Strategy } from '../strategies/strategy.ts';
 import type { Calibration } from '../tokens/calibration.ts';
@@ -95,12 +96,8 @@ export type FinishOptions = {
   readonly mode?: string | undefined;
 };
 
-/** The options for summaries that are written ahead. */
-export type SummaryAheadOptions = {
-  readonly ready: ReadySummaries;
-  /** The largest number of tokens that a summary aims at. */
-  readonly maxTokens: number;
-};
+/** The options for summaries that are written ahead; `maxTokens` is the largest number of tokens that a summary aims at. */
+export type SummaryAheadOptions = { readonly ready: ReadySummaries; readonly maxTokens: number };
 
 // Requests.
 
@@ -147,6 +144,8 @@ export type PreparedRequest = {
   readonly lookUpOriginal?: (id: string) => Promise<Uint8Array | undefined>;
   /** The ids that a recall without an id searches, the most likely first. */
   readonly searched: readonly string[];
+  /** The images and documents among the originals, by id. */
+  readonly media: ReadonlyMap<string, FoldedMedia>;
   /** Stores a hidden recall made for the reply to this request, to be put back into later requests. Rejects with `store-failed`. */
   readonly remember: (hiddenRecall: HiddenRecall) => Promise<void>;
   /** Stores how to continue from the reply that the client knows by this name. Rejects with `store-failed`. */

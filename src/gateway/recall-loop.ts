@@ -11,7 +11,7 @@ import { LeporelloError } from '../errors.ts';
 import { peekBody, peekBytes } from './http/body.ts';
 import { type EventSplitter, type UpstreamResponse, createEventSplitter } from './http/http.ts';
 import { type ContinuationDeps, sendContinuation, storeWaitMs, waitAtMost } from './send-with-retries.ts';
-import { answerRecall } from '../recall/tool.ts';
+import { type RecallText, answerRecall } from '../recall/tool.ts';
 import type { RecallReport } from '../receipts/receipt.ts';
 import { addedUsage, noUsage } from '../receipts/prices.ts';
 
@@ -196,13 +196,13 @@ async function answersTo(
   budget.spend(new TextDecoder().decode(reply.turn));
   const answers: RecallAnswer[] = [];
   for (const call of reply.recalls) {
-    const { text, found, tokens } =
+    const { text, found, tokens, media }: RecallText =
       typeof most === 'string'
         ? { text: most, found: false, tokens: prepared.counter?.count(most) ?? most.length }
         : await answerRecall(prepared, call.argumentsJson, most);
-    budget.spend(text);
+    budget.spend(tokens);
     note.recalled({ round, found, tokens });
-    answers.push({ call, text });
+    answers.push({ call, text, ...(media && { media }) });
   }
   return answers;
 }
@@ -270,8 +270,8 @@ export type RecallLimits = {
 interface RecallBudget {
   /** Returns how many tokens each of `calls` answers may have, or a text for the model when no more can be recalled. */
   forEach(round: number, calls: number): number | string;
-  /** Subtracts a text by which the request grows. */
-  spend(text: string): void;
+  /** Subtracts a text by which the request grows, or its tokens. */
+  spend(added: string | number): void;
   /** True when the model keeps recalling after it was told that there are no more rounds. */
   isSpent(round: number): boolean;
 }
@@ -296,8 +296,8 @@ export function openBudget({
         ? 'The context window has no room left to read memory. Go on with what is there.'
         : each;
     },
-    spend(text) {
-      left -= prepared.counter?.count(text) ?? text.length;
+    spend(added) {
+      left -= typeof added === 'number' ? added : (prepared.counter?.count(added) ?? added.length);
     },
     isSpent: (round) => round > recall.maxRounds + 1,
   };

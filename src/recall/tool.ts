@@ -5,6 +5,7 @@
  * the answer is a sentence it can act on.
  */
 import type { RecallTool } from '../codecs/codec.ts';
+import type { RecalledMedia } from '../conversation/conversation.ts';
 import { type CountTokens, clip, longestFit } from '../conversation/messages.ts';
 import { isRecord } from '../conversation/json-scan.ts';
 import { selectPath } from './json-path.ts';
@@ -318,6 +319,15 @@ type RecallSource = {
   readonly lookUpOriginal?: (id: string) => Promise<Uint8Array | undefined>;
   /** The ids that a recall without an id searches, the most likely first. */
   readonly searched: readonly string[];
+  /** The images and documents among the originals, by id. */
+  readonly media?: ReadonlyMap<string, FoldedMedia> | undefined;
+};
+
+/** An image or document that a fold took out. */
+export type FoldedMedia = Pick<RecalledMedia, 'inResult'> & {
+  /** The noun that stubs and answers use. */
+  readonly name: string;
+  readonly tokens: number;
 };
 
 export type RecallText = {
@@ -325,17 +335,21 @@ export type RecallText = {
   readonly text: string;
   /** True when there was an original for the id, or originals to search. */
   readonly found: boolean;
-  /** Tokens of the text. */
+  /** Tokens of the text and the media. */
   readonly tokens: number;
+  /** The image or document that the answer gives back besides its text. */
+  readonly media?: readonly RecalledMedia[];
 };
 
-/** Answers a recall with at most `maxTokens` of text, for any arguments. */
+/** Answers a recall with at most `maxTokens` of text or an image or document of that size, for any arguments. */
 export async function answerRecall(
   request: RecallSource,
   argumentsJson: string,
   maxTokens: number,
 ): Promise<RecallText> {
   const count = (text: string) => request.counter?.count(text) ?? text.length;
+  const given = await recallMedia(request, argumentsJson, maxTokens);
+  if (given) return { ...given, found: true, tokens: count(given.text) + given.tokens };
   let found = false;
   const text = await resolveRecall({
     argumentsJson,
@@ -349,4 +363,22 @@ export async function answerRecall(
     countTokens: count,
   });
   return { text, found, tokens: count(text) };
+}
+
+/** Returns the image or document that the call names as it was; undefined when it names something else. */
+async function recallMedia(
+  { media, lookUpOriginal, original }: RecallSource,
+  argumentsJson: string,
+  maxTokens: number,
+): Promise<Pick<RecallText, 'text' | 'tokens' | 'media'> | undefined> {
+  const parsed = media && media.size > 0 ? parseArguments(argumentsJson) : undefined;
+  const id = parsed?.status === 'ok' && parsed.value.of === 'one' ? parsed.value.id : '';
+  const folded = media?.get(id);
+  const stored = folded && (await (lookUpOriginal ?? original)(id));
+  if (!folded || !stored) return undefined;
+  const { name, tokens, inResult } = folded;
+  if (tokens > maxTokens)
+    return { text: `The ${name} takes about ${tokens} tokens; there is room for ${maxTokens}.`, tokens: 0 };
+  const json = new TextDecoder().decode(stored);
+  return { text: `The ${name} of ${id}, as it was:`, tokens, media: [{ json, inResult }] };
 }

@@ -4,7 +4,7 @@
  * the provider stores.
  */
 import { type Caches, createCaches } from '../caches.ts';
-import type { HiddenRecall, KeptReply } from '../conversation/conversation.ts';
+import type { HiddenRecall, KeptReply, RecallAnswer } from '../conversation/conversation.ts';
 import type { Clock } from './store.ts';
 import { type EncryptedStore, sha256 } from './encrypted-store.ts';
 import { openSlices } from '../conversation/steps.ts';
@@ -150,9 +150,13 @@ function merged(
 function bytesHeld(turns: readonly HiddenRecall[]): number {
   const bytes = turns.flatMap(({ rounds, closing }) => [
     closing?.length ?? 0,
-    ...rounds.flatMap(({ turn, answers }) => [turn.length, ...answers.map(({ text }) => text.length)]),
+    ...rounds.flatMap(({ turn, answers }) => [turn.length, ...answers.map(bytesOfAnswer)]),
   ]);
   return bytes.reduce((sum, length) => sum + length, 0);
+}
+
+function bytesOfAnswer({ text, media = [] }: RecallAnswer): number {
+  return media.reduce((sum, { json }) => sum + json.length, text.length);
 }
 
 function keyIn(tenant: string, link: string): string {
@@ -245,7 +249,7 @@ export function createKeptReplies({
   caches = createCaches(),
 }: KeptRepliesOptions): KeptReplies {
   const known = caches<KeptReply>('kept replies', ({ pendingAnswers }) =>
-    pendingAnswers.reduce((sum, { text }) => sum + text.length, 0),
+    pendingAnswers.reduce((sum, answer) => sum + bytesOfAnswer(answer), 0),
   );
 
   function findHere(tenant: string, knownAs: string): KeptReply | undefined {

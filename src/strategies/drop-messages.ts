@@ -7,7 +7,14 @@ import { type Steps, runSteps } from '../conversation/steps.ts';
 import { placesEdited, freeMessagesOf, remainingInSteps } from './lib/editable-texts.ts';
 import { keyValuesInSteps, messagesStub, quote } from './lib/stubs.ts';
 import { type FoldView, type Strategy, steppedStrategy } from './strategy.ts';
-import { type Pair, type PartPlace, pairCalls, placeKey, unitsOf } from '../conversation/turns.ts';
+import {
+  type Pair,
+  type PartPlace,
+  mediaOfRecalls,
+  pairCalls,
+  placeKey,
+  unitsOf,
+} from '../conversation/turns.ts';
 import { saysNoSuchTool } from './lib/no-such-tool.ts';
 
 export type DropOldestOptions = {
@@ -224,7 +231,10 @@ function recallTurnsOf(view: FoldView): readonly RecallTurn[] {
     .filter(([, recalls]) =>
       recalls.every((place) => !view.protects.part(place.message, place.part) && !gone.has(placeKey(place))),
     )
-    .map(([start, recalls]) => ({ turn: turnFrom(view.conversation, start), recalls }));
+    .map(([start, recalls]) => ({
+      turn: turnFrom(view.conversation, start),
+      recalls: [...recalls, ...mediaOfRecalls(view.conversation, recalls)],
+    }));
 }
 
 function isRecall(view: FoldView, pair: Pair): pair is Pair & { readonly result: PartPlace } {

@@ -10,6 +10,7 @@ import type {
   Span,
   Stays,
   RecallRound,
+  RecalledMedia,
 } from '../../conversation/conversation.ts';
 import {
   type Member,
@@ -47,6 +48,7 @@ import {
   markMs,
   writesLong,
   jsonList,
+  setMembers,
   stringIn,
   withMembers,
   elementsOf,
@@ -269,10 +271,20 @@ function turnMessage(turn: Uint8Array): Uint8Array {
 }
 
 function answerBlocks(answers: readonly RecallAnswer[]): readonly Uint8Array[] {
-  return answers.map(({ call, text }) =>
-    jsonBytes({ type: 'tool_result', tool_use_id: call.id, content: text }),
-  );
+  return answers.map(({ call, text, media = [] }) => {
+    const result = { type: 'tool_result', tool_use_id: call.id, content: text };
+    if (media.length === 0) return jsonBytes(result);
+    const content = jsonList([jsonBytes({ type: 'text', text }), ...media.map(recalledBlock)]);
+    return withMembers(jsonBytes(result), { content });
+  });
 }
+
+/** A request may hold few cache marks, and the mark of the folded block was for another place. */
+function recalledBlock({ json }: RecalledMedia): Uint8Array {
+  return setMembers(encoder.encode(json), { cache_control: undefined });
+}
+
+const encoder = new TextEncoder();
 
 function withoutEmptyTexts(turn: Uint8Array): Uint8Array {
   const blocks = elementsOf(turn);

@@ -1,15 +1,65 @@
-/** Writes hidden recalls in generateContent: the model's content as it was, and the answers in the user's content after it. */
-import type { Conversation, Part, RecallRound } from '../../conversation/conversation.ts';
+/**
+ * Writes recalls in generateContent, for continuations and as hidden recalls: the model's content as it was, and the answers in the user's content
+ * after it.
+ */
+import type { Conversation, Part, RecallRound, RecalledMedia } from '../../conversation/conversation.ts';
+import type { ModelReply, RecallAnswer } from '../codec.ts';
 import { type Splice, jsonBytes, listSplices, scanArray } from '../../conversation/json-scan.ts';
-import { jsonList, memberBytes, withMembers } from '../shared-json.ts';
+import { jsonList, memberBytes, stringIn, withMembers } from '../shared-json.ts';
+import { appendMessages } from '../write-body.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { startsWith, unremembered } from '../read-body.ts';
 import { memoized } from '../../conversation/messages.ts';
 import { namedMembers, spellings, nameInId } from './read-part.ts';
-import { readOn, answerParts, roundContents, turnContent, writer } from './request.ts';
+import { readOn, writer } from './request.ts';
 import { callIn, partsOf } from './response.ts';
 
 const read = readOn({ model: undefined, streaming: false });
+
+/** Appends the model's content as it was (signatures included), and one content of the user's with the answers, to the sent body. */
+export function continueWith(
+  sent: Uint8Array,
+  { turn }: ModelReply,
+  answers: readonly RecallAnswer[],
+): Uint8Array {
+  return appendMessages(sent, 'contents', roundContents({ turn, answers }));
+}
+
+function roundContents(round: RecallRound): readonly Uint8Array[] {
+  const parts = jsonList([...answerParts(round), ...mediaParts(round)]);
+  return [turnContent(round.turn), withMembers(jsonBytes({ role: 'user' }), { parts })];
+}
+
+function turnContent(turn: Uint8Array): Uint8Array {
+  const hasRole = stringIn(JSON.parse(new TextDecoder().decode(turn)), 'role') !== undefined;
+  return hasRole ? turn : withMembers(turn, { role: jsonBytes('model') });
+}
+
+/** Returns one response for each answer. Ids that we made are in no call and are not written. */
+function answerParts({ turn, answers }: RecallRound): readonly Uint8Array[] {
+  const given = new Set(partsOf(turn).flatMap(({ value }) => callIn(value)?.id ?? []));
+  return answers.map(({ call, text, media = [] }) => {
+    const id = given.has(call.id) ? { id: call.id } : {};
+    const response = jsonBytes({ ...id, name: call.name, response: { output: text } });
+    const inside = media.filter(({ inResult }) => inResult).map(mediaPart);
+    const functionResponse =
+      inside.length > 0 ? withMembers(response, { parts: jsonList(inside) }) : response;
+    return withMembers(jsonBytes({}), { functionResponse });
+  });
+}
+
+/** Returns the media that follow all responses: older models take none in a response, so what was a part of the user's stays one. */
+function mediaParts({ answers }: RecallRound): readonly Uint8Array[] {
+  return answers.flatMap(({ media = [] }) => media.filter(({ inResult }) => !inResult).map(mediaPart));
+}
+
+/** Returns the media as a part: results also hold media as MCP spells them. */
+function mediaPart({ json }: RecalledMedia): Uint8Array {
+  const bytes = new TextEncoder().encode(json);
+  const [data, mimeType] = [memberBytes(bytes, 'data'), memberBytes(bytes, 'mimeType')];
+  if (!data || !mimeType) return bytes;
+  return withMembers(jsonBytes({}), { inlineData: withMembers(jsonBytes({}), { mimeType, data }) });
+}
 
 const contentsOf = memoized(roundContents);
 
@@ -82,7 +132,8 @@ function resultSplices(
     const earlier = callsBefore(round, index);
     return { before: responses[earlier] ?? responses.at(-1)! + 1, bytes };
   });
-  return listSplices(elements, span.end - 1, () => false, insertions);
+  const media = mediaParts(round).map((bytes) => ({ before: elements.length, bytes }));
+  return listSplices(elements, span.end - 1, () => false, [...insertions, ...media]);
 }
 
 /** Counts the client's calls before the private call of this answer. */

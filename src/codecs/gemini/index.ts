@@ -1,8 +1,8 @@
 /** Exports the codec of Gemini generateContent. */
 import type { Codec } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
-import { insertHiddenRecalls } from './hidden-recalls.ts';
-import { type GeminiRoute, promptBody, continueWith, write, readOn } from './request.ts';
+import { continueWith, insertHiddenRecalls } from './hidden-recalls.ts';
+import { type GeminiRoute, promptBody, write, readOn } from './request.ts';
 import {
   errorBody,
   isComplete,

@@ -3,14 +3,7 @@
  * continuations after a recall, and new ones for summaries. The URL names the model and whether the reply streams, so the caller passes
  * them in. https://ai.google.dev/api/generate-content
  */
-import type {
-  Conversation,
-  Message,
-  Part,
-  Role,
-  Span,
-  RecallRound,
-} from '../../conversation/conversation.ts';
+import type { Conversation, Message, Part, Role, Span } from '../../conversation/conversation.ts';
 import { bytesOf, canonicalDigest, significantBytes } from '../../conversation/messages.ts';
 import {
   type Splice,
@@ -22,15 +15,7 @@ import {
   jsonBytes,
   listSplices,
 } from '../../conversation/json-scan.ts';
-import type {
-  Codec,
-  ReadBlock,
-  ReadContext,
-  ModelReply,
-  Prompt,
-  RecallAnswer,
-  RecallTool,
-} from '../codec.ts';
+import type { Codec, ReadBlock, ReadContext, Prompt, RecallTool } from '../codec.ts';
 import {
   elementsAt,
   type BodyFields,
@@ -56,16 +41,8 @@ import {
 } from './read-part.ts';
 import type { Edit } from '../../conversation/edit.ts';
 import { LeporelloError } from '../../errors.ts';
-import {
-  type MessageEdits,
-  type MessageWriter,
-  appendMessages,
-  messageSplices,
-  shift,
-} from '../write-body.ts';
-import { jsonList, stringIn, withMembers } from '../shared-json.ts';
+import { type MessageEdits, type MessageWriter, messageSplices, shift } from '../write-body.ts';
 import { joinNeighbours, originsAfter } from './join.ts';
-import { callIn, partsOf } from './response.ts';
 
 /** The URL's path: `…/models/MODEL:generateContent` or `…:streamGenerateContent?alt=sse`. */
 export type GeminiRoute = { readonly model: string | undefined; readonly streaming: boolean };
@@ -281,34 +258,6 @@ export function writeApart(
   const splices = [...messageSplices(conversation, edits, writer)];
   if (extra.recallTool) splices.push(toolSplice(conversation, extra.recallTool));
   return oneStep(() => applySplices(conversation.body, splices));
-}
-
-/** Appends the model's content as it was (signatures included), and one content of the user's with the answers, to the sent body. */
-export function continueWith(
-  sent: Uint8Array,
-  { turn }: ModelReply,
-  answers: readonly RecallAnswer[],
-): Uint8Array {
-  return appendMessages(sent, 'contents', roundContents({ turn, answers }));
-}
-
-export function roundContents(round: RecallRound): readonly Uint8Array[] {
-  const parts = jsonList(answerParts(round));
-  return [turnContent(round.turn), withMembers(jsonBytes({ role: 'user' }), { parts })];
-}
-
-export function turnContent(turn: Uint8Array): Uint8Array {
-  const hasRole = stringIn(JSON.parse(new TextDecoder().decode(turn)), 'role') !== undefined;
-  return hasRole ? turn : withMembers(turn, { role: jsonBytes('model') });
-}
-
-/** Returns one response for each answer. Ids that we made are in no call and are not written. */
-export function answerParts({ turn, answers }: RecallRound): readonly Uint8Array[] {
-  const given = new Set(partsOf(turn).flatMap(({ value }) => callIn(value)?.id ?? []));
-  return answers.map(({ call, text }) => {
-    const id = given.has(call.id) ? { id: call.id } : {};
-    return jsonBytes({ functionResponse: { ...id, name: call.name, response: { output: text } } });
-  });
 }
 
 export const writer: MessageWriter = {

@@ -1,8 +1,9 @@
 /** Exports the codec of OpenAI Chat Completions. */
 import type { Codec } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
-import { insertHiddenRecalls, promptBody, continueWith, write, read } from './request.ts';
+import { insertHiddenRecalls, promptBody, write, read } from './request.ts';
 import {
+  continueWith,
   errorBody,
   isComplete,
   isTruncated,

@@ -2,15 +2,7 @@
  * Reads an OpenAI Chat Completions request body into the conversation view, and writes such bodies: with edits, the recall tool, continuations
  * after a recall and hidden recalls, and new ones for summaries. https://platform.openai.com/docs/api-reference/chat
  */
-import type {
-  Conversation,
-  Media,
-  Part,
-  Role,
-  Span,
-  Stays,
-  RecallRound,
-} from '../../conversation/conversation.ts';
+import type { Conversation, Media, Part, Role, Span, Stays } from '../../conversation/conversation.ts';
 import {
   type Member,
   type Splice,
@@ -51,8 +43,9 @@ import {
 } from '../shared-json.ts';
 import { inSteps, oneStep } from '../../conversation/steps.ts';
 import type { ReadBlock, ReadContext, Codec, Prompt, RecallTool } from '../codec.ts';
-import { type MessageEdits, type MessageWriter, appendMessages, bodyWriter, shift } from '../write-body.ts';
+import { type MessageEdits, type MessageWriter, bodyWriter, shift } from '../write-body.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
+import { functionId, roundMessages } from './response.ts';
 
 /** Fields that are read as blocks; all other fields are parsed whole. */
 const blockFields: ReadonlySet<string> = new Set(['messages', 'tools', 'functions']);
@@ -280,35 +273,6 @@ function parseFunctions(bytes: Uint8Array, reading: ReadContext): ReadBlock {
   };
 }
 
-/**
- * Begins our ids for calls of the legacy function form (`function_call`, answered by a message of role `function`). Such calls
- * have no ids: a message holds at most one, and the result after it names the function. These ids are never written into a body.
- */
-const mark = '#function ';
-
-export function functionId(name: string): string {
-  return `${mark}${name}`;
-}
-
-/** True for an id that we made for a call without one. */
-export function isFunctionId(id: string): boolean {
-  return id.startsWith(mark);
-}
-
-/** Appends the assistant message as it was, and one tool message for each answer, to the sent body. */
-export const continueWith: Codec['continueWith'] = (sent, { turn }, answers) =>
-  appendMessages(sent, 'messages', roundMessages({ turn, answers }));
-
-/** Returns the assistant message as it was, and one tool message for each answer. */
-function roundMessages({ turn, answers }: RecallRound): readonly Uint8Array[] {
-  const results = answers.map(({ call, text }) =>
-    isFunctionId(call.id)
-      ? { role: 'function', name: call.name, content: text }
-      : { role: 'tool', tool_call_id: call.id, content: text },
-  );
-  return [turn, ...results.map(jsonBytes)];
-}
-
 const writer: MessageWriter = {
   insertedMessage: (role, text) => jsonBytes({ role, content: text }),
   dropParts,
@@ -376,7 +340,17 @@ export const insertHiddenRecalls = hiddenRecallInserter(
     // Servers of this format send reasoning unsigned, and a client that keeps it joins that of all rounds into one text.
     reasoningKeys: () => [],
     round: (_, round) => messagesOf(round),
-    withClientResults: (_, round) => ({ messages: messagesOf(round), splices: [] }),
+    withClientResults({ messages }, round, results) {
+      const [turn, ...answers] = messagesOf(round);
+      const shown = answers.slice(round.answers.length);
+      let before = results;
+      while (messages[before]?.role === 'tool') before++;
+      return {
+        messages: [turn!, ...answers.slice(0, round.answers.length)],
+        splices: [],
+        after: shown.map((bytes) => ({ before, bytes })),
+      };
+    },
   },
   writer,
 );

@@ -1,6 +1,6 @@
-/** Reads and rewrites complete Chat Completions responses, and spells our own errors in OpenAI's shape. */
-import type { GatewayProblem, ModelReply, ToolCall, Overflow } from '../codec.ts';
-import type { Usage } from '../../conversation/conversation.ts';
+/** Reads and rewrites complete Chat Completions responses, continues a reply after a recall, and spells our own errors in OpenAI's shape. */
+import type { Codec, GatewayProblem, ModelReply, ToolCall, Overflow } from '../codec.ts';
+import type { RecallRound, Usage } from '../../conversation/conversation.ts';
 import {
   addUsage,
   jsonList,
@@ -13,7 +13,6 @@ import {
   stringIn,
   withMembers,
 } from '../shared-json.ts';
-import { functionId, isFunctionId } from './request.ts';
 import { type OverflowWording, contextLengthWordings, readOverflow } from '../provider-errors.ts';
 import {
   type JsonRecord,
@@ -25,8 +24,11 @@ import {
   scanArray,
 } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
+import { recalledMediaNote } from '../../conversation/turns.ts';
+import { appendMessages } from '../write-body.ts';
 
 const decoder = new TextDecoder();
+const encoder = new TextEncoder();
 
 export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
   const completion = parseResponse(body);
@@ -259,4 +261,40 @@ export function changeChoice(chunk: Uint8Array, change: (choice: Uint8Array) => 
   if (!choices || !first || choices[first.start] !== OPEN_BRACE) return chunk;
   const bytes = change(choices.subarray(first.start, first.end));
   return setMembers(chunk, { choices: applySplices(choices, [{ span: first, bytes }]) });
+}
+
+/** Appends the assistant message as it was, and one tool message for each answer, to the sent body. */
+export const continueWith: Codec['continueWith'] = (sent, { turn }, answers) =>
+  appendMessages(sent, 'messages', roundMessages({ turn, answers }));
+
+/**
+ * Returns the assistant message as it was, one tool message for each answer, and the media of all answers: no tool message may hold
+ * an image, so they are a message of the user.
+ */
+export function roundMessages({ turn, answers }: RecallRound): readonly Uint8Array[] {
+  const media = answers.flatMap((answer) => answer.media ?? []);
+  const parts = media.map(({ json }) => setMembers(encoder.encode(json), { cache_control: undefined }));
+  const content = jsonList([jsonBytes({ type: 'text', text: recalledMediaNote }), ...parts]);
+  const shown = parts.length > 0 ? [withMembers(jsonBytes({ role: 'user' }), { content })] : [];
+  const results = answers.map(({ call, text }) =>
+    isFunctionId(call.id)
+      ? { role: 'function', name: call.name, content: text }
+      : { role: 'tool', tool_call_id: call.id, content: text },
+  );
+  return [turn, ...results.map(jsonBytes), ...shown];
+}
+
+/**
+ * Begins our ids for calls of the legacy function form (`function_call`, answered by a message of role `function`). Such calls
+ * have no ids: a message holds at most one, and the result after it names the function. These ids are never written into a body.
+ */
+const mark = '#function ';
+
+export function functionId(name: string): string {
+  return `${mark}${name}`;
+}
+
+/** True for an id that we made for a call without one. */
+function isFunctionId(id: string): boolean {
+  return id.startsWith(mark);
 }

@@ -235,8 +235,14 @@ function roundItems(body: Uint8Array, { turn, answers }: RecallRound): readonly 
   return [...withoutStrayReasoning(items).map(({ bytes }) => bytes), ...answers.map(answerItem)];
 }
 
-function answerItem({ call, text }: RecallAnswer): Uint8Array {
-  return jsonBytes({ type: 'function_call_output', call_id: call.id, output: text });
+function answerItem({ call, text, media = [] }: RecallAnswer): Uint8Array {
+  const item = { type: 'function_call_output', call_id: call.id, output: text };
+  if (media.length === 0) return jsonBytes(item);
+  const output = jsonList([
+    jsonBytes({ type: 'input_text', text }),
+    ...media.map(({ json }) => encoder.encode(json)),
+  ]);
+  return withMembers(jsonBytes(item), { output });
 }
 
 /**

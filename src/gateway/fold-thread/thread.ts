@@ -162,7 +162,7 @@ function requestOf({ format, route, endsAt, ...request }: ThreadRequest): Engine
 
 function dataOf(handle: number, prepared: PreparedRequest, clientBody: Uint8Array): ThreadPrepared {
   const { body, summary, counter } = prepared;
-  const { outcome, maySendClientBody, report, problem, identity, recallTool, searched, room, prompt } =
+  const { outcome, maySendClientBody, report, problem, identity, recallTool, searched, media, room, prompt } =
     prepared;
   return {
     outcome,
@@ -172,6 +172,7 @@ function dataOf(handle: number, prepared: PreparedRequest, clientBody: Uint8Arra
     identity,
     recallTool,
     searched,
+    media,
     room,
     prompt,
     handle,
