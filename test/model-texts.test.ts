@@ -62,7 +62,7 @@ function toolTexts(): readonly string[] {
 }
 
 function stubTexts(recallTool: string | undefined): readonly string[] {
-  const folded = { text: original, memory, recallTool };
+  const folded = { text: original, call: undefined, memory, recallTool };
   const messages = {
     messages: 12,
     calls: new Map([

@@ -143,7 +143,7 @@ describe('a request that cannot be offered the recall tool', () => {
     expect(forced.outcome).toEqual({ status: 'compacted' });
     const never = await prepare(testEngine({ triggerOptions, offerRecall: 'never' }), withoutTools);
     expect(never.outcome).toEqual({ status: 'compacted' });
-    expect(new TextDecoder().decode(never.body)).toContain('It is kept as mem_');
+    expect(new TextDecoder().decode(never.body)).toContain('Kept as mem_');
   });
 
   it('is sent unchanged even if it repeats a folded conversation, which stays folded', async () => {

@@ -35,7 +35,7 @@ async function leftBy(trigger: Trigger) {
   const body = chatBody(steps, { tools: ['write_file'], model: 'gpt-4o' });
   const prepared = await engine.prepare({ codec: openaiChat, body, tenant: 'tenant' });
   const { messages } = JSON.parse(new TextDecoder().decode(prepared.body)) as { messages: unknown[] };
-  return messages.flatMap((message, at) => (JSON.stringify(message).includes('[Folded ') ? [] : [at]));
+  return messages.flatMap((message, at) => (JSON.stringify(message).includes('mem_') ? [] : [at]));
 }
 
 describe('a demand that names messages', () => {

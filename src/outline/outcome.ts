@@ -63,9 +63,12 @@ type ResultEnds = {
 };
 
 /** Finds the telling lines of a result. */
-function resultEnds({ kind, isListing, isError }: Omit<EndedCall, 'result'>, result: string): ResultEnds {
+export function resultEnds(
+  { kind, isListing, isError }: Omit<EndedCall, 'result'>,
+  result: string,
+): ResultEnds {
   const lines = tellingLines(result);
-  const [first = ''] = lines;
+  const first = lines.find((line) => !prelude.test(line)) ?? lines[0] ?? '';
   const last = lines.findLast((line) => !echo.test(line)) ?? '';
   const isBroken = isError === true || reportsFailure.test(result.slice(0, 400));
   const named = isBroken || !isListing ? failureIn(lines) : undefined;
@@ -92,6 +95,9 @@ function tellingLines(result: string): readonly string[] {
 const reportsFailure =
   /^\s*(?:<(?:tool_use_)?error>|error\b|exit code:? [1-9]|command failed|traceback|\{"?error|request failed|failed to\b)|^\s*(?:file|path|directory) (?:does not exist|not found)/i;
 
+/** Matches a line that every file of its kind, or every failed command, begins with. */
+const prelude = /^(?:\d+\s*[→:|]?\s*)?(?:package|import|from|use|using|#include|exit code:?)\s\S+/i;
+
 /** Matches a line in which a shell or a task runner repeats a command. */
 const echo = /^(?:\[[\w:.-]+\] )?[$>] /;
 
@@ -107,10 +113,17 @@ const failureMark =
 const harmless =
   /\b(?:0|no) (?:errors?|failures?|failed|failing|problems?)\b|^(?:---? ?)?(?:PASS|ok|=== RUN)\b/i;
 
+/** True for a line that names what failed. A bare word, such as FAIL, does not, and a task runner's last line names only the task. */
+function isNamed(line: string): boolean {
+  return /\s\S/.test(line) && !/^\[[\w:.-]+\] ERROR/.test(line);
+}
+
 function failureIn(lines: readonly string[]): string | undefined {
   const failures = lines.filter((line) => isFailure(line.slice(0, 300)));
-  // A bare word, such as FAIL, names nothing.
-  return failures.find((line) => /\s\S/.test(line)) ?? failures[0];
+  return (
+    failures.find(isNamed) ??
+    (failures.length > 0 ? (lines.find((line) => place.test(line)) ?? failures[0]) : undefined)
+  );
 }
 
 /** Returns the line that says most about a failure which no line names: one with a place, or the first one. */
@@ -150,11 +163,11 @@ function failureWords(failing: string, lines: readonly string[]): string {
 /** Names of JSON members that say what came of a call. */
 const verdicts = ['error', 'status', 'state', 'result', 'message', 'title', 'name'];
 
-/** Returns what a tool answered: its verdict in JSON, or this line. */
-function answerWords(result: string, line: string): string {
+/** Returns what a tool answered: its verdict in JSON, or this line in quotes. */
+export function answerWords(result: string, line: string, max = 100): string {
   if (line === '') return 'no output';
-  if (!/^\s*(?:\{\s*["}]|\[\s*[\d"[{\]])/.test(result))
-    return nothing.test(line) ? 'nothing found' : quoted(line.replaceAll(markup, ''), 100);
+  if (!/^\s*(?:\{\s*["'}]|\[\s*[\d"'[{\](])/.test(result))
+    return nothing.test(line) ? 'nothing found' : quoted(line.replaceAll(markup, ''), max);
   const answer = result.length > maxRead ? undefined : parseRecord(result);
   const key = verdicts.find((name) => typeof answer?.[name] === 'string' && answer[name] !== '');
   return key === undefined ? '' : `${key} ${quoted(answer![key] as string, 60)}`;
@@ -269,6 +282,7 @@ export function quoted(text: string, max: number): string {
   return words === '' ? '' : `"${words.replaceAll('"', "'")}"`;
 }
 
+/** Counts things in words: `1 line`, `2 lines`. */
 export function countOf(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

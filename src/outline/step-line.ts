@@ -25,14 +25,20 @@ export type StepCall = {
   readonly isError: boolean | undefined;
 };
 
-/** A step in words. Every text is one line of whole words. */
-export type StepWords = {
+/** A call in words. Every text is one line of whole words. */
+export type CallWords = {
   readonly kind: StepKind;
   readonly tool: string;
   /** The call's file; empty without one. It is not part of `about`. */
   readonly path: string;
   /** What else the call names: a command, a pattern, ids. May be empty. */
   readonly about: string;
+  /** True if the result shows a text of others, in which words like error report no failure. */
+  readonly isListing: boolean;
+};
+
+/** A step in words. */
+export type StepWords = CallWords & {
   /** What came of it: `ok`, `not found`, `"0 issues."`. Empty if the call says enough. */
   readonly outcome: string;
   readonly hasFailed: boolean;
@@ -41,15 +47,20 @@ export type StepWords = {
 };
 
 /** Reads a call and its result. */
-export function stepWords({ tool, input, result, isError }: StepCall): StepWords {
+export function stepWords(step: StepCall): StepWords {
+  const { result, isError } = step;
+  const call = callWords(step);
+  const user = result === undefined ? undefined : userReply(result);
+  if (user) return { ...call, outcome: '', hasFailed: user.isRefusal, user };
+  return { ...call, ...outcomeOf({ ...call, result, isError }), user };
+}
+
+/** Reads a call. */
+export function callWords({ tool, input }: Pick<StepCall, 'tool' | 'input'>): CallWords {
   const sent = (input.length > maxInput ? undefined : parseRecord(input)) ?? {};
   const path = pathIn(sent);
   const kind = kindOf(tool, sent, path);
-  const user = result === undefined ? undefined : userReply(result);
-  const ended = user
-    ? { outcome: '', hasFailed: user.isRefusal }
-    : outcomeOf({ kind, result, isError, isListing: isListing(kind, sent) });
-  return { kind, tool: label(tool), path, about: aboutOf(kind, sent), ...ended, user };
+  return { kind, tool: label(tool), path, about: aboutOf(kind, sent), isListing: isListing(kind, sent) };
 }
 
 /** Writes one step as a line. `pathOf` spells its path; default: in full. */
@@ -115,13 +126,10 @@ function joinedLine(steps: readonly StepWords[], pathOf?: (path: string) => stri
   if (steps.length === 1) return stepLine(first!, pathOf);
   const times = new Map<string, number>();
   for (const step of steps) {
-    const subject = step.path === '' || step.kind === 'search' ? subjectOf(step, pathOf) : step.path;
+    const subject = subjectOf(step, pathOf);
     times.set(subject, (times.get(subject) ?? 0) + 1);
   }
-  const subjects = [...times].map(([subject, count]) => {
-    const isPath = steps.some(({ kind, path }) => kind !== 'search' && path === subject);
-    return (isPath && pathOf ? pathOf(subject) : subject) + (count > 1 ? ` ×${count}` : '');
-  });
+  const subjects = [...times].map(([subject, count]) => subject + (count > 1 ? ` ×${count}` : ''));
   const named = subjects.filter((subject) => subject !== '').slice(0, maxJoined);
   const more = subjects.length > maxJoined ? `, and ${subjects.length - maxJoined} more` : '';
   const outcome = first!.kind === 'edit' ? ': all ok' : '';

@@ -165,7 +165,7 @@ describe('a fold of sub-goals', () => {
     expect(records.map((text) => text.slice(0, text.indexOf(':')))).toEqual([
       '[Record of a finished overview, 250 calls',
       '[Record of a finished phase, 50 calls',
-      ...Array.from({ length: 9 }, () => '[Record of a finished sub-goal, 5 calls'),
+      ...Array.from({ length: 8 }, () => '[Record of a finished sub-goal, 5 calls'),
     ]);
     const recall = async (id: string) => (await answerRecall(prepared, JSON.stringify({ id }), 8_000)).text;
     const phases = idsIn(await recall(idsIn(records[0]!)[0]!));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { chatBody, readChat } from '../../test/support/chat-conversation.ts';
+import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite } from '../../test/support/strategy-suite.ts';
 import { offloadResults } from './offload.ts';
 
@@ -22,8 +22,8 @@ describe('offload-results', () => {
         at: { message: 2, part: 0, text: 0 },
         memory: 'mem_0123456789abcdef',
         stub:
-          '[Folded tool result: 1300 characters, 101 lines. It begins "const x = 1;". ' +
-          'To read it again call read_memory with {"id":"mem_0123456789abcdef"}.]',
+          '[Result folded: 101 lines of the file as it was then. ' +
+          'read_memory {"id":"mem_0123456789abcdef"} shows it]',
       },
     ]);
   });
@@ -34,8 +34,47 @@ describe('offload-results', () => {
       foldView(conversation, { recallTool: undefined, idOf: () => 'mem_1' }),
     );
     expect(edit).toMatchObject({
-      stub: `[Folded tool result: 2000 characters. It begins "${'x'.repeat(60)}…". It is kept as mem_1.]`,
+      stub: '[Result folded: 2000 characters. Kept as mem_1]',
     });
+  });
+
+  it('says which lines were read and whether the file was edited since, what failed, and what a command ended with', () => {
+    const call = (name: string, input: unknown, result: string): Step => ({
+      calls: [{ name, input: JSON.stringify(input), result }],
+    });
+    const numbered = Array.from({ length: 60 }, (_, at) => `${at + 300}→const value${at} = ${at};`).join(
+      '\n',
+    );
+    const noise = Array.from({ length: 90 }, (_, at) => `test ${at} passes`).join('\n');
+    const conversation = readChat(
+      chatBody([
+        { user: 'Go' },
+        call('Read', { file_path: 'a.ts', offset: 300 }, numbered),
+        call('Read', { file_path: 'b.ts', offset: 300 }, numbered),
+        call('Edit', { file_path: 'b.ts', old_string: '1', new_string: '2' }, 'Updated.'),
+        call('Read', { file_path: 'b.ts', offset: 300 }, numbered),
+        call(
+          'Bash',
+          { command: 'npm test' },
+          `${noise}\nFAIL parse.test.ts > adds\n${noise}\n1 failed, 120 passed`,
+        ),
+        call('Bash', { command: 'npm test' }, `${noise}\n121 passed`),
+        call('search_web', { query: 'lessons' }, `package news\n\n{\nLessons of March\n${noise}`),
+        call('get_order', { id: '12' }, JSON.stringify({ status: 'delivered', notes: noise })),
+      ]),
+    );
+    const stubs = offloadResults()
+      .propose(foldView(conversation, { idOf: () => 'mem_1' }))
+      .map((edit) => (edit.kind === 'replace-text' ? edit.stub.replace(/ read_memory .*/, '') : ''));
+    expect(stubs).toEqual([
+      '[Result folded: lines 300-359 of the file as it was then.',
+      '[Result folded: lines 300-359 of the file as it was then (edited since).',
+      '[Result folded: lines 300-359 of the file as it was then.',
+      '[Result folded: 182 lines; in it "FAIL parse.test.ts > adds", at its end "1 failed, 120 passed".',
+      '[Result folded: 91 lines; at its end "121 passed".',
+      '[Result folded: 94 lines; it begins "Lessons of March".',
+      `[Result folded: ${JSON.stringify({ status: 'delivered', notes: noise }).length} characters; status "delivered".`,
+    ]);
   });
 
   it('replaces the oldest first and stops when enough is saved', () => {

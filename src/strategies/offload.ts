@@ -8,6 +8,7 @@ import type { FoldView, Strategy } from './strategy.ts';
 import {
   type MinBytesOptions,
   type EditableText,
+  type ToolCallPart,
   minBytesStrategy,
   byteLength,
   editableTexts,
@@ -16,7 +17,8 @@ import {
 } from './lib/editable-texts.ts';
 import { resultStub, argumentStub } from './lib/stubs.ts';
 import type { Part } from '../conversation/conversation.ts';
-import { bytesOf } from '../conversation/messages.ts';
+import { bytesOf, inputOf } from '../conversation/messages.ts';
+import { type CallWords, callWords } from '../outline/step-line.ts';
 import { type PartPlace, newestBatch, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type Splice, applySplices, literalBytes } from '../conversation/json-scan.ts';
 
@@ -39,6 +41,7 @@ function* proposeResults(view: FoldView): Steps<readonly Edit[]> {
   if (view.excess.unit === 'messages') return [];
   const edits: Edit[] = [];
   let saved = 0;
+  let calls: ResultCalls | undefined;
   for (const slot of editableTexts(view, 'tool-result')) {
     if (saved >= view.excess.amount) break;
     yield;
@@ -46,7 +49,9 @@ function* proposeResults(view: FoldView): Steps<readonly Edit[]> {
     const text = yield* slot.textInSteps();
     if (byteLength(text) < view.minResultBytes) continue;
     const memory = view.idOf(slot.literal);
-    const stub = resultStub({ text, memory, recallTool: view.recallTool });
+    calls ??= yield* callsOfResults(view);
+    const { isError } = slot.part as Part & { readonly type: 'tool-result' };
+    const stub = resultStub({ text, isError, ...calls(slot.at), memory, recallTool: view.recallTool });
     const gain = (yield* view.measure.textInSteps(view.shrunk(slot.at) ?? text)) - view.measure.text(stub);
     const edit: Edit = { kind: 'replace-text', at: slot.at, stub, memory };
     if (gain <= 0 || !view.mayEdit(edit)) continue;
@@ -54,6 +59,31 @@ function* proposeResults(view: FoldView): Steps<readonly Edit[]> {
     saved += gain;
   }
   return edits;
+}
+
+/** Finds the call of a result, and whether a later call edited the file that it read. */
+type ResultCalls = (result: PartPlace) => {
+  readonly call: CallWords | undefined;
+  readonly isEditedSince: boolean;
+};
+
+function* callsOfResults({ conversation }: FoldView): Steps<ResultCalls> {
+  const calls = new Map<string, CallWords>();
+  const lastEdits = new Map<string, number>();
+  for (const { name, call: place, result } of pairCalls(conversation).pairs) {
+    if (result === undefined) continue;
+    yield;
+    const message = conversation.messages[place.message]!;
+    const part = message.parts[place.part] as ToolCallPart;
+    const call = callWords({ tool: name, input: inputOf(conversation.body, message, part) });
+    calls.set(placeKey(result), call);
+    if (call.kind === 'edit') lastEdits.set(call.path, place.message);
+  }
+  return (result) => {
+    const call = calls.get(placeKey(result));
+    const isEditedSince = call?.kind === 'read' && (lastEdits.get(call.path) ?? -1) > result.message;
+    return { call, isEditedSince };
+  };
 }
 
 /** True if a text may be offloaded. Most small texts are recognized by their literal, which is never shorter than the text. */

@@ -28,8 +28,8 @@ describe('stub-arguments', () => {
     const conversation = readChat(chatBody([{ user: 'Go' }, write(input), newest]));
     const view = foldView(conversation, { idOf: () => 'mem_0123456789abcdef' });
     const stub = (path: string) =>
-      '"[Folded argument: 1300 characters, 101 lines. It begins \\"const x = 1;\\". ' +
-      `To read it again call read_memory with {\\"id\\":\\"mem_0123456789abcdef\\",\\"path\\":\\"${path}\\"}.]"`;
+      '"[101 lines were written here; this note stands in their place and is not what was written. ' +
+      `read_memory {\\"id\\":\\"mem_0123456789abcdef\\",\\"path\\":\\"${path}\\"} shows it]"`;
     expect(stubArguments().propose(view)).toEqual([
       {
         kind: 'replace-input',
@@ -48,7 +48,7 @@ describe('stub-arguments', () => {
     const originals = originalsOf(conversation, edits);
     const [sent] = sentInputs([write(input), newest]);
     const asked = Object.values(JSON.parse(sent!) as Record<string, string>).map(
-      (stub) => /with (\{.*\})\.\]$/.exec(stub)![1]!,
+      (stub) => /read_memory (\{.*\}) shows it\]$/.exec(stub)![1]!,
     );
     const read = asked.map((argumentsJson) =>
       resolveRecall({
@@ -63,7 +63,7 @@ describe('stub-arguments', () => {
 
   it('replaces the oldest first, stops when enough is saved, and keeps the newest batch and calls without result', () => {
     const steps: readonly Step[] = [{ user: 'Go' }, long, long, long];
-    const isStubbed = (input: string) => input.includes('Folded argument');
+    const isStubbed = (input: string) => input.includes('were written here');
     expect(sentInputs(steps).map(isStubbed)).toEqual([true, true, false]);
     expect(
       sentInputs([long, newest, { calls: [{ name: 'run', input: JSON.stringify({ a: file }) }] }]).map(

@@ -26,19 +26,19 @@ describe('leporello demo', () => {
          4         8     5,126  5,206  read_file {"path": "src/export/select-invoices.ts"}
          5        10     5,685  5,765  read_file {"path": "src/money/parse-amount.ts"}
          6        12     6,001  6,081  run {"command": "git log -p -2 -- src/money src/store/invoice-store.t…
-         7        14     6,839  3,360  search {"pattern": "parseAmount\\\\(|\\\\.amount\\\\b", "path": "src"}
+         7        14     6,839  3,350  search {"pattern": "parseAmount\\\\(|\\\\.amount\\\\b", "path": "src"}
                 folded: 8,975 characters were replaced by this stub:
-                | [Folded tool result: 8975 characters, 86 lines. It begins "2026-05-12T02:00:02 info export started
-                | run=20260512-0200 b…". To read it again call read_memory with {"id":"mem_xz6p1qzs5has3qdh"}.]
-         8        16     7,211  3,674  read_file {"path": "src/store/invoice-store.ts"}
-         9        18     7,914  4,377  read_file {"path": "test/money/parse-amount.test.ts"}
-        10        20     8,355  4,818  edit_file {"path": "src/money/parse-amount.ts", "old": "  const norma…
-        11        22     8,602  5,065  edit_file {"path": "test/money/parse-amount.test.ts", "old": "  it('t…
-        12        24     8,823  5,286  run {"command": "npm test"}
-        13        26    10,761  4,571  "The fix is in and all 40 tests pass. For your list I read the night'…
+                | [Result folded: 86 lines; it begins "2026-05-12T02:00:02 info export started run=20260512-0200
+                | batch-size=25 …". read_memory {"id":"mem_xz6p1qzs5has3qdh"} shows it]
+         8        16     7,211  3,664  read_file {"path": "src/store/invoice-store.ts"}
+         9        18     7,914  4,367  read_file {"path": "test/money/parse-amount.test.ts"}
+        10        20     8,355  4,808  edit_file {"path": "src/money/parse-amount.ts", "old": "  const norma…
+        11        22     8,602  5,055  edit_file {"path": "test/money/parse-amount.test.ts", "old": "  it('t…
+        12        24     8,823  5,276  run {"command": "npm test"}
+        13        26    10,761  4,478  "The fix is in and all 40 tests pass. For your list I read the night'…
                 folded: 3,186 characters were replaced by this stub, and 4 more like it:
-                | [Folded tool result: 3186 characters, 88 lines. It begins "import { config } from
-                | '../config.ts';". To read it again call read_memory with {"id":"mem_8vvebbj8fmearh0q"}.]
+                | [Result folded: 88 lines of the file as it was then. read_memory {"id":"mem_8vvebbj8fmearh0q"}
+                | shows it]
                 recall: inside this answer the model called read_memory
                 {"id":"mem_xz6p1qzs5has3qdh","query":"small-amount"}. The gateway answered with 1,945 tokens, and
                 the stream continued. The client got 943 characters of text and no call; the answer ends:
@@ -48,8 +48,8 @@ describe('leporello demo', () => {
                 | - RE-2026-04446, Kanzlei Öz, 3.999,99
                 | - RE-2026-04452, Autohaus Lindner, 27.315,05
 
-      60,278 tokens were sent in 13 turns instead of 80,636 (25.2 % less), including the second request for the recall.
-      The largest request had 6,516 tokens instead of 10,761, in a window of 8,000.
+      60,032 tokens were sent in 13 turns instead of 80,636 (25.6 % less), including the second request for the recall.
+      The largest request had 6,423 tokens instead of 10,761, in a window of 8,000.
       The gateway restored 6 of 6 folded texts exactly. The demo took TIME.
 
       Next steps
@@ -72,7 +72,7 @@ describe('leporello demo', () => {
     expect(lines[6]).toMatchObject({
       turn: 7,
       messages: 14,
-      folded: [{ id: expect.stringMatching(/^mem_/), stub: expect.stringMatching(/^\[Folded/) }],
+      folded: [{ id: expect.stringMatching(/^mem_/), stub: expect.stringMatching(/^\[Result folded/) }],
       reply: { role: 'assistant', tool_calls: [{ function: { name: 'search' } }] },
     });
     expect(lines[12]).toMatchObject({ turn: 13, recall: { asked: expect.stringContaining('small-amount') } });

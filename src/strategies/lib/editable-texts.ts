@@ -166,7 +166,7 @@ export function* remainingInSteps(view: MeasuredView): Steps<(index: number) => 
 // Long texts in the arguments of calls: file contents, patches, commands. Each is found by its place in the bytes, so that the rest keeps
 // its spelling.
 
-type ToolCallPart = Part & { readonly type: 'tool-call' };
+export type ToolCallPart = Part & { readonly type: 'tool-call' };
 
 /** The arguments of a call, with their long texts in order. */
 export type LongArguments = {

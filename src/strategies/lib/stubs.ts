@@ -7,20 +7,52 @@ import { spellValue, inputOf } from '../../conversation/messages.ts';
 import { type Steps, runSteps } from '../../conversation/steps.ts';
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { parseRecord } from '../../conversation/json-scan.ts';
-import { wordsOf } from '../../outline/step-line.ts';
+import { answerWords, countOf, quoted, resultEnds } from '../../outline/outcome.ts';
+import { type CallWords, wordsOf } from '../../outline/step-line.ts';
 
-/** Replaces a tool result. Its call is right before it, so the stub does not describe the call. */
+/** Replaces a tool result. Its call is right before it, so the stub describes the result alone. */
 export function resultStub(folded: {
   readonly text: string;
+  /** The call that returned it; undefined if it is unknown. */
+  readonly call: CallWords | undefined;
+  readonly isError?: boolean | undefined;
+  /** True if a later call edited the file that the call read. */
+  readonly isEditedSince?: boolean;
   readonly memory: string;
   readonly recallTool: string | undefined;
 }): string {
-  const { text, memory, recallTool } = folded;
-  const begins = firstLine(text);
-  return (
-    `[Folded tool result: ${size(text)}. ` +
-    `${begins === '' ? '' : `It begins ${quote(begins, 60)}. `}${way(memory, recallTool)}]`
-  );
+  const { isEditedSince = false, memory, recallTool } = folded;
+  const since = isEditedSince ? ' (edited since)' : '';
+  return `[Result folded: ${gist(folded)}${since}. ${shows(memory, recallTool)}]`;
+}
+
+type FoldedResult = Pick<Parameters<typeof resultStub>[0], 'text' | 'call' | 'isError'>;
+
+/** Says what a result holds: the lines of a file, the failing and the last line of a command, or the first line that tells something. */
+function gist({ text, call, isError }: FoldedResult): string {
+  const { first, failing, last } = resultEnds({ ...(call ?? unknownCall), isError }, text);
+  if (call?.kind === 'read' && failing === undefined) return linesRead(text);
+  if (failing !== undefined && failing !== last)
+    return `${size(text)}; in it ${quoted(failing, 80)}, at its end ${quoted(last, 60)}`;
+  if (call?.kind === 'edit') return `ok, ${size(text)}`;
+  const isEnd = call?.kind === 'command' && !call.isListing;
+  const line = answerWords(text, isEnd ? last : first, 80);
+  if (!line.startsWith('"')) return line === '' ? size(text) : `${size(text)}; ${line}`;
+  return `${size(text)}; ${isEnd ? 'at its end' : 'it begins'} ${line}`;
+}
+
+const unknownCall = { kind: 'other', isListing: false } as const;
+
+/** Matches the number that a tool puts before a line of a file. */
+const lineNumber = /^\s*(\d+)(?:→|\t|\||: )/;
+
+function linesRead(text: string): string {
+  const lines = text.split('\n');
+  const from = lineNumber.exec(lines[0]!)?.[1];
+  const to = lines.findLast((line) => lineNumber.test(line));
+  const which =
+    from === undefined ? countOf(lines.length, 'line') : `lines ${from}-${lineNumber.exec(to!)![1]}`;
+  return `${which} of the file as it was then`;
 }
 
 /** Replaces one long text in the arguments of a call. The original is the whole arguments; `path` leads to this text in them. */
@@ -31,12 +63,11 @@ export function argumentStub(folded: {
   readonly recallTool: string | undefined;
 }): string {
   const { text, memory, path, recallTool } = folded;
-  const begins = firstLine(text);
   // A long path would be rejected, or cost more than the whole arguments.
   const shortPath = path.length > 200 ? undefined : path;
   return (
-    `[Folded argument: ${size(text)}. ` +
-    `${begins === '' ? '' : `It begins ${quote(begins, 60)}. `}${way(memory, recallTool, shortPath)}]`
+    `[${size(text)} were written here; this note stands in their place and is not what was written. ` +
+    `${shows(memory, recallTool, shortPath)}]`
   );
 }
 
@@ -103,6 +134,13 @@ export function itemsNote(shortened: {
   return `[${which} ${how}. ${way(memory, recallTool)}]`;
 }
 
+/** Says in one sentence what to call. */
+function shows(memory: string, recallTool: string | undefined, path?: string): string {
+  return recallTool === undefined
+    ? `Kept as ${memory}`
+    : `${recallTool} ${JSON.stringify({ id: memory, path })} shows it`;
+}
+
 function way(memory: string, recallTool: string | undefined, path?: string): string {
   return recallTool === undefined
     ? `It is kept as ${memory}.`
@@ -116,11 +154,7 @@ function label(name: string): string {
 
 function size(text: string): string {
   const lines = text.split('\n').length;
-  return `${text.length} characters${lines > 1 ? `, ${lines} lines` : ''}`;
-}
-
-function firstLine(text: string): string {
-  return text.trimStart().split('\n', 1)[0]!.trim();
+  return lines > 1 ? `${lines} lines` : `${text.length} characters`;
 }
 
 /** Quotes at most `max` UTF-16 units of a text as a JSON string, never cutting a character. */
