@@ -11,10 +11,11 @@ import { splitUrl } from '../gateway/http/http.ts';
 import { type GatewayOptions, serveModel } from '../gateway/model-call.ts';
 import type { AnyReceipt, GatewayLog } from '../gateway/receipts/receipts.ts';
 import { callOf } from '../gateway/routing/routes.ts';
-import { storeChecks, strategyList, triggerList } from '../library/leporello.ts';
+import { storeChecks, strategiesIn, strategyList, triggerList } from '../library/leporello.ts';
 import { isTenantLabel, secretFor, tenantWords } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
+import { type StrategyChoice } from '../strategies/by-name.ts';
 import type { Strategy } from '../strategies/strategy.ts';
 import type { TriggerSettings } from '../triggers/default-triggers.ts';
 import type { Trigger } from '../triggers/trigger.ts';
@@ -25,7 +26,14 @@ export type { Receipt } from '../receipts/receipt.ts';
 type PlatformFetch = typeof globalThis.fetch;
 
 /** Settings of the gateway that have no meaning without a server. */
-type ServerSettings = 'urls' | 'adminToken' | 'openMetrics' | 'allowedHosts' | 'tenant' | 'triggers';
+type ServerSettings =
+  | 'urls'
+  | 'adminToken'
+  | 'openMetrics'
+  | 'allowedHosts'
+  | 'tenant'
+  | 'triggers'
+  | 'strategies';
 
 /** Options of the fetch: the settings of folding, as in docs/configuration.md, and the following. */
 export type LeporelloFetchOptions = Omit<GatewaySettings, ServerSettings> & {
@@ -35,8 +43,8 @@ export type LeporelloFetchOptions = Omit<GatewaySettings, ServerSettings> & {
   readonly baseUrls?: readonly string[];
   /** The triggers: settings, or a list in the order of priority. */
   readonly triggers?: TriggerSettings | readonly Trigger[];
-  /** The strategies, least harm first. Default: `defaultStrategies()`. */
-  readonly strategies?: readonly Strategy[];
+  /** The strategies, least harm first: strategies, or names with options. Default: `defaultStrategies()`. */
+  readonly strategies?: readonly (Strategy | StrategyChoice)[];
   /** Keeps originals and folds. Default: in this process, at most 128 MiB. */
   readonly store?: Store;
   /** At least 32 bytes, the same on every start: ids and encryption keys are derived from it. Required with a `store`; random without one. */
@@ -81,7 +89,7 @@ export function createLeporelloFetch(options: LeporelloFetchOptions = {}): Platf
       log,
       ...(onReceipt && { onReceipt }),
     },
-    { ...(strategies && { strategies }), ...(isList(triggers) && { triggers }) },
+    { ...(strategies && { strategies: strategiesIn(strategies) }), ...(isList(triggers) && { triggers }) },
   );
   return async function leporelloFetch(input, init) {
     const call = modelCallAt(input, init, baseUrls);

@@ -47,6 +47,7 @@ import {
 } from '../checks.ts';
 import { type EngineOverrides, type FoldSettings, createDefaultEngine } from '../library/default-engine.ts';
 import { foldChecks } from '../library/settings.ts';
+import { summariesIn } from '../strategies/default-strategies.ts';
 import { createReceiptTotals } from '../receipts/totals.ts';
 import {
   type EncryptedStore,
@@ -364,10 +365,9 @@ function foldSettings(settings: GatewaySettings): FoldSettings {
   );
 }
 
-function backgroundSummarizer(
-  { summaries, models }: GatewaySettings,
-  log: GatewayLog,
-): BackgroundSummarizer | undefined {
+function backgroundSummarizer(settings: GatewaySettings, log: GatewayLog): BackgroundSummarizer | undefined {
+  const summaries = summariesIn(settings);
+  const { models } = settings;
   if (!summaries || summaries.kind !== 'model') return undefined;
   const { model, deadlineMs = 60_000 } = summaries;
   return createBackgroundSummarizer({

@@ -76,9 +76,8 @@ export function createDefaultEngine(
   encryptedStore: EncryptedStore,
   others: EngineOverrides = {},
 ): Engine {
-  const { minResultBytes, summaries, subgoals, preset } = settings;
   const { clock = Date.now, isHistoryKept, triggers = defaultTriggers(settings.triggers) } = others;
-  const { strategies = defaultStrategies({ minResultBytes, summaries, subgoals, preset }) } = others;
+  const { strategies = defaultStrategies(strategySettingsIn(settings)) } = others;
   const caches = createCaches(settings.cacheMb);
   const kept = { encryptedStore, ttlMs: settings.memoryTtlMs, clock, caches };
   const { keptReplies = createKeptReplies(kept) } = others;
@@ -108,6 +107,12 @@ export function createDefaultEngine(
     pins: { tools: settings.pins?.tools ?? [], texts: settings.pins?.texts ?? [] },
     minResultBytes: smallestOf(strategies),
   });
+}
+
+/** Returns the settings of strategies alone. */
+function strategySettingsIn(settings: FoldSettings): StrategySettings {
+  const { strategies, minResultBytes, summaries, subgoals, preset } = settings;
+  return { strategies, minResultBytes, summaries, subgoals, preset };
 }
 
 type ModelFacts = {

@@ -174,6 +174,23 @@ describe("the user's counter", () => {
   });
 });
 
+describe('strategies by name', () => {
+  it('summarise without stubs of results, when a list says so', async () => {
+    const leporello = createLeporello({
+      strategies: [{ name: 'summarize-history', maxTokens: 800 }, 'drop-oldest', 'clip-newest'],
+      triggers: [mustFit(), tokenBudget({ triggerTokens: 8_000, targetTokens: 4_000 })],
+    });
+    const prepared = await leporello.prepare({ codec: openaiChat, body });
+    const text = new TextDecoder().decode(prepared.body);
+    expect([
+      prepared.outcome,
+      prepared.report.steps.map(({ strategy }) => strategy),
+      text.includes('[Summary of'),
+      text.includes('[Folded tool result'),
+    ]).toEqual([{ status: 'compacted' }, ['summarize-history'], true, false]);
+  });
+});
+
 describe('a store that hangs', () => {
   const stuck = () => new Promise<never>(() => {});
   const calls = ['get', 'getMany', 'getFirst', 'putMany', 'putUnless'] as const;

@@ -37,6 +37,7 @@ import { recallToolFor, resolveRecall, answerRecall } from '../recall/tool.ts';
 import { createEncryptedStore, secretFor } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
+import { type StrategyChoice, choiceCheck, chosenStrategy } from '../strategies/by-name.ts';
 import { type StrategySettings, defaultStrategies } from '../strategies/default-strategies.ts';
 import type { Strategy, Reach } from '../strategies/strategy.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
@@ -47,8 +48,8 @@ import { dropOldest } from '../strategies/drop-messages.ts';
 import { summarizeHistory } from '../strategies/summarize-history.ts';
 
 export type LeporelloOptions = EngineSettings & {
-  /** The strategies, least harm first. Default: `defaultStrategies()`. */
-  readonly strategies?: readonly Strategy[];
+  /** The strategies, least harm first: strategies, or names with options. Default: `defaultStrategies()`. */
+  readonly strategies?: readonly (Strategy | StrategyChoice)[];
   /** The triggers, in their order of priority. Default: `defaultTriggers()`. */
   readonly triggers?: readonly Trigger[];
   /** Keeps originals and folds. Default: in this process, at most 128 MiB. */
@@ -113,7 +114,8 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   const open = () =>
     createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs, caches: createCaches(cacheMb) });
   const encryptedStore = open();
-  const { strategies = defaultStrategies(), triggers = defaultTriggers(), ...others } = options;
+  const { strategies: listed, triggers = defaultTriggers(), ...others } = options;
+  const strategies = listed ? strategiesIn(listed) : defaultStrategies();
   const settings = { ...others, cacheMb };
   const engine = createDefaultEngine(settings, encryptedStore, { strategies, triggers });
   // Folded messages that a program keeps have no references to results that may be dropped later, and no cache marks.
@@ -205,10 +207,7 @@ const reaches: Readonly<Record<Reach, true>> = { history: true, newest: true, ev
 export const strategyList = listOfThings(
   'strategy',
   'offloadResults()',
-  (thing) =>
-    isNamed(thing) &&
-    typeof thing['propose'] === 'function' &&
-    Object.hasOwn(reaches, String(thing['reach'])),
+  (thing) => isStrategy(thing) || choiceCheck(thing, '').length === 0,
   `{ name, reach, propose }, with reach ${Object.keys(reaches)
     .join(', ')
     .replace(/, (?=\w+$)/, ' or ')}`,
@@ -239,12 +238,23 @@ function listOfThings(
   };
 }
 
+function isStrategy(thing: unknown): thing is Strategy {
+  return (
+    isNamed(thing) && typeof thing['propose'] === 'function' && Object.hasOwn(reaches, String(thing['reach']))
+  );
+}
+
+/** Creates the strategies that a list names. */
+export function strategiesIn(list: readonly (Strategy | StrategyChoice)[]): readonly Strategy[] {
+  return list.map((one) => (isStrategy(one) ? one : chosenStrategy(one, {}, list)));
+}
+
 function isNamed(thing: unknown): thing is Readonly<Record<string, unknown>> {
   return isObject(thing) && typeof thing['name'] === 'string' && thing['name'] !== '';
 }
 
 /** The settings that only a configuration has: a program passes lists instead. */
-const strategySettings: Readonly<Record<keyof StrategySettings, true>> = {
+const strategySettings: Readonly<Record<Exclude<keyof StrategySettings, 'strategies'>, true>> = {
   minResultBytes: true,
   summaries: true,
   subgoals: true,

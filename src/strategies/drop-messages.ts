@@ -22,7 +22,8 @@ export type DropOldestOptions = {
   readonly reach?: 'history' | 'everything' | undefined;
 };
 
-const dropOldestCheck = object<DropOldestOptions>({ reach: oneOf('history', 'everything') });
+/** Checks the options. */
+export const dropOldestCheck = object<DropOldestOptions>({ reach: oneOf('history', 'everything') });
 
 /**
  * Drops the oldest messages, calls always together with their results, and leaves one stub in their place, by which the model can read the

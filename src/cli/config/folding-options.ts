@@ -1,6 +1,8 @@
 /** Defines the options that decide when and how to fold: triggers, shrinks, summaries and sub-goals. */
 import { z } from 'zod';
 import { presetNames } from '../../outline/levels.ts';
+import { type StrategyChoice, strategyNames } from '../../strategies/by-name.ts';
+import { strategyChecks } from '../../strategies/default-strategies.ts';
 import type { TriggerSettings } from '../../triggers/default-triggers.ts';
 import type { TokenBudgetOptions } from '../../triggers/limits.ts';
 import { fraction, number, switchable, described, whole } from './kinds.ts';
@@ -138,6 +140,29 @@ export const shrinks = switchable(
   'lossless, lineNumbers and repeats',
   'Makes new tool results smaller before they are first sent; false leaves them as they are.',
 );
+
+const strategyList = `a list of at least one of ${strategyNames.join(', ')}; an entry with options is an object, such as {"name": "offload-results", "minResultBytes": 2000}`;
+
+/** The option `strategies`, which is not set by default. */
+export const strategies = described(
+  z
+    .array(z.unknown())
+    .refine(areStrategies, {
+      error: ({ input }) => [strategyList, ...strategyChecks.strategies(input, 'strategies')].join('. '),
+    })
+    .optional(),
+  {
+    allowed: strategyList,
+    about:
+      'Strategies by name, in order, least harm first; each works on what those before it left. Options that an entry does not set are those of summaries, subgoals, preset and minResultBytes.',
+    otherwise:
+      'all of them in this order, fold-subgoals only with subgoals or a preset, summarize-history only with summaries',
+  },
+);
+
+function areStrategies(value: unknown): value is readonly StrategyChoice[] {
+  return strategyChecks.strategies(value, 'strategies').length === 0;
+}
 
 /** The options of summaries. */
 export const summaries = switchable(

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { switchable, described, tokens, whole } from './kinds.ts';
 import { defaultCacheMb } from '../../gateway/app.ts';
 import { defaultFoldThreadBytes } from '../../gateway/fold-thread/fold-thread.ts';
-import { preset, shrinks, subgoals, summaries, triggers } from './folding-options.ts';
+import { preset, shrinks, strategies, subgoals, summaries, triggers } from './folding-options.ts';
 
 const baseUrl = 'an http or https URL without user, query and fragment, such as https://api.openai.com/v1';
 
@@ -114,6 +114,7 @@ export const configSchema = z.strictObject({
   }),
   triggers,
   shrinks: described(shrinks.schema.prefault({}), shrinks.meta),
+  strategies,
   summaries: described(summaries.schema.default(false), summaries.meta),
   preset,
   subgoals: described(subgoals.schema.optional(), {

@@ -35,3 +35,20 @@ describe('the tenant', () => {
     expect(settingsOf(file).openMetrics).toBe(isOpen);
   });
 });
+
+describe('the list of strategies', () => {
+  const withOptions = [{ name: 'summarize-history', maxTokens: 3000 }, 'drop-oldest'];
+  it.each([
+    ['nothing', {}, {}, undefined],
+    [
+      'names in a variable',
+      {},
+      { LEPORELLO_STRATEGIES: 'drop-recalls, drop-oldest' },
+      ['drop-recalls', 'drop-oldest'],
+    ],
+    ['JSON in a variable', {}, { LEPORELLO_STRATEGIES: JSON.stringify(withOptions) }, withOptions],
+    ['the file', { strategies: withOptions }, {}, withOptions],
+  ] as const)('is taken from %s', (_, file, env, strategies) => {
+    expect(settingsOf(file, env).strategies).toEqual(strategies);
+  });
+});

@@ -11,7 +11,7 @@ const loopbackHosts = ['localhost', '127.0.0.1', '[::1]'];
 
 /** Returns the settings of a gateway. `window`, in tokens, overrides the window of every model. */
 export function gatewaySettings(config: Config, window?: number): GatewaySettings {
-  const { recall, limits, memory, adminToken, tenant, preset, subgoals } = config;
+  const { recall, limits, memory, adminToken, tenant, preset, subgoals, strategies } = config;
   const allowedHosts = config.allowedHosts ?? (isLoopback(config.host) ? loopbackHosts : undefined);
   const isPrivate = isLoopback(config.host) && typeof tenant !== 'object';
   const tenantSetting =
@@ -38,6 +38,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     openMetrics: isPrivate || (typeof tenant === 'string' && tenant !== 'credential'),
     ...(config.calibrate ? {} : { calibration: false }),
     ...(adminToken === undefined ? {} : { adminToken }),
+    ...(strategies === undefined ? {} : { strategies }),
     ...(preset === undefined ? {} : { preset }),
     ...(subgoals === undefined ? {} : { subgoals }),
     ...(allowedHosts === undefined ? {} : { allowedHosts }),

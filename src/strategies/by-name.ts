@@ -1,0 +1,155 @@
+/** Creates strategies from their names and options, as a configuration file lists them. */
+import {
+  type Check,
+  isObject,
+  object,
+  oneOf,
+  positiveNumber,
+  shown,
+  someText,
+  wholeNumber,
+} from '../checks.ts';
+import type { Preset } from '../outline/levels.ts';
+import { clipNewest } from './clip-newest.ts';
+import { compressItems } from './compress-items.ts';
+import {
+  type DropOldestOptions,
+  dropFailedCalls,
+  dropOldest,
+  dropOldestCheck,
+  dropRecalls,
+} from './drop-messages.ts';
+import { foldSubgoals, subgoalsCheck, type SubgoalOptions } from './fold-subgoals.ts';
+import type { MinBytesOptions } from './lib/editable-texts.ts';
+import { offloadResults, stubArguments } from './offload.ts';
+import type { Strategy } from './strategy.ts';
+import { summarizeHistory } from './summarize-history.ts';
+
+/** How summaries of old history are made: during the fold from the messages' own words, or ahead of it by a model. */
+export type SummarySettings = {
+  readonly kind: 'extractive' | 'model';
+  /** Maximum tokens that a summary aims at. Default 1,500. */
+  readonly maxTokens?: number | undefined;
+  /** The model, of the same provider, that writes summaries for the gateway. Default: the model of the conversation. */
+  readonly model?: string | undefined;
+  /** Deadline for one summary of the gateway, in milliseconds. Default 60,000. */
+  readonly deadlineMs?: number | undefined;
+};
+
+/** Options of each strategy that a list of names can choose, besides those in the settings. */
+type OptionsByName = {
+  readonly 'drop-failed-calls': object;
+  readonly 'offload-results': MinBytesOptions;
+  readonly 'stub-arguments': MinBytesOptions;
+  readonly 'drop-recalls': object;
+  readonly 'fold-subgoals': SubgoalOptions;
+  readonly 'summarize-history': Partial<SummarySettings>;
+  readonly 'drop-oldest': DropOldestOptions;
+  readonly 'compress-items': MinBytesOptions;
+  readonly 'clip-newest': object;
+};
+
+type StrategyName = keyof OptionsByName;
+
+/** A strategy in a list of settings: its name, or its name with its options. */
+export type StrategyChoice =
+  | StrategyName
+  | { readonly [Name in StrategyName]: { readonly name: Name } & OptionsByName[Name] }[StrategyName];
+
+/** The check of each option of summaries. */
+export const summaryChecks = {
+  kind: oneOf('extractive', 'model'),
+  maxTokens: wholeNumber(100),
+  model: someText,
+  deadlineMs: positiveNumber,
+};
+
+const limitCheck = { minResultBytes: wholeNumber(0) };
+const noOptions: Check = (value, path) =>
+  Object.keys(value as object).map((key) => `${path}.${key} is not an option: this strategy has none.`);
+
+/** The check of the options of each strategy, without the name. */
+const optionChecks: Readonly<Record<StrategyName, Check>> = {
+  'drop-failed-calls': noOptions,
+  'offload-results': object<MinBytesOptions>(limitCheck),
+  'stub-arguments': object<MinBytesOptions>(limitCheck),
+  'drop-recalls': noOptions,
+  'fold-subgoals': subgoalsCheck,
+  'summarize-history': object<Partial<SummarySettings>>(summaryChecks),
+  'drop-oldest': dropOldestCheck,
+  'compress-items': object<MinBytesOptions>(limitCheck),
+  'clip-newest': noOptions,
+};
+
+/** The names of all strategies, in the order of the default list. */
+export const strategyNames = Object.keys(optionChecks) as readonly StrategyName[];
+
+/** Checks one entry of a list of strategies. */
+export const choiceCheck: Check = (value, path) => {
+  const name = isObject(value) ? value['name'] : value;
+  if (typeof name !== 'string' || !Object.hasOwn(optionChecks, name))
+    return [
+      `${path} is ${shown(value)}, but must be one of ${strategyNames.join(', ')}, or an object with one of these as name, and options.`,
+    ];
+  if (!isObject(value)) return [];
+  const { name: _, ...options } = value;
+  return optionChecks[name as StrategyName](options, path);
+};
+
+/** Options for entries that do not set them. */
+export type StrategyDefaults = {
+  /** Texts of fewer bytes (UTF-8) in results and arguments are never replaced. Default 1,000. */
+  readonly minResultBytes?: number | undefined;
+  /** Replaces old messages by a summary instead of a stub that names their calls. Default: a stub. */
+  readonly summaries?: SummarySettings | false | undefined;
+  /** Replaces finished sub-goals by short records, and many of these by the record of a phase. Overrides `preset`. Default: the preset. */
+  readonly subgoals?: SubgoalOptions | false | undefined;
+  /** How strongly finished sub-goals are folded: `production`, `debugging`, `long-horizon` or `cost`. Default: they are not folded. */
+  readonly preset?: Preset | undefined;
+};
+
+/** Creates the strategy of one entry. `list`: the whole list, because what is dropped depends on whether there are summaries. */
+export function chosenStrategy(
+  choice: StrategyChoice,
+  defaults: StrategyDefaults = {},
+  list: readonly unknown[] = [choice],
+): Strategy {
+  const { minResultBytes, preset, subgoals, summaries } = defaults;
+  const limit = { minResultBytes };
+  const one = typeof choice === 'string' ? ({ name: choice } as Exclude<StrategyChoice, string>) : choice;
+  switch (one.name) {
+    case 'drop-failed-calls':
+      return dropFailedCalls();
+    case 'offload-results':
+      return offloadResults({ ...limit, ...optionsOf(one) });
+    case 'stub-arguments':
+      return stubArguments({ ...limit, ...optionsOf(one) });
+    case 'drop-recalls':
+      return dropRecalls();
+    case 'fold-subgoals':
+      return foldSubgoals({ preset, ...subgoals, ...optionsOf(one) });
+    case 'summarize-history': {
+      const { kind, maxTokens } = { ...summaries, ...optionsOf(one) };
+      return summarizeHistory({ maxTokens, isWrittenAhead: kind === 'model' });
+    }
+    case 'drop-oldest': {
+      const summarizes = list.some((other) => nameOf(other) === 'summarize-history');
+      return dropOldest({ reach: summarizes ? 'everything' : 'history', ...optionsOf(one) });
+    }
+    case 'compress-items':
+      return compressItems({ ...limit, ...optionsOf(one) });
+    case 'clip-newest':
+      return clipNewest();
+  }
+}
+
+/** Returns the options of an entry, without the name. */
+export function optionsOf<T extends { readonly name: string }>(choice: T): Omit<T, 'name'> {
+  const { name: _, ...options } = choice;
+  return options;
+}
+
+/** Returns the name of an entry. */
+export function nameOf(choice: unknown): unknown {
+  return isObject(choice) ? choice['name'] : choice;
+}
