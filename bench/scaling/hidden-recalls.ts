@@ -1,7 +1,7 @@
 /** Plays a conversation in which the model made one recall before each of its replies. */
 import type { ModelReply } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
-import type { Engine } from '../../src/engine/engine.ts';
+import type { Engine } from '../../src/engine/types.ts';
 import { chat } from '../../src/cli/replay/sources.ts';
 import { chatBody, type Messages } from './bodies.ts';
 import { tenant } from './warm-turns.ts';

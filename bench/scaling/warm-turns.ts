@@ -2,7 +2,7 @@
 import type { Codec } from '../../src/codecs/codec.ts';
 import { createSeenBodies } from '../../src/codecs/read-body.ts';
 import { type FoldSettings, createDefaultEngine } from '../../src/library/default-engine.ts';
-import type { Engine } from '../../src/engine/engine.ts';
+import type { Engine } from '../../src/engine/types.ts';
 import { commonLength, createEncryptedStore, sha256 } from '../../src/store/encrypted-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type StepTimes, profileSteps } from '../steps.ts';

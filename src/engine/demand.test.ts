@@ -4,7 +4,7 @@ import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import type { Engine } from './engine.ts';
+import type { Engine } from './types.ts';
 
 const tools = ['run'];
 

@@ -5,7 +5,7 @@ import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
 import { chatBody, freshReading, type Step } from '../../test/support/chat-conversation.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import type { Engine } from './engine.ts';
+import type { Engine } from './types.ts';
 
 const tools = ['read_file', 'run'];
 

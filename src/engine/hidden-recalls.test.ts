@@ -6,7 +6,7 @@ import { outline } from '../../test/support/codec-suite/outline.ts';
 import { hiddenRecallOf } from '../../test/support/codec-suite/with-hidden-recalls.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
 import { answerRecall } from '../recall/tool.ts';
-import type { Engine } from './engine.ts';
+import type { Engine } from './types.ts';
 import type { PreparedRequest } from './types.ts';
 
 const tools = ['read_file', 'run'];

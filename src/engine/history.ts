@@ -13,6 +13,7 @@ import { type Slices, nextTurn } from '../conversation/steps.ts';
 import {
   type FoldMemory,
   type EngineState,
+  clientLinksOf,
   foldFor,
   foldMemory,
   planInputFor,
@@ -357,4 +358,34 @@ export async function inTime<T>({ leftMs }: Pick<EngineRequest, 'leftMs'>, promi
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** The number of messages whose links are computed without a pause: about 3 ms. */
+const linksPerSlice = 4_000;
+
+/** Returns the same as `clientLinksOf`, and lets other requests run in between. */
+export async function linksInSlices(
+  engine: EngineState,
+  request: EngineRequest,
+  clientConversation: Conversation,
+  slices: Slices | undefined,
+): Promise<readonly string[]> {
+  for (let length = linksPerSlice; length < clientConversation.messages.length; length += linksPerSlice) {
+    const messages = clientConversation.messages.slice(0, length);
+    clientLinksOf(engine, request, { ...clientConversation, messages });
+    await slices?.pause();
+  }
+  return clientLinksOf(engine, request, clientConversation);
+}
+
+/** Learns the limit that the provider named in its refusal. It holds for every conversation with this model, at once. */
+export function learnNamedLimit(
+  { windows }: EngineState,
+  request: EngineRequest,
+  conversation: Pick<Conversation, 'model'>,
+): void {
+  const { refusal } = request;
+  if (refusal?.reason !== 'too long' || refusal.overflow.unit === 'bytes') return;
+  const { limit } = refusal.overflow;
+  if (limit !== undefined) windows.learn(windowKey(request, conversation), limit);
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import type { Engine } from './engine.ts';
+import type { Engine } from './types.ts';
 
 const encoder = new TextEncoder();
 const tools = '"tools":[{"type":"function","name":"run"}]';

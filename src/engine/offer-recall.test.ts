@@ -3,7 +3,7 @@ import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { chatBody, jobSteps, type Step } from '../../test/support/chat-conversation.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import type { Engine } from './engine.ts';
+import type { Engine } from './types.ts';
 import type { PreparedRequest } from './types.ts';
 
 const log = (name: string) => Array.from({ length: 100 }, (_, at) => `${name}: step ${at}`).join('\n');

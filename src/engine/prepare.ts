@@ -23,9 +23,11 @@ import { LeporelloError } from '../errors.ts';
 import { isUnanswered } from '../store/store.ts';
 import { memoryIdsIn } from '../store/encrypted-store.ts';
 import type { Demand } from '../triggers/trigger.ts';
-import { demandFor, demandInCounts, mustReplay, limitOf, withMeasured } from './demand.ts';
+import { calibratorFor, demandFor, demandInCounts, mustReplay, limitOf, withMeasured } from './demand.ts';
 import {
   type IncomingRequest,
+  learnNamedLimit,
+  linksInSlices,
   lookUpIn,
   type OpenedRequest,
   openRequest,
@@ -36,10 +38,13 @@ import {
 } from './history.ts';
 import { type Draft, dropReasoning, type FoldPlan, planFold } from './plan.ts';
 import { hasWayBack } from './protect.ts';
-import { preparedFrom, withoutFolding, passThrough } from './report.ts';
+import { preparedFrom, withoutFolding, passThrough, unfolded } from './report.ts';
 import {
   clientLinksOf,
+  createEngineState,
+  disableFolding,
   type EngineState,
+  foldMemory,
   keepOriginals,
   markSent,
   type NewFold,
@@ -48,10 +53,45 @@ import {
   withoutStore,
 } from './state.ts';
 import { summaryFor } from './summary-ahead.ts';
-import type { EngineRequest, PreparedRequest } from './types.ts';
+import type { Engine, EngineOptions, EngineRequest, PreparedRequest } from './types.ts';
+import { createConversationCounter } from '../tokens/count-conversation.ts';
+
+/** Creates an engine from its parts. `createDefaultEngine` supplies the usual ones. */
+export function createEngine(options: EngineOptions): Engine {
+  const engine = createEngineState(options);
+  return {
+    prepare: (request) => prepareRequest(engine, request),
+    unfolded: (request, outcome, waitMs = 0) => unfolded(engine, request, outcome, waitMs),
+    async disableFolding(request) {
+      try {
+        const conversation = request.codec.read(request.body, engine.reading);
+        // A conversation without its history begins like many others, and is never folded.
+        if (conversation.previousReplyId !== undefined) return;
+        await disableFolding(foldMemory(engine, request, conversation, conversation), options.clock?.());
+      } catch {
+        // This process remembers the refusal. Other instances learn of it from the next refusal.
+      }
+    },
+    async reportPromptTokens(request, reported) {
+      try {
+        const conversation = request.codec.read(request.body, engine.reading);
+        const counter = await options.counterFor(conversation.model);
+        const clientLinks = clientLinksOf(engine, request, conversation);
+        const counts = createConversationCounter({ counter, memo: engine.counts });
+        await counts.ahead(conversation);
+        calibratorFor(engine.calibration, request.tenant, conversation, clientLinks).learn(
+          counts.total(conversation),
+          reported,
+        );
+      } catch {
+        // A report that cannot be used is ignored.
+      }
+    },
+  };
+}
 
 /** Prepares a request to be sent. Never rejects: when a step fails, the client's own body is sent, and the outcome says why. */
-export async function prepareRequest(engine: EngineState, request: EngineRequest): Promise<PreparedRequest> {
+async function prepareRequest(engine: EngineState, request: EngineRequest): Promise<PreparedRequest> {
   const progress: ReadProgress = {};
   try {
     const slices = request.body.length > smallBytes ? openSlices() : undefined;
@@ -194,36 +234,6 @@ function observed(prepared: PreparedRequest, conversation: Conversation): Prepar
   const { report, prompt, reportPromptTokens, identity, maySendClientBody } = prepared;
   const sent = passThrough(conversation.body, { status: 'observed' }, conversation);
   return { ...sent, maySendClientBody, report, prompt, reportPromptTokens, identity };
-}
-
-/** The number of messages whose links are computed without a pause: about 3 ms. */
-const linksPerSlice = 4_000;
-
-/** Returns the same as `clientLinksOf`, and lets other requests run in between. */
-async function linksInSlices(
-  engine: EngineState,
-  request: EngineRequest,
-  clientConversation: Conversation,
-  slices: Slices | undefined,
-): Promise<readonly string[]> {
-  for (let length = linksPerSlice; length < clientConversation.messages.length; length += linksPerSlice) {
-    const messages = clientConversation.messages.slice(0, length);
-    clientLinksOf(engine, request, { ...clientConversation, messages });
-    await slices?.pause();
-  }
-  return clientLinksOf(engine, request, clientConversation);
-}
-
-/** Learns the limit that the provider named in its refusal. It holds for every conversation with this model, at once. */
-function learnNamedLimit(
-  { windows }: EngineState,
-  request: EngineRequest,
-  conversation: Pick<Conversation, 'model'>,
-): void {
-  const { refusal } = request;
-  if (refusal?.reason !== 'too long' || refusal.overflow.unit === 'bytes') return;
-  const { limit } = refusal.overflow;
-  if (limit !== undefined) windows.learn(windowKey(request, conversation), limit);
 }
 
 type DemandNow = {

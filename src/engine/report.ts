@@ -1,13 +1,15 @@
 /** Builds the result of the engine for a request, and the report for its receipt. Pure. */
-import type { RecallTool } from '../codecs/codec.ts';
-import type { Block, Conversation, Message } from '../conversation/conversation.ts';
+import type { Codec, RecallTool } from '../codecs/codec.ts';
+import { readBeginning } from '../codecs/read-beginning.ts';
+import { unremembered } from '../codecs/read-body.ts';
+import type { Block, Conversation, KeptReply, Message } from '../conversation/conversation.ts';
 import { type Edit, originalIdsOf, originalsOf } from '../conversation/edit.ts';
 import { beginningOf, compressionsOf, correctedSteps, reservedTokens } from './demand.ts';
-import { type OpenedRequest, windowKey } from './history.ts';
+import { type OpenedRequest, inTime, windowKey } from './history.ts';
 import type { Draft, FoldPlan } from './plan.ts';
 import type { FinishedBody } from './finish.ts';
-import type { EngineState } from './state.ts';
-import type { EngineRequest, Identity, PreparedRequest, SummaryJob } from './types.ts';
+import { type EngineState, clientLinksOf } from './state.ts';
+import type { EngineRequest, Identity, PreparedRequest, SummaryJob, UnfoldedOutcome } from './types.ts';
 import type { FoldReport, FoldStep, Outcome } from '../receipts/receipt.ts';
 import type { Correction } from '../tokens/calibration.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
@@ -163,7 +165,7 @@ function originalFinder(conversation: Conversation, edits: readonly Edit[]): Pre
 // The identity of a conversation, and the tokens of its prompt that a fold leaves in the provider's cache.
 
 /** Identifies a conversation by the prefix hashes of the client's messages. */
-export function identityOf(conversation: Conversation, clientLinks: readonly string[]): Identity {
+function identityOf(conversation: Conversation, clientLinks: readonly string[]): Identity {
   const { previousReplyId, sessionKey } = conversation;
   const beginning = beginningOf(conversation, clientLinks);
   return {
@@ -274,4 +276,61 @@ export function passThrough(
     known: Promise.resolve(),
     reportPromptTokens: () => {},
   };
+}
+
+// Requests that are sent without a fold: a client's bypass, or a fold that was not ready in time. The client's own bytes are sent, except for the
+// reply that they continue: after a hidden recall, the provider may know that reply by another name, and accepts no other (decision 30).
+
+/** Returns the request without a fold; see `Engine.unfolded`. */
+export async function unfolded(
+  engine: EngineState,
+  request: EngineRequest,
+  outcome: UnfoldedOutcome,
+  waitMs: number,
+): Promise<PreparedRequest> {
+  const { codec, body } = request;
+  // The list of messages is incomplete, so it must not be remembered as the conversation's.
+  const beginning = readBeginning(codec, body, { ...engine.reading, seen: undefined });
+  if (!beginning) return passThrough(body, outcome);
+  const named = codec.continueReply && beginning.previousReplyId;
+  const kept = named === undefined ? 'none' : await keptReply(engine, request.tenant, named, waitMs);
+  const continued = typeof kept === 'string' ? undefined : continuedBody(codec, body, kept);
+  const isUncertain = kept !== 'none' && !continued;
+  const reason = isUncertain
+    ? `${outcome.reason}; it continues the reply that it names, because the store did not answer in time whether the provider knows another name`
+    : outcome.reason;
+  return {
+    ...passThrough(continued ?? body, { ...outcome, reason }, beginning),
+    maySendClientBody: continued === undefined,
+    identity: { ...identityOf(beginning, clientLinksOf(engine, request, beginning)), links: [] },
+  };
+}
+
+/** Finds how to continue from a reply: in the memory of this process, or in the store if it answers in time. */
+async function keptReply(
+  { options: { keptReplies } }: EngineState,
+  tenant: string,
+  named: string,
+  waitMs: number,
+): Promise<KeptReply | 'none' | 'not known'> {
+  const remembered = keptReplies.known(tenant, named);
+  if (remembered) return remembered;
+  if (waitMs === 0) return 'not known';
+  try {
+    return (await inTime({ leftMs: () => waitMs }, keptReplies.find(tenant, named))) ?? 'none';
+  } catch {
+    return 'not known';
+  }
+}
+
+/** Returns the body that continues from the kept reply; undefined when it cannot be written. */
+function continuedBody(codec: Codec, body: Uint8Array, kept: KeptReply): Uint8Array | undefined {
+  try {
+    const changed = codec.continueReply?.({ body }, kept);
+    return changed && readBeginning(codec, changed, unremembered)?.previousReplyId === kept.name
+      ? changed
+      : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -15,7 +15,7 @@ import { chatFixture } from '../../test/support/codec-suite/openai-chat/fixture.
 import { responsesFixture } from '../../test/support/codec-suite/openai-responses/fixture.ts';
 import { newReading } from '../../test/support/codec-suite/views.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import type { Engine } from './engine.ts';
+import type { Engine } from './types.ts';
 import type { Refusal } from './types.ts';
 
 const formats: readonly (readonly [Codec, CodecFixture])[] = [

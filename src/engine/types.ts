@@ -196,3 +196,24 @@ export type SummaryJob = {
   /** Writes and stores it; resolves with its tokens. Rejects when the summarizer fails, or with `store-failed`. */
   readonly write: (summarizer: Summarizer, signal?: AbortSignal) => Promise<number>;
 };
+
+/** The engine as its callers see it. On any failure, the client's original bytes can be sent. */
+export interface Engine {
+  /** Prepares a request to be sent. Never rejects: on a failure, the outcome is `failed` and the body is the client's own. */
+  prepare(request: EngineRequest): Promise<PreparedRequest>;
+  /**
+   * Returns the request without a fold, for a bypass or when folding took too long. The body is the client's own, except that it names
+   * the reply to continue from as the provider knows it. Only the beginning of the body is read. If this process does not know that
+   * reply, the store is asked for at most `waitMs` milliseconds. Never rejects.
+   */
+  unfolded(request: EngineRequest, outcome: UnfoldedOutcome, waitMs?: number): Promise<PreparedRequest>;
+  /**
+   * Disables folding of this conversation for a day, except when it would not fit, because its provider refused our edits. Never rejects.
+   */
+  disableFolding(request: EngineRequest): Promise<void>;
+  /** Takes the number of tokens that a provider reported for a prompt that was sent without `prepare`. Never rejects. */
+  reportPromptTokens(request: EngineRequest, reported: number): Promise<void>;
+}
+
+/** The outcome of a request that is sent without a fold. */
+export type UnfoldedOutcome = Extract<Outcome, { readonly reason: string }>;

@@ -4,7 +4,7 @@
  */
 import { createCaches, engineCacheMb } from '../caches.ts';
 import type { Codec, GatewayProblem } from '../codecs/codec.ts';
-import type { Engine } from '../engine/engine.ts';
+import type { Engine } from '../engine/types.ts';
 import { answerOwn } from './admin.ts';
 import { type BackgroundSummarizer, createBackgroundSummarizer } from './background-summarizer.ts';
 import {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import type { ModelReply, RecallAnswer } from '../codecs/codec.ts';
-import type { Engine } from '../engine/engine.ts';
+import type { Engine } from '../engine/types.ts';
 import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import type { ScriptedPart } from '../../test/support/codec-suite/fixture.ts';
 import { chatFixture } from '../../test/support/codec-suite/openai-chat/fixture.ts';

@@ -34,7 +34,7 @@ import {
 import { type Exchange, type RecallLimits, relayStream, relayWhole } from './recall-loop.ts';
 import { type Route, type UpstreamUrls, promptUrl, sessionOf } from './routing/routes.ts';
 import { type BackgroundSummarizer, addSummaryReceipt } from './background-summarizer.ts';
-import type { Engine } from '../engine/engine.ts';
+import type { Engine } from '../engine/types.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { ReceiptTotals } from '../receipts/totals.ts';
 import type { TenantRule } from './routing/tenant.ts';

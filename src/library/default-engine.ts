@@ -1,7 +1,8 @@
 /** Creates the engine with its usual parts: the user's settings, and defaults for the rest. */
 import { createCaches, openFixed } from '../caches.ts';
 import { createSeenBodies } from '../codecs/read-body.ts';
-import { type Engine, createEngine } from '../engine/engine.ts';
+import { createEngine } from '../engine/prepare.ts';
+import type { Engine } from '../engine/types.ts';
 import type {
   SummaryAheadOptions,
   CachePrices,

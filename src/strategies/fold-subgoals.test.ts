@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { answerRecall } from '../recall/tool.ts';
-import type { Engine } from '../engine/engine.ts';
+import type { Engine } from '../engine/types.ts';
 import type { PreparedRequest } from '../engine/types.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
-import type { Engine } from '../engine/engine.ts';
+import type { Engine } from '../engine/types.ts';
 import { type Edit, originalsOf, withoutTakenIn } from '../conversation/edit.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { chatBody, chatMessages, readChat, type Step } from '../../test/support/chat-conversation.ts';

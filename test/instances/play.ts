@@ -4,7 +4,7 @@
  */
 import { expect } from 'vitest';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
-import type { Engine } from '../../src/engine/engine.ts';
+import type { Engine } from '../../src/engine/types.ts';
 import type { PreparedRequest } from '../../src/engine/types.ts';
 import type { HiddenRecall } from '../../src/conversation/conversation.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -1,5 +1,6 @@
 /** Makes an engine for tests over an in-memory store. Every part is real except the window, which the test chooses. */
-import { createEngine, type Engine } from '../../src/engine/engine.ts';
+import { createEngine } from '../../src/engine/prepare.ts';
+import type { Engine } from '../../src/engine/types.ts';
 import type { EngineOptions } from '../../src/engine/types.ts';
 import { type EncryptedStore, createEncryptedStore, sha256 } from '../../src/store/encrypted-store.ts';
 import { inMemoryStore } from '../../src/store/in-memory.ts';

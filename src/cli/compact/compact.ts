@@ -1,7 +1,7 @@
 /** Implements `leporello compact`: folds bodies offline, one after the other, and stores their originals in the data folder. */
 import type { Codec } from '../../codecs/codec.ts';
 import { createDefaultEngine } from '../../library/default-engine.ts';
-import type { Engine } from '../../engine/engine.ts';
+import type { Engine } from '../../engine/types.ts';
 import type { PreparedRequest } from '../../engine/types.ts';
 import { createEncryptedStore, type EncryptedStore } from '../../store/encrypted-store.ts';
 import type { CompactArgs } from '../args.ts';

@@ -4,7 +4,7 @@
  * thread.
  */
 import { Worker } from 'node:worker_threads';
-import type { Engine } from '../../engine/engine.ts';
+import type { Engine } from '../../engine/types.ts';
 import type { EngineRequest, PreparedRequest, SummaryJob } from '../../engine/types.ts';
 import { LeporelloError, reasonOf } from '../../errors.ts';
 import type { EngineParts } from '../app.ts';
