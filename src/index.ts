@@ -12,7 +12,7 @@ export type { FoldReport, Outcome } from './receipts/receipt.ts';
 // Strategies, and what a strategy of your own needs.
 export { defaultStrategies } from './strategies/default-strategies.ts';
 export { dropFailedCalls, dropOldest, dropRecalls } from './strategies/drop-messages.ts';
-export { offloadResults, stubArguments } from './strategies/offload.ts';
+export { offloadMedia, offloadResults, stubArguments } from './strategies/offload.ts';
 export { foldSubgoals } from './strategies/fold-subgoals.ts';
 export { summarizeHistory } from './strategies/summarize-history.ts';
 export { compressItems } from './strategies/compress-items.ts';

@@ -31,6 +31,7 @@ const exportLists: Readonly<Record<string, Names | undefined>> = {
       'inMemoryStore',
       'messageCount',
       'mustFit',
+      'offloadMedia',
       'offloadResults',
       'openTrajectory',
       'stubArguments',

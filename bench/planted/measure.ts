@@ -93,6 +93,7 @@ export function gatewayRecords(planted: PlantedConversation, count: Count): Fold
         return count(value);
       },
       part: (_block, { span }) => count(bytesOf(conversation.body, span)),
+      media: (_block, { span }) => count(bytesOf(conversation.body, span)),
       message: (index) => count(bytesOf(conversation.body, conversation.messages[index]!.span)),
     },
     protects: { message: () => false, part: () => false, recalled: () => false },

@@ -2,9 +2,16 @@
  * The shared part of every codec's writer: orders the edits, refuses those that name no place, and turns drops and insertions
  * of messages into splices. How a part is dropped or a message is spelled is the codec's own.
  */
-import type { Conversation, Message, Part, TextPlace, Span } from '../conversation/conversation.ts';
+import type {
+  Conversation,
+  MediaPlace,
+  Message,
+  Part,
+  TextPlace,
+  Span,
+} from '../conversation/conversation.ts';
 import { memoized, textsOf } from '../conversation/messages.ts';
-import { type Edit, lastMessageOf } from '../conversation/edit.ts';
+import { type Edit, lastMessageOf, mediaAt } from '../conversation/edit.ts';
 import {
   type Insertion,
   type Splice,
@@ -31,14 +38,30 @@ export type MessageEdits = {
   readonly dropped: ReadonlySet<number>;
   /** Splices that replace texts and arguments. */
   readonly replaced: readonly Splice[];
+  /** Stubs in place of images, documents and sounds. */
+  readonly media: readonly MediaStub[];
 };
+
+/** A stub in place of an image, document or sound. `span` is its place in the body. */
+export type MediaStub = { readonly edit: MediaEdit; readonly span: Span };
+type MediaEdit = Edit & { readonly kind: 'replace-media' };
 
 /** Everything about writing messages that only a codec knows. */
 export type MessageWriter = {
   insertedMessage(role: 'user', text: string): Uint8Array;
   /** Returns the splices that take parts out of a message which keeps others. */
   dropParts(edits: MessageEdits, body: Uint8Array): readonly Splice[];
+  /** Returns the splices that put stubs in the place of media. */
+  replaceMedia(edits: MessageEdits, body: Uint8Array): readonly Splice[];
 };
+
+/** Returns splices that put content parts with the stubs in the place of the media. */
+export function mediaSplices(
+  media: readonly MediaStub[],
+  spell: (stub: string, span: Span) => Uint8Array,
+): readonly Splice[] {
+  return media.map(({ edit, span }) => ({ span, bytes: once(literals, edit, () => spell(edit.stub, span)) }));
+}
 
 /**
  * Returns all splices of an edit set, and of messages that are added as they are. Throws `bad-edit` for an edit that names no
@@ -72,6 +95,7 @@ export function messageSplices(
   for (const group of perMessage) {
     for (const splice of group.replaced) splices.push(splice);
     if (group.dropped.size > 0) splices.push(...writer.dropParts(group, conversation.body));
+    if (group.media.length > 0) splices.push(...writer.replaceMedia(group, conversation.body));
   }
   return splices;
 }
@@ -112,7 +136,7 @@ function groupByMessage(
   const groupOf = (index: number): EditGroup => {
     const known = groups.get(index);
     if (known) return known;
-    const group: EditGroup = { dropped: undefined, replaced: [] };
+    const group: EditGroup = { dropped: undefined, replaced: [], media: [] };
     groups.set(index, group);
     return group;
   };
@@ -121,6 +145,11 @@ function groupByMessage(
       const group = groupOf(edit.message);
       group.dropped = (group.dropped ?? new Set()).add(edit.part);
     }
+    if (edit.kind === 'replace-media') {
+      const { media } = groupOf(edit.message);
+      media.push({ edit, span: mediaSpan(conversation, edit) });
+      continue;
+    }
     if (edit.kind !== 'replace-text' && edit.kind !== 'replace-input') continue;
     const replaced = replacedBy(conversation, edit);
     const group = groupOf(lastMessageOf(edit));
@@ -128,11 +157,15 @@ function groupByMessage(
     group.replaced.push(replaced);
   }
   const result: MessageEdits[] = [];
-  for (const [index, { dropped = noParts, replaced }] of groups) {
+  for (const [index, { dropped = noParts, replaced, media: all }] of groups) {
     if (droppedWhole.has(index)) continue;
     const splices: Splice[] = [];
     for (const { part, splice } of replaced) if (!dropped.has(part)) splices.push(splice);
-    result.push({ message: messageAt(conversation, index), dropped, replaced: splices });
+    const media = all.length === 0 ? all : all.filter(({ edit }) => !dropped.has(edit.part));
+    const starts = new Set<number>();
+    for (const { edit, span } of media)
+      if (starts.size === starts.add(span.start).size) throw replacedTwice(edit);
+    result.push({ message: messageAt(conversation, index), dropped, replaced: splices, media });
   }
   return result;
 }
@@ -141,6 +174,7 @@ function groupByMessage(
 type EditGroup = {
   dropped: Set<number> | undefined;
   readonly replaced: Replaced[];
+  readonly media: MediaStub[];
   /** The places of `replaced`, when they are many. */
   starts?: Set<number>;
 };
@@ -249,11 +283,13 @@ function replacedInput(conversation: Conversation, edit: Edit & { kind: 'replace
 }
 
 /** Dropping something that is also replaced or dropped again has one outcome; two texts for one place have none. */
-function replacedTwice(edit: Replacement): LeporelloError {
+function replacedTwice(edit: Replacement | MediaEdit): LeporelloError {
   const place =
     edit.kind === 'replace-text'
       ? `text ${edit.at.text} of part ${edit.at.part} of message ${edit.at.message}`
-      : `the arguments of part ${edit.part} of message ${edit.message}`;
+      : edit.kind === 'replace-media'
+        ? `media ${edit.media} of part ${edit.part} of message ${edit.message}`
+        : `the arguments of part ${edit.part} of message ${edit.message}`;
   return new LeporelloError('bad-edit', `Two edits replace ${place}.`);
 }
 
@@ -283,6 +319,15 @@ function literalAt(conversation: Conversation, at: TextPlace): Span {
   throw new LeporelloError(
     'bad-edit',
     `An edit names text ${at.text} of part ${at.part} of message ${at.message}, which has none.`,
+  );
+}
+
+function mediaSpan(conversation: Conversation, at: MediaPlace): Span {
+  const found = mediaAt(conversation, at);
+  if (found) return shift(found.span, conversation.messages[at.message]!.span.start);
+  throw new LeporelloError(
+    'bad-edit',
+    `An edit names media ${at.media} of part ${at.part} of message ${at.message}, which has none.`,
   );
 }
 

@@ -62,8 +62,11 @@ export type Stays = 'pair' | 'step';
 /** An image, document or sound. `data` is the JSON string literal with base64 bytes, a data URL or a URL, if there is one. */
 export type Media = {
   readonly kind: 'image' | 'document' | 'audio' | 'other';
+  /** The content part that holds it. */
   readonly span: Span;
   readonly data: Span | undefined;
+  /** True when nothing else may stand in its place, because of the format or because other content refers to it. */
+  readonly isFixed?: boolean;
 };
 
 /** A range of the body that was read as parts. */
@@ -117,6 +120,9 @@ export type Conversation = {
 
 /** The place of a text: `text` counts the literals in the part's `texts`. */
 export type TextPlace = { readonly message: number; readonly part: number; readonly text: number };
+
+/** The place of an image, document or sound: `media` counts those of the part. */
+export type MediaPlace = { readonly message: number; readonly part: number; readonly media: number };
 
 // Hidden recalls. A hidden recall is the private recalls of the model while it made one reply. The client saw one message; the hidden recall
 // holds the rounds it was made of, so that later requests can include the private calls and answers at their place. The store

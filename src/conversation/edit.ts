@@ -3,8 +3,8 @@
  * Indices always count in the conversation as the client sent it, before any edit. Also defines which content no edit may
  * change.
  */
-import type { Conversation, TextPlace, Message, Part, Stays } from './conversation.ts';
-import { bytesOf, textsOf, memoized } from './messages.ts';
+import type { Conversation, Media, MediaPlace, TextPlace, Message, Part, Stays } from './conversation.ts';
+import { bytesOf, mediaOf, textsOf, memoized } from './messages.ts';
 import { pairCalls, placeKey, unitsOf } from './turns.ts';
 
 export type Edit =
@@ -26,6 +26,8 @@ export type Edit =
       readonly input: string;
       readonly memory: string;
     }
+  /** Replaces an image, document or sound by `stub`. `memory` is the id of the content part that held it. */
+  | ({ readonly kind: 'replace-media'; readonly stub: string; readonly memory: string } & MediaPlace)
   /** Removes one part from its message. A message left without parts is removed too. */
   | {
       readonly kind: 'drop-part';
@@ -63,6 +65,7 @@ export function lastMessageOf(edit: Edit): number {
     case 'replace-text':
       return edit.at.message;
     case 'replace-input':
+    case 'replace-media':
     case 'drop-part':
     case 'drop-message':
       return edit.message;
@@ -144,6 +147,9 @@ export function originalsOf(
       case 'replace-input':
         originals.set(edit.memory, originalOfInput(conversation, edit));
         break;
+      case 'replace-media':
+        originals.set(edit.memory, originalOfMedia(conversation, edit));
+        break;
       case 'drop-part':
         originals.set(edit.memory, originalOfPart(conversation, edit.message, edit.part));
         break;
@@ -212,6 +218,14 @@ function originalOfText(
   return bytesOf(conversation.body, message, textsOf(message.parts[edit.at.part]!)[edit.at.text]!);
 }
 
+function originalOfMedia(conversation: Conversation, place: MediaPlace): Uint8Array {
+  return bytesOf(
+    conversation.body,
+    conversation.messages[place.message]!,
+    mediaAt(conversation, place)!.span,
+  );
+}
+
 function originalOfInput(
   conversation: Conversation,
   edit: Edit & { readonly kind: 'replace-input' },
@@ -252,8 +266,33 @@ type MayEdit = (conversation: Conversation, edit: Edit) => boolean;
 
 /** Applies these limits ahead of the rules of a format. */
 export function exceptKept(mayEdit: MayEdit): MayEdit {
-  return (conversation, edit) => !touchesWhatStays(conversation, edit) && mayEdit(conversation, edit);
+  return (conversation, edit) =>
+    !touchesWhatStays(conversation, edit) && !isFixedMedia(conversation, edit) && mayEdit(conversation, edit);
 }
+
+/** Returns the image, document or sound at a place; undefined when there is none. */
+export function mediaAt({ messages }: Conversation, { message, part, media }: MediaPlace): Media | undefined {
+  const found = messages[message]?.parts[part];
+  return found && mediaOf(found)[media];
+}
+
+/** Media of the model's own words stay, and so does everything that only the client's format knows. */
+function isFixedMedia(conversation: Conversation, edit: Edit): boolean {
+  if (edit.kind !== 'replace-media') return false;
+  const { role } = conversation.messages[edit.message]!;
+  const media = mediaAt(conversation, edit);
+  return (role !== 'user' && role !== 'tool') || !media || !isReplaceable(media);
+}
+
+/** True for media that a stub may replace. Parts of unknown kinds may hold data of the client's, and short references gain nothing. */
+export function isReplaceable({ kind, data, isFixed, span }: Media): boolean {
+  return (
+    isFixed !== true && (kind !== 'other' || data !== undefined) && span.end - span.start >= minMediaBytes
+  );
+}
+
+/** Bytes of the smallest content part that is replaced: no edit may make a request longer than it was. */
+const minMediaBytes = 300;
 
 function touchesWhatStays(conversation: Conversation, edit: Edit): boolean {
   const staying = stayingIn(conversation);

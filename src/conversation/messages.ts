@@ -2,7 +2,7 @@
  * Decodes the texts of messages, fits texts to a number of tokens, and hashes prefixes of conversations. Results are remembered by
  * message, so that a growing conversation costs only its new messages.
  */
-import type { Part, Span, Conversation, Message } from './conversation.ts';
+import type { Media, Part, Span, Conversation, Message } from './conversation.ts';
 import { openFixed } from '../caches.ts';
 import type { Steps } from './steps.ts';
 import { type Member, concatBytes } from './json-scan.ts';
@@ -53,6 +53,11 @@ export function textsOf(part: Part): readonly Span[] {
     case 'opaque':
       return [];
   }
+}
+
+/** Returns the images, documents and sounds of a part. */
+export function mediaOf(part: Part): readonly Media[] {
+  return part.type === 'tool-result' ? part.media : part.type === 'media' ? [part.media] : [];
 }
 
 // Decoding in steps

@@ -285,3 +285,20 @@ export function mediaOfRecalls(
   }
   return [...found.values()];
 }
+
+/** Returns the places of recalls, of their answers, and of the media that they gave back. */
+export function recalledPlaces(
+  conversation: Conversation,
+  recallTool: string | undefined,
+): ReadonlySet<string> {
+  if (recallTool === undefined) return new Set();
+  const places = new Set<string>();
+  const results: PartPlace[] = [];
+  for (const { name, call, result } of pairCalls(conversation).pairs) {
+    if (!result || name !== recallTool) continue;
+    places.add(placeKey(call)).add(placeKey(result));
+    results.push(result);
+  }
+  for (const place of mediaOfRecalls(conversation, results)) places.add(placeKey(place));
+  return places;
+}

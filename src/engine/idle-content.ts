@@ -3,6 +3,7 @@
  * the conversation alone, so that every instance finds the same, and uses remembered counts, so that it is cheap on every request.
  */
 import type { Message, Part } from '../conversation/conversation.ts';
+import { mediaOf } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { unitsOf, userSpeaks } from '../conversation/turns.ts';
 import type { Draft, PlanInput } from './plan.ts';
@@ -10,6 +11,7 @@ import { type Shrink, savedByMessage } from './references.ts';
 import {
   type EditedPlaces,
   longArguments,
+  mediaIn,
   placesEdited,
   remainingInSteps,
 } from '../strategies/lib/editable-texts.ts';
@@ -36,6 +38,7 @@ export function idleContent(
   const counts = counter.messages(conversation);
   const tokensOf = (index: number) => counts[index]! - (saved.get(index) ?? 0);
   const references = referencesIn(start.shrinks);
+  const media = openMedia(input, edited);
   let requests = 0;
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index]!;
@@ -55,7 +58,7 @@ export function idleContent(
           : Math.max(
               references.minimum(index),
               idleResults(input, edited, message, tokensOf) - references.returning(index),
-            );
+            ) + (media.get(index) ?? 0);
     if (texts > 0 && textAge > 0)
       candidates.push({
         evicts: 'texts',
@@ -69,7 +72,8 @@ export function idleContent(
     const step = steps[index];
     const age = step === undefined ? 0 : stepAge - keepForRequests[step.kind];
     if (step && age > 0) {
-      const left = remainingAfterEdits(edited, message, tokensOf) - references.returning(index) - texts;
+      const left =
+        remainingAfterEdits(input, edited, message, tokensOf) - references.returning(index) - texts;
       const rest = {
         message: index,
         tokens: left,
@@ -131,13 +135,56 @@ function sumOf(step: readonly Message[], tokensOf: (index: number) => number): n
   return step.reduce((sum, { index }) => sum + tokensOf(index), 0);
 }
 
+/** Returns the tokens that stubs would save in place of old images, documents and sounds, by message. */
+function openMedia(
+  { conversation, counter, protects, keepNewestMedia: keepNewest }: PlanInput,
+  edited: EditedPlaces,
+): ReadonlyMap<number, number> {
+  const saved = new Map<number, number>();
+  if (keepNewest === undefined) return saved;
+  const { messages } = conversation;
+  let newer = 0;
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const message = messages[index]!;
+    if (edited.messages.has(index)) continue;
+    const { open, counted } = mediaIn(message, { edited, protects, keepNewest, newer });
+    newer += counted;
+    if (open.length === 0 || protects.message(index)) continue;
+    const tokens = open.map(({ media }) => counter.media(conversation, message, media) - stubTokens);
+    saved.set(
+      index,
+      tokens.reduce((sum, one) => sum + Math.max(0, one), 0),
+    );
+  }
+  return saved;
+}
+
+/** Returns the part of a message's tokens that is in texts of so many bytes. Media have few tokens for their bytes. */
+function tokensOfTexts(
+  { conversation, counter }: PlanInput,
+  message: Message,
+  bytes: number,
+  tokens: number,
+): number {
+  let [rest, size] = [tokens, message.span.end - message.span.start];
+  for (const part of message.parts) {
+    for (const media of mediaOf(part)) {
+      rest -= counter.media(conversation, message, media);
+      size -= media.span.end - media.span.start;
+    }
+  }
+  return Math.max(0, rest) * Math.min(1, bytes / size);
+}
+
 /** Returns the tokens that stubs would save in the results of this message. */
 function idleResults(
-  { protects, minResultBytes: minBytes }: PlanInput,
+  input: PlanInput,
   edited: EditedPlaces,
-  { index, parts, span }: Message,
+  message: Message,
   tokensOf: (index: number) => number,
 ): number {
+  const { protects, minResultBytes: minBytes } = input;
+  const { index, parts } = message;
   let bytes = 0;
   let texts = 0;
   for (let at = 0; at < parts.length; at++) {
@@ -151,9 +198,7 @@ function idleResults(
       texts++;
     }
   }
-  if (bytes === 0) return 0;
-  const share = bytes / (span.end - span.start);
-  return tokensOf(index) * share - stubTokens * texts;
+  return bytes === 0 ? 0 : tokensOfTexts(input, message, bytes, tokensOf(index)) - stubTokens * texts;
 }
 
 /** Tracks references while the conversation is visited from its end. */
@@ -179,11 +224,20 @@ function referencesIn(shrinks: readonly Shrink[]) {
 
 /** Returns the tokens of a message under the edits made so far. */
 function remainingAfterEdits(
+  { conversation, counter }: PlanInput,
   edited: EditedPlaces,
   message: Message,
   tokensOf: (index: number) => number,
 ): number {
-  if (edited.inputs.size === 0 && edited.texts.size === 0) return tokensOf(message.index);
+  if (edited.inputs.size === 0 && edited.texts.size === 0 && edited.media.size === 0)
+    return tokensOf(message.index);
+  const stubbed = message.parts.flatMap((part, at) =>
+    mediaOf(part).filter((_, media) => edited.media.has(`${message.index}.${at}.${media}`)),
+  );
+  const won = stubbed.reduce(
+    (sum, media) => sum + counter.media(conversation, message, media) - stubTokens,
+    0,
+  );
   const isStubbed = (part: Part, at: number) => {
     const key = `${message.index}.${at}`;
     return (
@@ -191,7 +245,8 @@ function remainingAfterEdits(
       (part.type === 'tool-result' && part.texts.some((_, text) => edited.texts.has(`${key}.${text}`)))
     );
   };
-  return message.parts.some(isStubbed) ? stubbedPartTokens * message.parts.length : tokensOf(message.index);
+  const whole = tokensOf(message.index) - won;
+  return message.parts.some(isStubbed) ? Math.min(whole, stubbedPartTokens * message.parts.length) : whole;
 }
 
 /** Returns a function that counts the tokens of the last messages that are sent. Edited messages are always in front of unedited ones. */
@@ -274,6 +329,7 @@ function savedIn(
 export function* foldableTokens(input: PlanInput, { edits, shrinks }: Draft): Steps<number> {
   const { conversation, counter, protects, codec, minResultBytes: minBytes } = input;
   const edited = placesEdited(edits);
+  const media = openMedia(input, edited);
   const saved = savedByMessage(shrinks);
   const remaining = yield* remainingInSteps({
     conversation,
@@ -281,6 +337,7 @@ export function* foldableTokens(input: PlanInput, { edits, shrinks }: Draft): St
     measure: {
       text: (text) => counter.text(text),
       part: (block, part) => counter.part(conversation, block, part),
+      media: (block, one) => counter.media(conversation, block, one),
       message: (index) => counter.message(conversation, index) - (saved.get(index) ?? 0),
     },
   });
@@ -291,7 +348,8 @@ export function* foldableTokens(input: PlanInput, { edits, shrinks }: Draft): St
     parts.every((_, part) => !protects.part(index, part)) &&
     codec.rules.mayEdit(conversation, { kind: 'drop-message', message: index, memory: undefined });
 
-  const tokensOfResults = ({ index, parts, span }: Message): number => {
+  const tokensOfResults = (message: Message): number => {
+    const { index, parts } = message;
     if (protects.message(index)) return 0;
     const bytes = parts.reduce((sum, part, at) => {
       if (part.type !== 'tool-result' || protects.part(index, at) || protects.recalled(index, at)) return sum;
@@ -307,7 +365,8 @@ export function* foldableTokens(input: PlanInput, { edits, shrinks }: Draft): St
       });
       return open.reduce((total, { start, end }) => total + end - start, sum);
     }, 0);
-    return bytes === 0 ? 0 : (remaining(index) * bytes) / (span.end - span.start);
+    const texts = bytes === 0 ? 0 : tokensOfTexts(input, message, bytes, remaining(index));
+    return texts + (media.get(index) ?? 0);
   };
 
   let tokens = 0;

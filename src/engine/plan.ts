@@ -28,6 +28,8 @@ export type PlanInput = ShrinkInput & {
   readonly slices?: Slices | undefined;
   readonly reading: ReadContext;
   readonly minResultBytes: number;
+  /** Undefined when no strategy replaces media. */
+  readonly keepNewestMedia?: number | undefined;
   /** True when the client keeps folded messages in its history, and offers the recall tool itself. */
   readonly isHistoryKept: boolean;
   /** True when the recall tool is offered even if there is nothing to recall. */
@@ -322,6 +324,7 @@ export function viewOf(
       text: (text) => counter.text(text),
       textInSteps: (text) => counter.textInSteps(text),
       part: (block, part) => counter.part(conversation, block, part),
+      media: (block, media) => counter.media(conversation, block, media),
       message: (index) => counter.message(conversation, index) - (saved.get(index) ?? 0),
     },
     protects: demand.only ? onlyThese(demand.only, input.protects) : input.protects,

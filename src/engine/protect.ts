@@ -5,12 +5,11 @@ import { inputOf, textOf, textsOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { oneStep } from '../conversation/steps.ts';
 import {
-  type PartPlace,
   lastUser,
-  mediaOfRecalls,
   newestBatch,
   pairCalls,
   placeKey,
+  recalledPlaces,
   turnStart,
 } from '../conversation/turns.ts';
 import type { EngineOptions, Pins } from './types.ts';
@@ -57,20 +56,6 @@ function placesOf(conversation: Conversation, tools: readonly string[]): Readonl
   if (tools.length === 0) return places;
   for (const { name, call, result } of pairCalls(conversation).pairs)
     if (result && tools.includes(name)) places.add(placeKey(call)).add(placeKey(result));
-  return places;
-}
-
-/** Returns the places of recalls, of their answers, and of the media that they gave back. */
-function recalledPlaces(conversation: Conversation, recallTool: string | undefined): ReadonlySet<string> {
-  if (recallTool === undefined) return new Set();
-  const places = new Set<string>();
-  const results: PartPlace[] = [];
-  for (const { name, call, result } of pairCalls(conversation).pairs) {
-    if (!result || name !== recallTool) continue;
-    places.add(placeKey(call)).add(placeKey(result));
-    results.push(result);
-  }
-  for (const place of mediaOfRecalls(conversation, results)) places.add(placeKey(place));
   return places;
 }
 

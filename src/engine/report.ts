@@ -4,6 +4,8 @@ import { readBeginning } from '../codecs/read-beginning.ts';
 import { unremembered } from '../codecs/read-body.ts';
 import type { Block, Conversation, KeptReply, Message } from '../conversation/conversation.ts';
 import { type Edit, originalIdsOf, originalsOf } from '../conversation/edit.ts';
+import { mediaOf } from '../conversation/messages.ts';
+import type { FoldedMedia } from '../recall/tool.ts';
 import { beginningOf, compressionsOf, correctedSteps, reservedTokens } from './demand.ts';
 import { type OpenedRequest, inTime, windowKey } from './history.ts';
 import type { Draft, FoldPlan } from './plan.ts';
@@ -58,7 +60,7 @@ export function preparedFrom(
     recallTool: result.offers ? input.recallTool?.name : undefined,
     original: originalFinder(fullConversation, edits),
     searched: searchIdsOf(result.edits, result.shrinks),
-    media: new Map(),
+    media: foldedMediaOf(fullConversation, result.edits, input.counter),
     remember: (hiddenRecall) => hiddenRecalls.record(request.tenant, clientLinks.at(-1)!, hiddenRecall),
     keepReply: (knownAs, reply) => keptReplies.record(request.tenant, knownAs, reply),
     room:
@@ -150,7 +152,27 @@ export function searchIdsOf(folds: readonly Edit[], shrinks: readonly Edit[]): r
   const isDroppedLater = (edit: Edit) =>
     (edit.kind === 'replace-text' && dropped.has(edit.at.message)) ||
     (edit.kind === 'replace-input' && dropped.has(edit.message));
-  return originalIdsOf([...shrinks, ...folds].filter((edit) => !isDroppedLater(edit))).toReversed();
+  const isText = (edit: Edit) => edit.kind !== 'replace-media' && !isDroppedLater(edit);
+  return originalIdsOf([...shrinks, ...folds].filter(isText)).toReversed();
+}
+
+/** Returns the images, documents and sounds that these edits replace, by id. */
+function foldedMediaOf(
+  conversation: Conversation,
+  edits: readonly Edit[],
+  counter: ConversationCounter,
+): PreparedRequest['media'] {
+  const found = new Map<string, FoldedMedia>();
+  for (const edit of edits) {
+    if (edit.kind !== 'replace-media') continue;
+    const message = conversation.messages[edit.message]!;
+    const part = message.parts[edit.part]!;
+    const media = mediaOf(part)[edit.media]!;
+    const name = media.kind === 'other' ? 'file' : media.kind;
+    const tokens = counter.media(conversation, message, media);
+    found.set(edit.memory, { name, tokens, inResult: part.type === 'tool-result' });
+  }
+  return found;
 }
 
 /** Finds originals of this request by id. They are read from the conversation on the first call. */

@@ -94,6 +94,7 @@ export function planInputFor(
     idOf: (original) => options.encryptedStore.idOf(tenant, original),
     recallTool,
     minResultBytes: options.minResultBytes ?? 1_000,
+    keepNewestMedia: options.keepNewestMedia,
     toolCosts,
     isTooLate: () => leftMs !== undefined && leftMs() <= 0,
     compressions: new Map(),

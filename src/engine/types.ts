@@ -49,6 +49,8 @@ export type EngineOptions = FinishOptions & {
   readonly pins?: Pins | undefined;
   /** Tool results of fewer bytes (UTF-8) are never replaced by a stub. Default 1,000. */
   readonly minResultBytes?: number | undefined;
+  /** The newest images, documents and sounds that no fold replaces, in number. Default: none is replaced. */
+  readonly keepNewestMedia?: number | undefined;
   /** Asks the caller to have summaries written ahead of time (`PreparedRequest.summary`). Default: folds use extracts or stubs. */
   readonly summaries?: SummaryAheadOptions | undefined;
   /** The caches, under one memory budget. Default: a budget of 256 MB. */

@@ -106,14 +106,15 @@ export function createDefaultEngine(
     offerRecall: settings.offerRecall,
     isHistoryKept,
     pins: { tools: settings.pins?.tools ?? [], texts: settings.pins?.texts ?? [] },
-    minResultBytes: smallestOf(strategies),
+    minResultBytes: smallestOf(strategies.map((strategy) => strategy.minResultBytes)),
+    keepNewestMedia: smallestOf(strategies.map((strategy) => strategy.keepNewestMedia)),
   });
 }
 
 /** Returns the settings of strategies alone. */
 function strategySettingsIn(settings: FoldSettings): StrategySettings {
-  const { strategies, minResultBytes, summaries, subgoals, preset } = settings;
-  return { strategies, minResultBytes, summaries, subgoals, preset };
+  const { strategies, minResultBytes, keepNewestMedia, summaries, subgoals, preset } = settings;
+  return { strategies, minResultBytes, keepNewestMedia, summaries, subgoals, preset };
 }
 
 type ModelFacts = {
@@ -172,8 +173,8 @@ function aheadOf(
   return summary && { ready: createReadySummaries({ encryptedStore }), maxTokens: summary.maxTokens };
 }
 
-/** Returns the bytes of the smallest text that a strategy replaces; undefined if no strategy has a limit. */
-function smallestOf(strategies: readonly Strategy[]): number | undefined {
-  const limits = strategies.flatMap(({ minResultBytes = [] }) => minResultBytes);
+/** Returns the smallest of the limits that strategies have; undefined if none has one. */
+function smallestOf(all: readonly (number | undefined)[]): number | undefined {
+  const limits = all.filter((limit) => limit !== undefined);
   return limits.length === 0 ? undefined : Math.min(...limits);
 }

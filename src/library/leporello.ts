@@ -256,6 +256,7 @@ function isNamed(thing: unknown): thing is Readonly<Record<string, unknown>> {
 /** The settings that only a configuration has: a program passes lists instead. */
 const strategySettings: Readonly<Record<Exclude<keyof StrategySettings, 'strategies'>, true>> = {
   minResultBytes: true,
+  keepNewestMedia: true,
   summaries: true,
   subgoals: true,
   preset: true,

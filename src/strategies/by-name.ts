@@ -21,7 +21,14 @@ import {
 } from './drop-messages.ts';
 import { foldSubgoals, subgoalsCheck, type SubgoalOptions } from './fold-subgoals.ts';
 import type { MinBytesOptions } from './lib/editable-texts.ts';
-import { offloadResults, stubArguments } from './offload.ts';
+import {
+  type MediaOptions,
+  mediaCheck,
+  offloadMedia,
+  offloadNewestMedia,
+  offloadResults,
+  stubArguments,
+} from './offload.ts';
 import type { Strategy } from './strategy.ts';
 import { summarizeHistory } from './summarize-history.ts';
 
@@ -39,6 +46,7 @@ export type SummarySettings = {
 /** Options of each strategy that a list of names can choose, besides those in the settings. */
 type OptionsByName = {
   readonly 'drop-failed-calls': object;
+  readonly 'offload-media': MediaOptions;
   readonly 'offload-results': MinBytesOptions;
   readonly 'stub-arguments': MinBytesOptions;
   readonly 'drop-recalls': object;
@@ -46,6 +54,7 @@ type OptionsByName = {
   readonly 'summarize-history': Partial<SummarySettings>;
   readonly 'drop-oldest': DropOldestOptions;
   readonly 'compress-items': MinBytesOptions;
+  readonly 'offload-newest-media': object;
   readonly 'clip-newest': object;
 };
 
@@ -71,6 +80,7 @@ const noOptions: Check = (value, path) =>
 /** The check of the options of each strategy, without the name. */
 const optionChecks: Readonly<Record<StrategyName, Check>> = {
   'drop-failed-calls': noOptions,
+  'offload-media': mediaCheck,
   'offload-results': object<MinBytesOptions>(limitCheck),
   'stub-arguments': object<MinBytesOptions>(limitCheck),
   'drop-recalls': noOptions,
@@ -78,6 +88,7 @@ const optionChecks: Readonly<Record<StrategyName, Check>> = {
   'summarize-history': object<Partial<SummarySettings>>(summaryChecks),
   'drop-oldest': dropOldestCheck,
   'compress-items': object<MinBytesOptions>(limitCheck),
+  'offload-newest-media': noOptions,
   'clip-newest': noOptions,
 };
 
@@ -100,6 +111,8 @@ export const choiceCheck: Check = (value, path) => {
 export type StrategyDefaults = {
   /** Texts of fewer bytes (UTF-8) in results and arguments are never replaced. Default 1,000. */
   readonly minResultBytes?: number | undefined;
+  /** The newest images, documents and sounds that stay, in number. Default 4. */
+  readonly keepNewestMedia?: number | undefined;
   /** Replaces old messages by a summary instead of a stub that names their calls. Default: a stub. */
   readonly summaries?: SummarySettings | false | undefined;
   /** Replaces finished sub-goals by short records, and many of these by the record of a phase. Overrides `preset`. Default: the preset. */
@@ -114,12 +127,16 @@ export function chosenStrategy(
   defaults: StrategyDefaults = {},
   list: readonly unknown[] = [choice],
 ): Strategy {
-  const { minResultBytes, preset, subgoals, summaries } = defaults;
+  const { minResultBytes, keepNewestMedia: keepNewest, preset, subgoals, summaries } = defaults;
   const limit = { minResultBytes };
   const one = typeof choice === 'string' ? ({ name: choice } as Exclude<StrategyChoice, string>) : choice;
   switch (one.name) {
     case 'drop-failed-calls':
       return dropFailedCalls();
+    case 'offload-media':
+      return offloadMedia({ keepNewest, ...optionsOf(one) });
+    case 'offload-newest-media':
+      return offloadNewestMedia();
     case 'offload-results':
       return offloadResults({ ...limit, ...optionsOf(one) });
     case 'stub-arguments':

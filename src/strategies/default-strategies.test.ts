@@ -10,11 +10,13 @@ describe('defaultStrategies', () => {
   it('returns all but records and summaries, least harm first', () => {
     expect(shown(defaultStrategies())).toEqual([
       'drop-failed-calls history',
+      'offload-media history',
       'offload-results history 1000',
       'stub-arguments history 1000',
       'drop-recalls history',
       'drop-oldest history',
       'compress-items newest 1000',
+      'offload-newest-media everything',
       'clip-newest everything',
     ]);
   });
@@ -22,6 +24,7 @@ describe('defaultStrategies', () => {
   it('drops messages only as a last resort with summaries', () => {
     expect(shown(defaultStrategies({ summaries: { kind: 'extractive' }, preset: 'cost' }))).toEqual([
       'drop-failed-calls history',
+      'offload-media history',
       'offload-results history 1000',
       'stub-arguments history 1000',
       'drop-recalls history',
@@ -29,6 +32,7 @@ describe('defaultStrategies', () => {
       'summarize-history history 1500',
       'drop-oldest everything',
       'compress-items newest 1000',
+      'offload-newest-media everything',
       'clip-newest everything',
     ]);
   });
@@ -66,7 +70,7 @@ describe('defaultStrategies', () => {
       }
     };
     const names =
-      'drop-failed-calls, offload-results, stub-arguments, drop-recalls, fold-subgoals, summarize-history, drop-oldest, compress-items, clip-newest';
+      'drop-failed-calls, offload-media, offload-results, stub-arguments, drop-recalls, fold-subgoals, summarize-history, drop-oldest, compress-items, offload-newest-media, clip-newest';
     expect([
       problem('drop-oldest'),
       problem([]),

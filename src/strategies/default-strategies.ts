@@ -36,6 +36,7 @@ const choicesCheck: Check = (value, path) => {
 export const strategyChecks = {
   strategies: choicesCheck,
   minResultBytes: wholeNumber(0),
+  keepNewestMedia: wholeNumber(0),
   summaries: offOr(object<SummarySettings>(summaryChecks, { required: ['kind'] })),
   preset: oneOf(...presetNames),
   subgoals: offOr(subgoalsCheck),
@@ -44,8 +45,8 @@ export const strategyChecks = {
 const strategiesCheck = object<StrategySettings>(strategyChecks);
 
 /**
- * Returns the default strategies: dropFailedCalls, offloadResults, stubArguments, dropRecalls, foldSubgoals and summarizeHistory if they are set,
- * dropOldest, compressItems, clipNewest. With summaries, messages are dropped for a mere stub only if the request would not fit otherwise. With
+ * Returns the default strategies: dropFailedCalls, offloadMedia, offloadResults, stubArguments, dropRecalls, foldSubgoals and summarizeHistory if
+ * they are set, dropOldest, compressItems, offloadNewestMedia, clipNewest. With summaries, messages are dropped for a mere stub only if the request would not fit otherwise. With
  * `settings.strategies`, it returns those of that list. Throws `bad-config` for settings that are not allowed.
  *
  * @example

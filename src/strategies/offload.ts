@@ -1,10 +1,12 @@
 /**
- * Implements two strategies that replace old content by stubs, oldest first, and keep the originals: tool results, and long texts in the
- * arguments of calls, such as files that were written, patches and scripts.
+ * Implements three strategies that replace old content by stubs, oldest first, and keep the originals: tool results, long texts in the
+ * arguments of calls, such as files that were written, patches and scripts, and images, documents and sounds.
  */
 import type { Edit } from '../conversation/edit.ts';
 import type { Steps } from '../conversation/steps.ts';
-import type { FoldView, Strategy } from './strategy.ts';
+import { type FoldView, type Reach, type Strategy, steppedStrategy } from './strategy.ts';
+import { checkSettings, object, wholeNumber } from '../checks.ts';
+import { describeMedia } from '../tokens/count-media.ts';
 import {
   type MinBytesOptions,
   type EditableText,
@@ -12,11 +14,13 @@ import {
   minBytesStrategy,
   byteLength,
   editableTexts,
+  type EditableMedia,
   longArguments,
+  mediaIn,
   placesEdited,
 } from './lib/editable-texts.ts';
-import { resultStub, argumentStub } from './lib/stubs.ts';
-import type { Part } from '../conversation/conversation.ts';
+import { resultStub, argumentStub, label, mediaStub, quote } from './lib/stubs.ts';
+import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { bytesOf, inputOf } from '../conversation/messages.ts';
 import { type CallWords, callWords } from '../outline/step-line.ts';
 import { type PartPlace, newestBatch, pairCalls, placeKey } from '../conversation/turns.ts';
@@ -163,4 +167,127 @@ function* stubCall(
   if (json.length >= long.json.length) return undefined;
   const input = new TextDecoder().decode(json);
   return { edit: { kind: 'replace-input', ...place, input, memory }, gain };
+}
+
+// Images, documents and sounds. Only their first bytes are read; the original is the content part as the client sent it.
+
+export type MediaOptions = {
+  /** The newest images, documents and sounds that stay, in number. Default 4. */
+  readonly keepNewest?: number | undefined;
+};
+
+export const mediaCheck = object<MediaOptions>({ keepNewest: wholeNumber(0) });
+
+/**
+ * Replaces old images, documents and sounds by stubs, in tool results and in messages of the user. The newest four stay. Throws
+ * `bad-config` for options that are not allowed.
+ *
+ * @example
+ * const leporello = createLeporello({ strategies: [offloadMedia({ keepNewest: 8 }), offloadResults(), dropOldest(), clipNewest()] });
+ */
+export function offloadMedia(options: MediaOptions = {}): Strategy {
+  checkSettings(mediaCheck, options, 'offloadMedia');
+  const { keepNewest = 4 } = options;
+  return { ...mediaStrategy('offload-media', 'history', keepNewest), keepNewestMedia: keepNewest };
+}
+
+/** Replaces even the newest images, documents and sounds of a request that would not fit otherwise. */
+export function offloadNewestMedia(): Strategy {
+  return mediaStrategy('offload-newest-media', 'everything', 0);
+}
+
+function mediaStrategy(name: string, reach: Reach, keepNewest: number): Strategy {
+  return steppedStrategy(name, reach, (view) => proposeMedia(view, keepNewest, reach === 'everything'));
+}
+
+function* proposeMedia(view: FoldView, keepNewest: number, isLastResort: boolean): Steps<readonly Edit[]> {
+  if (view.excess.unit === 'messages') return [];
+  const edits: Edit[] = [];
+  let saved = 0;
+  const open = yield* openMedia(view, keepNewest, isLastResort);
+  const originOf = originsIn(view.conversation);
+  for (const slot of open) {
+    if (saved >= view.excess.amount) break;
+    yield;
+    const { edit, gain } = stubMedia(view, slot, originOf(slot.at));
+    if (gain <= 0 || !view.mayEdit(edit)) continue;
+    edits.push(edit);
+    saved += gain;
+  }
+  return edits;
+}
+
+/** Returns the media that may be replaced, oldest first. */
+function* openMedia(
+  { conversation: { messages }, edits, protects }: FoldView,
+  keepNewest: number,
+  isLastResort: boolean,
+): Steps<readonly EditableMedia[]> {
+  const edited = placesEdited(edits);
+  const open: (readonly EditableMedia[])[] = [];
+  let newer = 0;
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const found = mediaIn(messages[index]!, { edited, protects, keepNewest, newer });
+    newer += found.counted;
+    const isFree = (isLastResort || !protects.message(index)) && !edited.messages.has(index);
+    if (isFree && found.open.length > 0) open.push(found.open);
+    yield;
+  }
+  return open.toReversed().flat();
+}
+
+function stubMedia(
+  view: FoldView,
+  { at, media }: EditableMedia,
+  from: string,
+): { readonly edit: Edit; readonly gain: number } {
+  const { conversation, recallTool } = view;
+  const message = conversation.messages[at.message]!;
+  const original = bytesOf(conversation.body, message, media.span);
+  const memory = view.idOf(original);
+  const stub = mediaStub({ ...describeMedia(conversation.body, message, media), from, memory, recallTool });
+  // A short address is no longer than its stub, and no edit may make a request longer.
+  const isLonger = literalBytes(stub).length + maxFrameBytes > original.length;
+  const gain = isLonger ? 0 : view.measure.media(message, media) - view.measure.text(stub);
+  return { edit: { kind: 'replace-media', ...at, stub, memory }, gain };
+}
+
+/** The bytes around the stub in the largest content part of any format. */
+const maxFrameBytes = 40;
+
+/** Returns a function that says where media came from: the step, and its call. */
+function originsIn(conversation: Conversation): (at: EditableMedia['at']) => string {
+  const { messages } = conversation;
+  const steps: number[] = [];
+  let step = 0;
+  for (const { index, role } of messages) {
+    if (role === 'assistant' && messages[index - 1]?.role !== 'assistant') step++;
+    steps.push(step);
+  }
+  const calls = new Map<string, string>();
+  for (const { call, result } of pairCalls(conversation).pairs)
+    if (result) calls.set(placeKey(result), placeKey(call));
+  const callOf = (result: string): string | undefined => {
+    const [index, at] = (calls.get(result) ?? '').split('.').map(Number);
+    return at === undefined ? undefined : spellCall(conversation, messages[index!]!, at);
+  };
+  return ({ message, part }) => {
+    const called = callOf(placeKey({ message, part }));
+    if (called !== undefined) return `the result of step ${steps[message]}, ${called}`;
+    if (steps[message] === 0) return 'sent at the start';
+    const before = messages[message - 1];
+    const last = before?.role === 'tool' ? callOf(`${message - 1}.${before.parts.length - 1}`) : undefined;
+    return `sent after step ${steps[message]}${last === undefined ? '' : `, ${last}`}`;
+  };
+}
+
+/** Characters of the arguments that a stub shows. */
+const maxArguments = 80;
+
+function spellCall({ body }: Conversation, message: Message, part: number): string {
+  const call = message.parts[part];
+  if (call?.type !== 'tool-call') return '';
+  const input = inputOf(body, message, call).trim();
+  const isShort = input.length <= maxArguments && /^[ -~]*$/.test(input);
+  return `${label(call.name)} ${isShort ? input : quote(input, maxArguments)}`;
 }

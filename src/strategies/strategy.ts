@@ -2,7 +2,7 @@
  * Defines the interface of strategies, which decide what to fold. A strategy is pure: it reads a conversation with the edits made so far and returns
  * further edits, least harm first, until they save enough. The engine orders, checks and records them.
  */
-import type { Block, Conversation, Part, TextPlace } from '../conversation/conversation.ts';
+import type { Block, Conversation, Media, Part, TextPlace } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type Steps, runSteps } from '../conversation/steps.ts';
 import type { ReadySummary } from '../store/ready-summaries.ts';
@@ -13,6 +13,8 @@ export interface Strategy {
   readonly reach: Reach;
   /** Smaller texts, in UTF-8 bytes, are never replaced by this strategy. The engine estimates with it how much a fold can save. */
   readonly minResultBytes?: number;
+  /** Set by a strategy that replaces images, documents and sounds: how many of the newest it leaves. The engine estimates with it, too. */
+  readonly keepNewestMedia?: number;
   /** Set by a strategy that writes summaries. `isWrittenAhead`: the program is asked to have them written before the fold. */
   readonly summary?: { readonly maxTokens: number; readonly isWrittenAhead: boolean };
   /** Returns further edits, or none. Never throws, and never edits what `view` protects. */
@@ -76,6 +78,7 @@ export type Measure = {
   /** Counts a text that may be very long. */
   textInSteps(text: string): Steps<number>;
   part(block: Block, part: Part): number;
+  media(block: Block, media: Media): number;
   /** Counts a message with its results as shrunk on arrival, but without the edits of folds. */
   message(index: number): number;
 };

@@ -3,7 +3,7 @@
  * remembered by the digest of a block's bytes, so a turn costs only its new messages. Pure except for that memo.
  */
 import { openFixed, type Cache, createCaches } from '../caches.ts';
-import type { Block, Conversation, Message, Part, Span } from '../conversation/conversation.ts';
+import type { Block, Conversation, Media, Message, Part, Span } from '../conversation/conversation.ts';
 import {
   type PerMessage,
   bytesOf,
@@ -30,6 +30,8 @@ export interface ConversationCounter {
   block(conversation: Conversation, block: Block): number;
   /** Counts the tokens of one part of a block. Remembered as long as the part is alive. */
   part(conversation: Conversation, block: Block, part: Part): number;
+  /** Counts the tokens of an image, document or sound of a block. Remembered as long as it is alive. */
+  media(conversation: Conversation, block: Block, media: Media): number;
   /** Counts the tokens of all messages, in their order. The list may be longer than the conversation. */
   messages(conversation: Conversation): readonly number[];
   /** Counts the tokens of a message with its wrapping. Throws a RangeError for an index without a message. */
@@ -57,7 +59,7 @@ export function createConversationCounter(options: {
   readonly memo?: TokenMemo;
 }): ConversationCounter {
   const { counter: given, memo = createCaches()('token counts') } = options;
-  const { who, blocks, parts, texts, longTexts, totals, lists } = memoOf(given);
+  const { who, blocks, parts, media: knownMedia, texts, longTexts, totals, lists } = memoOf(given);
   const { asyncCounts: answers } = given;
   const countText = (text: string): number =>
     text.length < minLongLength ? given.count(text) : (longTexts.get(text) ?? given.count(text));
@@ -157,6 +159,8 @@ export function createConversationCounter(options: {
       while (from > 0 && !blocks.has(messages[from - 1]!)) from--;
       return [...tools, ...messages.slice(from)];
     },
+    media: ({ body }, block, media) =>
+      remembered(knownMedia, media, () => countMedia(counter, body, block, media)),
     text: (text) =>
       text.length > maxRememberedLength ? countText(text) : remembered(texts, text, () => given.count(text)),
     *textInSteps(text) {
@@ -260,6 +264,7 @@ type CounterMemo = {
   /** A conversation that continues has the blocks of the turn before, and each turn counts all of them more than once. */
   readonly blocks: WeakMap<Block, number>;
   readonly parts: WeakMap<Part, number>;
+  readonly media: WeakMap<Media, number>;
   readonly texts: Cache<string, number>;
   readonly longTexts: Cache<string, number>;
   readonly totals: WeakMap<Conversation, number>;
@@ -274,6 +279,7 @@ function memoOf(counter: TokenCounter): CounterMemo {
     who: fingerprintOf(counter),
     blocks: new WeakMap<Block, number>(),
     parts: new WeakMap<Part, number>(),
+    media: new WeakMap<Media, number>(),
     texts: openFixed<string, number>('short texts', { unitsOf: (_, text) => text.length + 100 }),
     longTexts: openFixed<string, number>('long text counts', { unitsOf: (_, text) => text.length }),
     totals: new WeakMap<Conversation, number>(),

@@ -187,3 +187,31 @@ function readJpeg(byteAt: ByteAt): ImageSize | undefined {
 function isFrameHeader(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 }
+
+/** Describes media in words, for the text that replaces it. Reads only the first bytes of the data. */
+export function describeMedia(
+  body: Uint8Array,
+  block: Block,
+  { kind, data }: Media,
+): { readonly name: string; readonly size: string } {
+  const literal = data && bytesOf(body, block, data);
+  const size = kind === 'image' && literal ? imageSizeOf(literal) : undefined;
+  const head = literal ? ascii(literal.subarray(1, MAX_PREAMBLE_BYTES)).replace(/".*$/s, '') : '';
+  const isAddress = /^(?!data:)[a-z][a-z+.-]*:/i.test(head);
+  const isPdf = /^(?:data:application\/pdf|JVBERi0)/.test(head);
+  return {
+    name: isPdf ? 'PDF' : mediaNames[kind],
+    size: size
+      ? `${size.width}×${size.height} pixels`
+      : isAddress
+        ? `at ${JSON.stringify(head.slice(0, MAX_SHOWN_ADDRESS))}`
+        : literal
+          ? `about ${Math.ceil((literal.length * 3) / 4 / 1_000)} kB`
+          : 'given by reference',
+  };
+}
+
+/** UTF-16 units. */
+const MAX_SHOWN_ADDRESS = 120;
+
+const mediaNames = { image: 'Image', document: 'Document', audio: 'Sound', other: 'File' } as const;

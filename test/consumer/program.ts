@@ -23,6 +23,7 @@ import {
   messageCount,
   mustFit,
   type NeutralStep,
+  offloadMedia,
   offloadResults,
   openTrajectory,
   type Prepared,
@@ -72,6 +73,7 @@ const options: LeporelloOptions = {
   ],
   strategies: [
     dropFailedCalls(),
+    offloadMedia({ keepNewest: 2 }),
     offloadResults({ minResultBytes: 2_000 }),
     stubArguments(),
     dropRecalls(),

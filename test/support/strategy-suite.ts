@@ -28,6 +28,7 @@ export function foldView(conversation: Conversation, change: Partial<FoldView> =
         return text(value);
       },
       part: (_block, part) => span(part.span),
+      media: (_block, media) => span(media.span),
       message: (index) => span(conversation.messages[index]!.span),
     },
     protects: { message: () => false, part: () => false, recalled: () => false },

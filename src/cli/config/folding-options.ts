@@ -154,7 +154,7 @@ export const strategies = described(
   {
     allowed: strategyList,
     about:
-      'Strategies by name, in order, least harm first; each works on what those before it left. Options that an entry does not set are those of summaries, subgoals, preset and minResultBytes.',
+      'Strategies by name, in order, least harm first; each works on what those before it left. Options that an entry does not set are those of summaries, subgoals, preset, minResultBytes and keepNewestMedia.',
     otherwise:
       'all of them in this order, fold-subgoals only with subgoals or a preset, summarize-history only with summaries',
   },

@@ -8,7 +8,6 @@ import { gatewaySettings } from './to-settings.ts';
 import { loadConfig } from './load-config.ts';
 
 let folder: string;
-
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'leporello-config-'));
 });
@@ -70,6 +69,7 @@ describe('loadConfig', () => {
         shrinks: { lossless: false, lineNumbers: 'every', repeats: true },
         summaries: false,
         minResultBytes: 1_000,
+        keepNewestMedia: 4,
         pins: { tools: [], texts: [] },
         models: {},
         usdPerMillionTokens: {},
@@ -227,7 +227,7 @@ describe('an error of the configuration', () => {
       { file: { prot: 1, triggers: { windowFractoin: {} } } },
       [
         'triggers.windowFractoin (in config.json) is not an option. Did you mean triggers.windowFraction? Known options: mustFit, windowFraction, tokenBudget, messageCount, coldCache, cacheRent.',
-        'prot (in config.json) is not an option. Did you mean port? Known options: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, shrinks, strategies, summaries, preset, subgoals, minResultBytes, pins, models, usdPerMillionTokens, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
+        'prot (in config.json) is not an option. Did you mean port? Known options: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, shrinks, strategies, summaries, preset, subgoals, minResultBytes, keepNewestMedia, pins, models, usdPerMillionTokens, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
       ],
     ],
     [

@@ -122,6 +122,7 @@ export const configSchema = z.strictObject({
     otherwise: 'off without a preset',
   }),
   minResultBytes: whole(0, 1_000, 'Bytes below which a tool result is never folded.'),
+  keepNewestMedia: whole(0, 4, 'How many of the newest images and documents are never folded.'),
   pins: z
     .strictObject({
       tools: described(texts, {

@@ -23,6 +23,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     shrinks: config.shrinks,
     summaries: config.summaries,
     minResultBytes: config.minResultBytes,
+    keepNewestMedia: config.keepNewestMedia,
     pins: config.pins,
     models: overrides(config, window),
     usdPerMillionTokens: prices(config),

@@ -48,6 +48,7 @@ import {
   markMs,
   writesLong,
   jsonList,
+  memberBytes,
   setMembers,
   stringIn,
   withMembers,
@@ -64,7 +65,7 @@ import type {
 } from '../codec.ts';
 import { inSteps, oneStep } from '../../conversation/steps.ts';
 import { loadsTools } from '../../conversation/edit.ts';
-import { type MessageWriter, appendMessages, bodyWriter, shift } from '../write-body.ts';
+import { type MessageWriter, appendMessages, bodyWriter, mediaSplices, shift } from '../write-body.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 
 /** Clients move cache marks from turn to turn; the model does not see them. */
@@ -213,7 +214,11 @@ function parseMedia(bytes: Uint8Array, span: Span, kind: string, byKey: Readonly
   const source = byKey.get('source')?.value;
   const members = source && startsWith(bytes, source, '{') ? scanObject(bytes, source.start).members : [];
   const data = members.find((member) => member.key === 'data' || member.key === 'url')?.value;
-  return { kind: kind === 'image' || kind === 'document' ? kind : 'other', span, data };
+  const citations = byKey.get('citations')?.value;
+  // Replies cite documents by their number.
+  const isFixed = kind === 'document' && citations && !isNull(bytes, citations);
+  const media = { kind: kind === 'image' || kind === 'document' ? kind : 'other', span, data } as const;
+  return isFixed ? { ...media, isFixed } : media;
 }
 
 function parseSystem(bytes: Uint8Array, reading: ReadContext): ReadBlock {
@@ -301,6 +306,12 @@ const writer: MessageWriter = {
     const spans = message.parts.map((part) => shift(part.span, message.span.start));
     return listSplices(spans, message.span.end, (index) => dropped.has(index));
   },
+  replaceMedia: ({ media }, body) =>
+    mediaSplices(media, (text, span) => {
+      const mark = memberBytes(body.subarray(span.start, span.end), 'cache_control');
+      const block = jsonBytes({ type: 'text', text });
+      return mark ? withMembers(block, { cache_control: mark }) : block;
+    }),
 };
 
 function toolDefinition(tool: RecallTool): Uint8Array {

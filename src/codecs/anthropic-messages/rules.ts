@@ -39,6 +39,7 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
   }
   if (at === lastAssistant(conversation)) return false;
   if (edit.kind === 'drop-message') return !mustStay(message) && !aroundSystem(conversation).messages.has(at);
+  if (edit.kind === 'replace-media') return true;
   if (edit.kind === 'replace-input') return message.parts[edit.part]?.type === 'tool-call';
   const part = message.parts[edit.at.part];
   return (part?.type === 'text' || part?.type === 'tool-result') && edit.at.text in part.texts;
@@ -114,6 +115,7 @@ function isBefore(edit: Edit, place: PartPlace): boolean {
     case 'replace-text':
       return edit.at.part < place.part;
     case 'replace-input':
+    case 'replace-media':
     case 'drop-part':
       return edit.part < place.part;
     case 'drop-message':

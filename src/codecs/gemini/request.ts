@@ -43,6 +43,7 @@ import type { Edit } from '../../conversation/edit.ts';
 import { LeporelloError } from '../../errors.ts';
 import { type MessageEdits, type MessageWriter, messageSplices, shift } from '../write-body.ts';
 import { joinNeighbours, originsAfter } from './join.ts';
+import { replaceMedia } from './replace-media.ts';
 
 /** The URL's path: `…/models/MODEL:generateContent` or `…:streamGenerateContent?alt=sse`. */
 export type GeminiRoute = { readonly model: string | undefined; readonly streaming: boolean };
@@ -243,7 +244,7 @@ type Extra = { readonly recallTool?: RecallTool };
 /** Writes the edits; contents of one side that the edits made neighbors are joined. */
 export function write(conversation: Conversation, edits: readonly Edit[], extra: Extra = {}): Uint8Array {
   const body = writeApart(conversation, edits, extra);
-  const moves = edits.some(({ kind }) => kind !== 'replace-text' && kind !== 'replace-input');
+  const moves = edits.some(({ kind }) => !kind.startsWith('replace'));
   if (!moves) return body;
   const origins = oneStep(() => originsAfter(conversation, edits));
   return oneStep(() => joinNeighbours(body, origins));
@@ -268,6 +269,7 @@ export const writer: MessageWriter = {
     const spans = message.parts.map((part) => shift(part.span, message.span.start));
     return listSplices(spans, close - 1, (index) => dropped.has(index));
   },
+  replaceMedia,
 };
 
 /**

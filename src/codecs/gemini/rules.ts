@@ -40,6 +40,8 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
       if (part?.type !== 'text' && part?.type !== 'tool-result') return false;
       return edit.at.text in part.texts && !isSignedIn(conversation, message, part);
     }
+    case 'replace-media':
+      return !isSignedIn(conversation, message, message.parts[edit.part]!);
     case 'replace-input': {
       const part = message.parts[edit.part];
       return (

@@ -43,7 +43,7 @@ import {
 } from '../shared-json.ts';
 import { inSteps, oneStep } from '../../conversation/steps.ts';
 import type { ReadBlock, ReadContext, Codec, Prompt, RecallTool } from '../codec.ts';
-import { type MessageEdits, type MessageWriter, bodyWriter, shift } from '../write-body.ts';
+import { type MessageEdits, type MessageWriter, bodyWriter, mediaSplices, shift } from '../write-body.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { functionId, roundMessages } from './response.ts';
 
@@ -276,6 +276,7 @@ function parseFunctions(bytes: Uint8Array, reading: ReadContext): ReadBlock {
 const writer: MessageWriter = {
   insertedMessage: (role, text) => jsonBytes({ role, content: text }),
   dropParts,
+  replaceMedia: ({ media }) => mediaSplices(media, (text) => jsonBytes({ type: 'text', text })),
 };
 
 /**

@@ -98,6 +98,8 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
       const part = message.parts[edit.at.part];
       return (part?.type === 'text' || part?.type === 'tool-result') && edit.at.text in part.texts;
     }
+    case 'replace-media':
+      return true;
     case 'replace-input':
       return isFunctionCall(conversation, message, edit.part);
     case 'drop-part': {

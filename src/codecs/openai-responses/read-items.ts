@@ -247,7 +247,10 @@ function parseOutput(
   return {
     texts: items.flatMap(({ text, printed }) => text ?? printed),
     media: items.flatMap(({ span, text, media, printed }) =>
-      text || printed.length > 0 ? [] : [media ?? { kind: 'other', span, data: undefined }],
+      text || printed.length > 0
+        ? []
+        : // A computer call takes nothing but a screenshot as its output.
+          [{ ...(media ?? { kind: 'other', span, data: undefined }), ...(isList ? {} : { isFixed: true }) }],
     ),
     stays: items.find(({ stays }) => stays)?.stays,
   };

@@ -58,6 +58,7 @@ import {
   appendMessages,
   appendTool,
   droppedMessages,
+  mediaSplices,
   messageSplices,
   shift,
 } from '../write-body.ts';
@@ -294,6 +295,7 @@ const writer: MessageWriter = {
     const spans = message.parts.map((part) => shift(part.span, message.span.start));
     return listSplices(spans, message.span.end, (index) => dropped.has(index));
   },
+  replaceMedia: ({ media }) => mediaSplices(media, (text) => jsonBytes({ type: 'input_text', text })),
 };
 
 /** Adds the recall tool after the client's own tools. A request that brings all of them in items has no list, or an empty one. */

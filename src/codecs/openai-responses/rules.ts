@@ -33,6 +33,8 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
       const part = message.parts[edit.at.part];
       return (part?.type === 'text' || part?.type === 'tool-result') && edit.at.text in part.texts;
     }
+    case 'replace-media':
+      return !isOfProgram(conversation, message);
     case 'replace-input':
       return (
         message.parts[edit.part]?.type === 'tool-call' &&

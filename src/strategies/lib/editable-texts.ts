@@ -2,16 +2,24 @@
  * Finds what edits may still change, given the edits made so far: texts that can be replaced, messages that can be dropped, and the tokens that
  * messages still have.
  */
-import type { Conversation, Message, Part, TextPlace } from '../../conversation/conversation.ts';
+import type {
+  Conversation,
+  Media,
+  MediaPlace,
+  Message,
+  Part,
+  TextPlace,
+} from '../../conversation/conversation.ts';
 import {
   bytesOf,
   decodeLiteral,
   inputOf,
+  mediaOf,
   textInSteps,
   textOf,
   textsOf,
 } from '../../conversation/messages.ts';
-import type { Edit } from '../../conversation/edit.ts';
+import { type Edit, isReplaceable, lastMessageOf } from '../../conversation/edit.ts';
 import { type Steps, runSteps } from '../../conversation/steps.ts';
 import { parseRecord, scanArray, scanObject } from '../../conversation/json-scan.ts';
 import { unitsOf } from '../../conversation/turns.ts';
@@ -64,6 +72,7 @@ export type EditedPlaces = {
   readonly parts: ReadonlySet<string>;
   readonly texts: ReadonlySet<string>;
   readonly inputs: ReadonlySet<string>;
+  readonly media: ReadonlySet<string>;
 };
 
 /** Returns the edited places. They are remembered per list of edits, since a fold's list is the same in every request. */
@@ -80,6 +89,7 @@ function placesOf(edits: readonly Edit[]): EditedPlaces {
   const parts = new Set<string>();
   const texts = new Set<string>();
   const inputs = new Set<string>();
+  const media = new Set<string>();
   for (const edit of edits) {
     switch (edit.kind) {
       case 'drop-message':
@@ -94,12 +104,58 @@ function placesOf(edits: readonly Edit[]): EditedPlaces {
       case 'replace-input':
         inputs.add(`${edit.message}.${edit.part}`);
         break;
+      case 'replace-media':
+        media.add(`${edit.message}.${edit.part}.${edit.media}`);
+        break;
       case 'insert-message':
         break;
     }
   }
-  return { messages, parts, texts, inputs };
+  return { messages, parts, texts, inputs, media };
 }
+
+/** An image, document or sound that can be replaced. */
+export type EditableMedia = { readonly at: MediaPlace; readonly media: Media };
+
+/** The media of a message: those that a stub may replace, and the number of media that count as newer for the messages before. */
+export type MediaOfMessage = { readonly open: readonly EditableMedia[]; readonly counted: number };
+
+/**
+ * Returns the media of a message that a stub may replace, in order. `newer` is the number of media in later messages: the newest
+ * `keepNewest` of the conversation stay. Recalled media count neither as old nor as new.
+ */
+export function mediaIn(
+  { index, role, parts }: Message,
+  { edited, protects, keepNewest, newer }: MediaLimits,
+): MediaOfMessage {
+  if (role !== 'user' && role !== 'tool') return noMedia;
+  const open: EditableMedia[] = [];
+  let counted = 0;
+  for (let part = parts.length - 1; part >= 0; part--) {
+    const media = mediaOf(parts[part]!);
+    if (media.length === 0 || protects.recalled(index, part)) continue;
+    for (let at = media.length - 1; at >= 0; at--) {
+      if (!isReplaceable(media[at]!)) continue;
+      counted++;
+      const isKept =
+        newer + counted <= keepNewest ||
+        protects.part(index, part) ||
+        isEdited(edited.parts, index, part) ||
+        isEdited(edited.media, index, part, at);
+      if (!isKept) open.push({ at: { message: index, part, media: at }, media: media[at]! });
+    }
+  }
+  return counted === 0 ? noMedia : { open: open.toReversed(), counted };
+}
+
+type MediaLimits = {
+  readonly edited: EditedPlaces;
+  readonly protects: Pick<FoldView['protects'], 'part' | 'recalled'>;
+  readonly keepNewest: number;
+  readonly newer: number;
+};
+
+const noMedia: MediaOfMessage = { open: [], counted: 0 };
 
 const encoder = new TextEncoder();
 
@@ -149,15 +205,17 @@ export function remainingTokens(view: MeasuredView): (index: number) => number {
 export function* remainingInSteps(view: MeasuredView): Steps<(index: number) => number> {
   const replaced = new Map<number, number>();
   for (const edit of view.edits) {
-    if (edit.kind !== 'replace-text' && edit.kind !== 'replace-input') continue;
-    const {
-      message: index,
-      part,
-      stub,
-    } = edit.kind === 'replace-text' ? { ...edit.at, stub: edit.stub } : { ...edit, stub: edit.input };
-    const message = view.conversation.messages[index]!;
-    const saved = view.measure.part(message, message.parts[part]!) - view.measure.text(stub);
-    replaced.set(message.index, (replaced.get(message.index) ?? 0) + saved);
+    if (edit.kind !== 'replace-text' && edit.kind !== 'replace-input' && edit.kind !== 'replace-media')
+      continue;
+    const message = view.conversation.messages[lastMessageOf(edit)]!;
+    const part = message.parts[edit.kind === 'replace-text' ? edit.at.part : edit.part]!;
+    const stub = edit.kind === 'replace-input' ? edit.input : edit.stub;
+    const tokensOf = (media: Media) => view.measure.media(message, media);
+    const before =
+      edit.kind === 'replace-media'
+        ? tokensOf(mediaOf(part)[edit.media]!)
+        : mediaOf(part).reduce((left, media) => left - tokensOf(media), view.measure.part(message, part));
+    replaced.set(message.index, (replaced.get(message.index) ?? 0) + before - view.measure.text(stub));
     yield;
   }
   return (index) => Math.max(0, view.measure.message(index) - (replaced.get(index) ?? 0));

@@ -71,6 +71,18 @@ export function argumentStub(folded: {
   );
 }
 
+/** Replaces an image, document or sound. `from` says which step it came from. */
+export function mediaStub(folded: {
+  readonly name: string;
+  readonly size: string;
+  readonly from: string;
+  readonly memory: string;
+  readonly recallTool: string | undefined;
+}): string {
+  const { name, size: measured, from, memory, recallTool } = folded;
+  return `[${name} folded: ${measured}, ${from}. ${shows(memory, recallTool)}]`;
+}
+
 /** Replaces whole messages that were dropped. */
 export function messagesStub(folded: {
   readonly messages: number;
@@ -148,7 +160,7 @@ function way(memory: string, recallTool: string | undefined, path?: string): str
 }
 
 /** Writes the name of a tool. Clients and models choose names, so anything unusual is quoted. */
-function label(name: string): string {
+export function label(name: string): string {
   return /^[\w.:/-]{1,64}$/.test(name) ? name : quote(name, 64);
 }
 

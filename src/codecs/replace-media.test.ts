@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest';
+import { view } from '../../test/support/codec-suite/views.ts';
+import { type Edit, originalsOf } from '../conversation/edit.ts';
+import { mediaOf } from '../conversation/messages.ts';
+import { anthropicMessages } from './anthropic-messages/index.ts';
+import type { Codec } from './codec.ts';
+import { gemini } from './gemini/index.ts';
+import { openaiChat } from './openai-chat/index.ts';
+import { openaiResponses } from './openai-responses/index.ts';
+
+const encoder = new TextEncoder();
+const data = 'iVBORw0KGgo='.padStart(400, 'A');
+const url = `data:image/png;base64,${data}`;
+
+/** Stubs every image, document and sound that the format lets a stub replace. */
+function stubbed(codec: Codec, request: object) {
+  const conversation = view(codec, encoder.encode(JSON.stringify(request)));
+  const edits = conversation.messages.flatMap(({ index: message, parts }) =>
+    parts.flatMap((part, at) =>
+      mediaOf(part).map((_, media): Edit => {
+        const name = `mem_${message}.${at}.${media}`;
+        return { kind: 'replace-media', message, part: at, media, stub: `[${name}]`, memory: name };
+      }),
+    ),
+  );
+  const allowed = edits.filter((edit) => codec.rules.mayEdit(conversation, edit));
+  const written = codec.write(conversation, allowed);
+  expect(codec.rules.faults(written)).toEqual(codec.rules.faults(conversation.body));
+  expect(codec.rules.problems(view(codec, written))).toEqual(codec.rules.problems(conversation));
+  const originals = originalsOf(conversation, allowed);
+  return {
+    request: JSON.parse(new TextDecoder().decode(written)) as unknown,
+    originals: [...originals.values()].map((bytes) => JSON.parse(new TextDecoder().decode(bytes)) as unknown),
+  };
+}
+
+describe('Stubs in place of media', () => {
+  it('are text blocks in Anthropic Messages, with the cache mark of the image', () => {
+    const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data } };
+    const marked = { ...image, cache_control: { type: 'ephemeral' } };
+    const cited = { type: 'document', source: { type: 'base64', data }, citations: { enabled: true } };
+    const call = { type: 'tool_use', id: 'c1', name: 'look', input: {} };
+    const done = { type: 'text', text: 'Done.' };
+    const request = {
+      messages: [
+        { role: 'user', content: [marked, cited] },
+        { role: 'assistant', content: [call] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c1', content: [done, image] }] },
+      ],
+    };
+    expect(stubbed(anthropicMessages, request)).toEqual({
+      request: {
+        messages: [
+          {
+            role: 'user',
+            content: [{ type: 'text', text: '[mem_0.0.0]', cache_control: { type: 'ephemeral' } }, cited],
+          },
+          { role: 'assistant', content: [call] },
+          {
+            role: 'user',
+            content: [
+              {
+                type: 'tool_result',
+                tool_use_id: 'c1',
+                content: [done, { type: 'text', text: '[mem_2.0.0]' }],
+              },
+            ],
+          },
+        ],
+      },
+      originals: [marked, image],
+    });
+  });
+
+  it('are text parts in Chat Completions', () => {
+    const image = { type: 'image_url', image_url: { url } };
+    const short = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
+    const sound = { type: 'input_audio', input_audio: { data, format: 'wav' } };
+    const request = { messages: [{ role: 'user', content: [image, short, sound] }] };
+    expect(stubbed(openaiChat, request)).toEqual({
+      request: {
+        messages: [
+          {
+            role: 'user',
+            content: [{ type: 'text', text: '[mem_0.0.0]' }, short, { type: 'text', text: '[mem_0.2.0]' }],
+          },
+        ],
+      },
+      originals: [image, sound],
+    });
+  });
+
+  it('are input texts in Responses, and never stand for the screenshot of a computer call', () => {
+    const image = { type: 'input_image', image_url: url };
+    const file = { type: 'input_file', filename: 'a.pdf', file_data: `data:application/pdf;base64,${data}` };
+    const rest = [
+      { type: 'function_call', call_id: 'c1', name: 'look', arguments: '{}' },
+      { type: 'computer_call', call_id: 'c2', action: { type: 'screenshot' } },
+      {
+        type: 'computer_call_output',
+        call_id: 'c2',
+        output: { type: 'computer_screenshot', image_url: url },
+      },
+    ];
+    const request = {
+      input: [
+        { role: 'user', content: [file] },
+        ...rest,
+        { type: 'function_call_output', call_id: 'c1', output: [image] },
+      ],
+    };
+    expect(stubbed(openaiResponses, request)).toEqual({
+      request: {
+        input: [
+          { role: 'user', content: [{ type: 'input_text', text: '[mem_0.0.0]' }] },
+          ...rest,
+          {
+            type: 'function_call_output',
+            call_id: 'c1',
+            output: [{ type: 'input_text', text: '[mem_4.0.0]' }],
+          },
+        ],
+      },
+      originals: [file, image],
+    });
+  });
+
+  it('are texts in Gemini, those of a response in its object', () => {
+    const inline = { inlineData: { mimeType: 'image/png', data } };
+    const block = { type: 'image', mimeType: 'image/png', data };
+    const call = (id: string) => ({ functionCall: { id, name: 'look', args: {} } });
+    const response = (id: string, rest: object) => ({ functionResponse: { id, name: 'look', ...rest } });
+    const signed = { ...inline, thoughtSignature: 'c2lnbmVk' };
+    const request = {
+      contents: [
+        { role: 'user', parts: [{ text: 'Look.' }, inline] },
+        { role: 'model', parts: ['a', 'b', 'c', 'd'].map(call) },
+        {
+          role: 'user',
+          parts: [
+            response('a', { response: { output: 'Done.' }, parts: [inline] }),
+            response('b', { response: { folded: 1 }, parts: [inline, { inlineData: {} }] }),
+            response('c', { parts: [inline, inline] }),
+            response('d', { response: { content: [block] } }),
+          ],
+        },
+        { role: 'model', parts: [signed] },
+      ],
+    };
+    expect(stubbed(gemini, request)).toEqual({
+      request: {
+        contents: [
+          { role: 'user', parts: [{ text: 'Look.' }, { text: '[mem_0.1.0]' }] },
+          { role: 'model', parts: ['a', 'b', 'c', 'd'].map(call) },
+          {
+            role: 'user',
+            parts: [
+              response('a', { response: { output: 'Done.', folded: ['[mem_2.0.0]'] } }),
+              response('b', {
+                response: { folded: 1, folded_2: ['[mem_2.1.0]'] },
+                parts: [{ inlineData: {} }],
+              }),
+              response('c', { response: { folded: ['[mem_2.2.0]', '[mem_2.2.1]'] } }),
+              response('d', { response: { content: [{ type: 'text', text: '[mem_2.3.0]' }] } }),
+            ],
+          },
+          { role: 'model', parts: [signed] },
+        ],
+      },
+      originals: [inline, inline, inline, inline, inline, block],
+    });
+  });
+
+  it('are refused twice for one image', () => {
+    const content = [{ type: 'image_url', image_url: { url } }];
+    const conversation = view(
+      openaiChat,
+      encoder.encode(JSON.stringify({ messages: [{ role: 'user', content }] })),
+    );
+    const edit: Edit = {
+      kind: 'replace-media',
+      message: 0,
+      part: 0,
+      media: 0,
+      stub: '[stub]',
+      memory: 'mem_a',
+    };
+    expect(() => openaiChat.write(conversation, [edit, { ...edit }])).toThrow(
+      'Two edits replace media 0 of part 0 of message 0.',
+    );
+    expect(() => openaiChat.write(conversation, [{ ...edit, media: 1 }])).toThrow(
+      'An edit names media 1 of part 0 of message 0, which has none.',
+    );
+  });
+});
