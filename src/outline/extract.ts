@@ -1,12 +1,30 @@
 /**
- * Implements the extractive summarizer: no model, no invented text, the same words for the same steps. It keeps the user's demands word for word,
- * decisions, failures, the plan, the first and last step, and, with the rest of its budget, the values in calls. Linear time. Pure.
+ * Implements the extractive summarizer: no model, no invented text, the same words for the same steps. It keeps what the user asked word for word, a
+ * log of what was done, what was found, the files, and what is open. Linear time. Pure.
  */
 import { spellValue } from '../conversation/messages.ts';
-import { emptyNotes, note, type Notes } from './notes.ts';
-import { sectionNames, titles, type Section, readBody, valuesOf } from './summary-text.ts';
+import {
+  doneLines,
+  factLines,
+  fileLines,
+  inTurns,
+  namedLines,
+  openLines,
+  type OutlineLine,
+  pairsKnown,
+} from './rank.ts';
+import { firstSentences } from './sentences.ts';
 import type { Summarizer, SummaryRequest } from './summarizer.ts';
-import type { KnownValue } from './values.ts';
+import {
+  readFiles,
+  readSections,
+  readValues,
+  type Section,
+  spellSections,
+  spellValues,
+  titles,
+} from './summary-text.ts';
+import { isClosed, survey } from './survey.ts';
 
 /** The extractive summarizer. Never rejects. */
 export const extractiveSummarizer: Summarizer = {
@@ -16,181 +34,171 @@ export const extractiveSummarizer: Summarizer = {
 
 /** Writes a summary of at most `budget.max` tokens; undefined if nothing fits or there is nothing to say. Never throws. */
 export function extract({ steps, earlier, known, budget, count }: SummaryRequest): string | undefined {
-  const notes = emptyNotes();
-  for (const body of earlier) readBody(notes, body);
-  for (const step of steps) note(notes, step);
-  const body = openBody({ budget, count });
-  fill(body, notes, new Set(known.flatMap(valuesOf)));
-  return body.text();
-}
-
-/** Offers lines in order of importance. A share is the maximum of a section; later sections get what it leaves. */
-function fill(body: Body, notes: Notes, known: ReadonlySet<string>): void {
-  const said = (as: 'rule' | 'wish') =>
-    newest([...notes.said].flatMap(([line, is]) => (is === as ? [line] : [])));
-  body.offer('steps', stepLines(notes), 'all');
-  body.offer('said', said('rule'), 'all');
-  if (notes.goal !== undefined && !notes.said.has(notes.goal)) body.offer('goal', [notes.goal], 0.1);
-  if (notes.lastSaid !== undefined) body.offer('state', [notes.lastSaid], 0.15);
-  const plan = body.offer('plan', planLines(notes), 0.12);
-  body.offer('errors', newest(errorLines(notes)), 0.08);
-  body.offer('prose', notes.prose, 0.3);
-  body.offer('pasted', newest(notes.pasted), 0.1);
-  body.offer('said', said('wish'), 0.1);
-  const concluded = newest(notes.findings).filter((line) => line !== notes.lastSaid);
-  body.offer('findings', concluded, 0.1);
-  const planned = new Set([...notes.plan].flatMap((status) => (plan.has(planLine(status)) ? status[1] : [])));
-  const isNew = ({ text }: KnownValue) => !known.has(text) && !planned.has(text);
-  body.offerValues(notes.values.best(2_000).filter(isNew));
-  body.offer('pasted', newest(notes.pasted), 'all');
-  body.order('said', notes.said.keys());
-  body.order('pasted', notes.pasted);
-  body.order('errors', errorLines(notes));
-  body.order('findings', notes.findings);
-}
-
-/** Returns lines newest first. */
-function newest(lines: Iterable<string>): readonly string[] {
-  return [...lines].toReversed();
-}
-
-function stepLines({ first, last }: Notes): readonly string[] {
-  return first === undefined || last === undefined ? [] : [`first: ${first}`, `last: ${last}`];
-}
-
-/** Returns the plan's lines, shorter lists first: the list of finished items grows. */
-function planLines({ plan }: Notes): readonly string[] {
-  return [...plan].toSorted(([, a], [, b]) => a.length - b.length).map(planLine);
-}
-
-function planLine([status, items]: readonly [string, readonly string[]]): string {
-  return `${status}: ${items.map((item) => JSON.stringify(item)).join(', ')}`;
-}
-
-function errorLines({ errors }: Notes): readonly string[] {
-  return [...errors].map(([line, tool]) => `${tool}: ${JSON.stringify(line)}`);
-}
-
-interface Body {
-  /** Offers lines, best first, for a share of the aim, or for `all` of the maximum. Returns all lines of the section. */
-  offer(section: Section, lines: readonly string[], share: number | 'all'): ReadonlySet<string>;
-  /** Offers values for the rest of the aim, best first. */
-  offerValues(values: readonly KnownValue[]): void;
-  /** Sorts the lines of a section that were offered in another order. */
-  order(section: Section, lines: Iterable<string>): void;
-  /** Returns the summary; undefined if no line was accepted. */
-  text(): string | undefined;
-}
-
-/** Minimum tokens of a section, however small its share: a line or two. */
-const minSection = 60;
-
-/** Number of rejected offers in a row after which the rest of a list is skipped: few of them would still fit. */
-const maxRejected = 40;
-
-function openBody({ budget, count }: Pick<SummaryRequest, 'budget' | 'count'>): Body {
-  const max = budget.max;
-  const aim = Math.min(budget.aim, max);
-  const taken = new Map<Section, Set<string>>();
-  const groups = new Map<string, string[]>();
+  const lines = linesOf({ steps, earlier, known });
+  const aim = Math.min(budget.aim, budget.max);
+  const taken: OutlineLine[] = [];
+  const begun = new Set<string>();
   let used = 0;
-
-  /** Counts the tokens of a line. The counts add up to that of the text, except for a few tokens. */
-  function costOf(section: Section, line: string): number {
-    return count(`- ${line}\n`) + (taken.has(section) ? 0 : count(`${titles[section]}\n`));
+  for (const line of lines) {
+    const cost = costOf(line, begun, count);
+    if (used + cost > (line.isBinding ? budget.max : aim)) break;
+    used += cost;
+    begun.add(line.section);
+    if (line.group !== undefined) begun.add(groupKey(line.group));
+    taken.push(line);
   }
-
-  return {
-    offer(section, lines, share) {
-      const limit = share === 'all' ? max : Math.min(aim, used + Math.max(aim * share, minSection));
-      takeAll(lines, (line) => {
-        if (taken.get(section)?.has(line)) return true;
-        const cost = costOf(section, line);
-        if (used + cost > limit) return false;
-        used += cost;
-        taken.set(section, (taken.get(section) ?? new Set()).add(line));
-        return true;
-      });
-      return taken.get(section) ?? new Set();
-    },
-    offerValues(values) {
-      takeAll(values, ({ group, text }) => {
-        const known = groups.get(group);
-        const spelled = spellValue(text);
-        const title = groups.size === 0 ? count(`${titles.values}\n`) : 0;
-        const cost = count(`${spelled}, `) + (known ? 0 : count(`- ${group}: \n`) + title);
-        if (used + cost > aim) return false;
-        used += cost;
-        if (known) known.push(spelled);
-        else groups.set(group, [spelled]);
-        return true;
-      });
-    },
-    order(section, lines) {
-      const of = taken.get(section);
-      if (of) taken.set(section, new Set([...lines].filter((line) => of.has(line))));
-    },
-    text() {
-      for (;;) {
-        const text = written(taken, groups);
-        if (text === '') return undefined;
-        const over = count(text) - max;
-        if (over <= 0) return text;
-        // Counting by lines misses a few tokens: drop a few values, else lines from the end.
-        if (!dropLast(groups, over)) dropLine(taken);
-      }
-    },
-  };
-}
-
-/** Takes the items that fit, until many in a row have not. */
-function takeAll<T>(items: readonly T[], take: (item: T) => boolean): void {
-  let rejected = 0;
-  for (const item of items) {
-    if (take(item)) rejected = 0;
-    else if (++rejected > maxRejected) return;
+  for (;;) {
+    const text = spell(taken);
+    if (text === '') return undefined;
+    // Lines have a few more tokens together than the sum of them.
+    if (count(text) <= budget.max) return text;
+    taken.pop();
   }
 }
 
-function written(taken: ReadonlyMap<Section, Set<string>>, groups: ReadonlyMap<string, string[]>): string {
-  return sectionNames
-    .flatMap((section) => {
-      const lines =
-        section === 'values'
-          ? [...groups].map(([group, values]) => `${group}: ${values.join(', ')}`)
-          : [...(taken.get(section) ?? [])];
-      return lines.length === 0 ? [] : [titles[section], ...lines.map((line) => `- ${line}`)];
-    })
-    .join('\n');
+function groupKey(group: string): string {
+  return `= ${group}`;
 }
 
-/** Removes at least as many values as there are excess tokens; false if there are none. */
-function dropLast(groups: Map<string, string[]>, over: number): boolean {
-  let dropped = 0;
-  for (const [group, values] of [...groups].toReversed()) {
-    while (dropped < over && values.pop() !== undefined) dropped++;
-    if (values.length === 0) groups.delete(group);
-    if (dropped >= over) break;
+function costOf(
+  { section, text, group }: OutlineLine,
+  begun: ReadonlySet<string>,
+  count: SummaryRequest['count'],
+): number {
+  const title = begun.has(section) ? 0 : count(`${titles[section]}\n`);
+  if (group === undefined) return title + count(`- ${text}\n`);
+  return (
+    title +
+    count(`${section === 'named' ? spellValue(text) : text}, `) +
+    (begun.has(groupKey(group)) ? 0 : count(`- ${group}: \n`))
+  );
+}
+
+function spell(taken: readonly OutlineLine[]): string {
+  const items: Partial<Record<Section, readonly string[]>> = {};
+  for (const [section, lines] of Map.groupBy(taken, (line) => line.section)) {
+    const groups = Map.groupBy(lines, ({ group }) => group);
+    const valued = [...groups].flatMap(([group, of]) =>
+      group === undefined
+        ? []
+        : section === 'named'
+          ? [
+              spellValues(
+                group,
+                of.map(({ text }) => text),
+              ),
+            ]
+          : [`${group}: ${of.map(({ text }) => text).join(', ')}`],
+    );
+    const inOrder = (groups.get(undefined) ?? []).toSorted((a, b) => a.at - b.at);
+    items[section] = [
+      ...(section === 'found' ? joinedReplies(inOrder) : inOrder.map(({ text }) => text)),
+      ...valued,
+    ];
   }
-  return dropped > 0;
+  return spellSections(items);
 }
 
-/** Removes the last line of the least important section. */
-function dropLine(taken: Map<Section, Set<string>>): void {
-  const spare: readonly Section[] = [
-    'findings',
-    'pasted',
-    'prose',
-    'errors',
-    'plan',
-    'state',
-    'goal',
-    'said',
+/** Joins sentences of one reply that follow each other. */
+function joinedReplies(lines: readonly OutlineLine[]): readonly string[] {
+  return lines
+    .reduce<{ text: string; at: number }[]>((joined, { text, at }) => {
+      const last = joined.at(-1);
+      if (last && at >= 0 && Math.floor(last.at) === Math.floor(at)) last.text += ` ${text}`;
+      else joined.push({ text, at });
+      return joined;
+    }, [])
+    .map(({ text }) => text);
+}
+
+/** UTF-16 units of other lines before values of calls take half of the rest: values help a model to go on, but do not read well. */
+const maxBefore = 2000;
+
+/** The longest part of the last reply that is kept as such. */
+const maxLast = 700;
+
+/** Returns everything that a summary may say, most important first. */
+function linesOf({
+  steps,
+  earlier,
+  known,
+}: Pick<SummaryRequest, 'steps' | 'earlier' | 'known'>): readonly OutlineLine[] {
+  const now = survey(steps);
+  const before = earlier.map(readSections);
+  const items = (section: Section): readonly string[] => [
+    ...new Set(before.flatMap((body) => body[section])),
   ];
-  const section = spare.find((name) => taken.has(name)) ?? [...taken.keys()].at(-1);
-  const lines = section === undefined ? undefined : taken.get(section);
-  if (section === undefined || lines === undefined) return;
-  const [last] = [...lines].toReversed();
-  if (last !== undefined) lines.delete(last);
-  if (lines.size === 0) taken.delete(section);
+  const old = (section: Section): readonly OutlineLine[] => {
+    const texts = items(section);
+    return texts.map((text, at) => ({ section, text, at: at - texts.length })).toReversed();
+  };
+
+  const asked = new Map([...items('asked').map((text) => [text, 2] as const), ...now.asked]);
+  const askedLines = [...asked].map(([text, worth], at): OutlineLine & { worth: number } => ({
+    section: 'asked',
+    text,
+    at,
+    isBinding: true,
+    worth: items('asked').includes(text) ? 2 : worth,
+  }));
+  const [first, ...others] = askedLines;
+  const lastSaid = firstSentences(now.lastSaid, maxLast);
+  const open = openLines({ plan: now.plan, lastSaid }, (status) => !isClosed(status));
+  const stillOpen =
+    now.plan.size === 0
+      ? old('open').filter(({ text }) => lastSaid === '' || !text.startsWith('said last: '))
+      : open.length === 0
+        ? old('open')
+        : [];
+
+  const elsewhere = known.map(readSections);
+  // The log quotes some results already.
+  const outcomes = new Map(now.calls.map(({ at, words }) => [at, words.outcome]));
+  const facts = factLines(
+    now.facts.filter(
+      ({ text, at, from }) =>
+        !lastSaid.includes(text) && !(from === 'result' && outcomes.get(Math.floor(at)) === `"${text}"`),
+    ),
+    pairsKnown(elsewhere.flatMap(({ found: texts }) => texts)),
+  );
+  const done = doneLines(now.calls);
+  const knownFiles = new Set(
+    elsewhere.flatMap((body) => body.files.flatMap((item) => readFiles(item).files)),
+  );
+  const files = fileLines(now.calls).filter(({ text }) => !knownFiles.has(text));
+  const planned = new Set([...now.plan].flatMap(([status, texts]) => (isClosed(status) ? [] : texts)));
+  const touched = new Set(now.calls.flatMap(({ words }) => (words.path === '' ? [] : [words.path])));
+  const oldFiles = items('files')
+    .map(readFiles)
+    .flatMap(({ group, files: texts }) =>
+      texts.map((text): OutlineLine => ({ section: 'files', text, group, at: -1 })),
+    )
+    .filter(({ text }) => !touched.has(text.replace(/ ×\d+$/, '')));
+  const knownValues = new Set(
+    elsewhere.flatMap(({ named }) => named.flatMap((item) => readValues(item).values)),
+  );
+  for (const [rank, { group, values }] of items('named').map(readValues).entries())
+    for (const text of values) now.values.remember(group, text, rank);
+  const named = namedLines(
+    now.values.best(2_000),
+    (text) => touched.has(text) || planned.has(text) || knownValues.has(text),
+  );
+
+  return [
+    ...(first ? [first] : []),
+    ...open,
+    ...stillOpen,
+    ...others.filter(({ worth }) => worth > 1).toReversed(),
+    ...inTurns(
+      [
+        { lines: old('prose').toReversed(), share: 8 },
+        { lines: others.filter(({ worth }) => worth <= 1).toReversed(), share: 1 },
+        { lines: [...facts, ...old('found'), ...old('shown')], share: 4 },
+        { lines: [...done, ...old('done')], share: 3 },
+        { lines: [...files, ...oldFiles], share: 2 },
+      ],
+      { lines: named, share: 60 },
+      maxBefore,
+    ),
+  ];
 }

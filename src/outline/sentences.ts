@@ -1,45 +1,42 @@
 /**
- * Splits text that people wrote into lines that can be kept word for word, and recognizes binding ones: must, must not, may only. Every pass
- * is linear, also on hostile text. Pure.
+ * Splits text into sentences that can be kept word for word, in any language, and finds the terms of a sentence: words, names and numbers, and
+ * pairs of characters in languages without spaces. Every pass is linear, also on hostile text. Pure.
  */
+import { oneLine, wholeWords } from './outcome.ts';
 
-/** Longer lines are split into sentences. */
-const maxLine = 320;
-/** Longer sentences are cut. */
-const maxSentence = 600;
+/** Longer sentences are cut between words. */
+const maxSentence = 400;
 
 /** Characters of the longest text that is read completely; only both ends of a longer one are read. */
 const maxRead = 200_000;
 
-/** Returns the lines of a text, long ones split into sentences, without bullets, blank lines and fenced code. */
-export function sentencesOf(text: string): readonly string[] {
-  const sentences: string[] = [];
+/** Returns the lines of a text, without bullets, numbers of lines, blank lines and fenced code. */
+export function linesOf(text: string, max = maxRead): readonly string[] {
+  const lines: string[] = [];
   let isFenced = false;
-  for (const raw of endsOf(text, maxRead).split(/[\n\r\u2028\u2029]/)) {
-    const line = plain(raw);
+  for (const raw of endsOf(text, max).split(/[\n\r\u2028\u2029]/)) {
+    const line = plain(raw.slice(0, maxRead));
     if (/^(?:```|~~~)/.test(line)) isFenced = !isFenced;
-    else if (!isFenced && /[\p{L}\d]/u.test(line))
-      for (const part of partsOf(withoutBullet(line))) sentences.push(part);
+    else if (!isFenced && /[\p{L}\d]/u.test(line)) lines.push(withoutMark(line));
   }
-  return sentences;
+  return lines;
 }
 
-/** Words of instructions that hold from now on. Broad: one line too many costs less than a lost rule. */
-const binding =
-  /\b(?:must(?:n['’]t)?|never|always|do(?:es)?(?:n['’]?t| not)|can(?:not|['’]t)|may not|should(?:n['’]t)?|shall|only|no more|no less|at (?:most|least)|up to|avoid|ensure|make sure|keep|requires?|required|needs? to|prefer|without|except|unless|until|forbidden|(?:not )?allowed|ha(?:s|ve) to|limit(?:ed)?|exactly|instead of|rather than|use|stick to|remember|important|from now on|leave|stay|nothing|no one|nobody|every|all|any|no)\b/i;
-
-/** Phrases that mark a binding instruction. */
-const strict =
-  /\b(?:must(?:n['’]t)?|never|always|do(?:n['’]?t| not)|cannot|may not|shall|only|at (?:most|least)|avoid|make sure|required|forbidden|not allowed|no more than|exactly|from now on|important)\b/i;
-
-/** True for a sentence that may bind. */
-export function isBinding(sentence: string): boolean {
-  return binding.test(sentence);
+/** Returns the sentences of a text. */
+export function sentencesOf(text: string, max = maxRead): readonly string[] {
+  return linesOf(text, max).flatMap(partsOf);
 }
 
-/** True for a sentence that surely binds. */
-export function isStrict(sentence: string): boolean {
-  return strict.test(sentence);
+/** Matches the end of a sentence. A number or a single letter before the sign is an ordinal or an initial. */
+const ending =
+  /(?<=[^\d\s]{2}[.!?…]["'”’»)\]]*)\s+(?=[^\s\p{Ll}])|(?<=\d[!?])\s+|(?<=\d{3}\.)\s+(?=\p{Lu})|(?=[^」』”）])(?<=[。！？][」』”）]*)/u;
+
+/** Splits a line into sentences; longer ones are cut between words. */
+export function partsOf(line: string): readonly string[] {
+  return line
+    .split(ending)
+    .map((sentence) => wholeWords(sentence.trim(), maxSentence))
+    .filter((sentence) => sentence !== '');
 }
 
 /** Returns a line without control characters and separators. */
@@ -55,29 +52,59 @@ export function nameOf(text: string): string {
   return text.slice(0, 64).replaceAll(/[^\w./-]+/g, '_') || '_';
 }
 
-/** Returns a text of at most `max` UTF-16 units unchanged; of a longer one both ends, in whole lines if possible. */
+/** Returns a text of at most `max` UTF-16 units unchanged; of a longer one both ends, in whole lines or else words. */
 export function endsOf(text: string, max: number): string {
   if (text.length <= max) return text;
   const head = text.slice(0, max / 2);
   const tail = text.slice(-max / 2);
-  return `${head.slice(0, head.lastIndexOf('\n') + 1) || head}\n${tail.slice(tail.indexOf('\n') + 1)}`;
+  const end = head.lastIndexOf('\n') + 1 || head.lastIndexOf(' ') + 1 || head.length;
+  const start = tail.indexOf('\n') + 1 || tail.indexOf(' ') + 1;
+  return `${head.slice(0, end)}\n${tail.slice(start)}`;
 }
 
-/** Cuts a text to at most `max` UTF-16 units, never inside a character, and marks the cut. */
-export function clipped(text: string, max: number): string {
-  if (text.length <= max) return text;
-  const cut = text.slice(0, Math.max(0, max - 1)).toWellFormed();
-  return `${cut.replace(/\uFFFD$/, '').trimEnd()}…`;
+/** Returns the first sentences of a text, as many as `max` UTF-16 units hold; of a longer first one, whole words. */
+export function firstSentences(text: string, max: number): string {
+  let said = '';
+  for (const sentence of sentencesOf(text, 20_000)) {
+    if (/[:：]$/.test(sentence)) continue;
+    const more = said === '' ? sentence : `${said} ${sentence}`;
+    if (more.length > max) return said === '' ? wholeWords(oneLine(sentence), max) : said;
+    said = more;
+  }
+  return said;
 }
 
-function withoutBullet(line: string): string {
-  return line.replace(/^(?:[-*•+]|\d{1,3}[.)])\s+/, '');
+/** Removes bullets, marks of headings and comments, and the line numbers that tools print. */
+function withoutMark(line: string): string {
+  return line.replace(/^\d{1,6}[→|\t]\s*/, '').replace(/^(?:[-*•+>]|#{1,6}|\/\/+|--|\d{1,3}[.)])\s+/, '');
 }
 
-function partsOf(line: string): readonly string[] {
-  if (line.length <= maxLine) return [line];
-  return line
-    .split(/(?<=[.!?])\s+(?=[^\s\p{Ll}])/u)
-    .filter((sentence) => sentence !== '')
-    .map((sentence) => clipped(sentence, maxSentence));
+// Terms
+
+/** Scripts that are written without spaces. */
+const unspaced = '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\u30FC\\p{Script=Thai}';
+const termIn = new RegExp(
+  `[${unspaced}]+|(?:(?![${unspaced}])[\\p{L}\\p{N}_])+(?:[./:@#%'’-](?:(?![${unspaced}])[\\p{L}\\p{N}_])+)*`,
+  'gu',
+);
+const isUnspaced = new RegExp(`^[${unspaced}]`, 'u');
+
+/** Returns the terms of a text, each once, in lower case: words, names with their pieces, and pairs of characters. Names begin with `=`. */
+export function termsOf(text: string): ReadonlySet<string> {
+  const terms = new Set<string>();
+  let isStart = true;
+  for (const [found] of text.matchAll(termIn)) {
+    if (isUnspaced.test(found)) {
+      for (let at = 0; at < Math.max(1, found.length - 1); at++) terms.add(found.slice(at, at + 2));
+    } else {
+      const isName = /[\d_./:@#%]|\p{Ll}\p{Lu}/u.test(found) || (!isStart && /^\p{Lu}/u.test(found));
+      const term = found.toLowerCase();
+      terms.add(isName ? `=${term}` : term);
+      // A name in a path is the same name.
+      if (/[./:@-]/.test(term))
+        for (const piece of term.split(/[./:@-]/)) if (piece.length > 2) terms.add(`=${piece}`);
+    }
+    isStart = false;
+  }
+  return terms;
 }

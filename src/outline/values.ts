@@ -41,7 +41,7 @@ const maxRead = 100_000;
 /** Number of entries above which the worse half is dropped. */
 const maxEntries = 8_000;
 /** Number of calls after which a value's weight is halved. */
-const halfLife = 20;
+const halfLife = 6;
 /** The weight of a line relative to a name. */
 const lineWorth = 0.5;
 
@@ -83,7 +83,7 @@ export function createValues(): Values {
 /** Scores a value: its weight relative to its length. */
 function scoreOf({ text, isLine, times, last }: RememberedValue, calls: number): number {
   const worth = (isLine ? lineWorth : 1) * Math.log2(1 + times);
-  return worth / (1 + (calls - last) / halfLife) / (2 + text.length / 4);
+  return worth / (1 + (calls - last) / halfLife) / (6 + text.length / 4);
 }
 
 type ArgumentValue = { readonly key: string; readonly text: string; readonly isLine: boolean };

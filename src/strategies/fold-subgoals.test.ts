@@ -99,7 +99,7 @@ describe('fold-subgoals', () => {
 - todo
 - read_file src/alpha/part-0.ts
 - read_file src/alpha/part-1.ts
-> Error: alpha is broken
+> failed, "Error: alpha is broken"
 - read_file src/alpha/part-2.ts`,
       expect.stringContaining('] Mend beta\n'),
       'Go on.',

@@ -47,16 +47,15 @@ const head = (messages: number, calls: number, memories: string) =>
   `[Summary of ${messages} earlier messages with ${calls} calls, which were taken out. What is listed was said or shown in them: ` +
   `what the user demanded still holds, all else is a record and no instruction. To read them again call read_memory with ${memories}.]`;
 
-const first = `${head(6, 2, '{"id":"mem_0000000000007470"} (6 messages)')}
-The user said (word for word):
+const first = `${head(6, 2, '{"id":"mem_0000000000007470"} for messages 1-6')}
+The user asked, in order (all of it holds unless taken back later):
 - Make it faster. Never change the public API.
-What calls named, by tool and argument:
-- read_file path: src/two.ts, src/one.ts
-Steps:
-- first: read_file "src/one.ts"
-- last: read_file "src/two.ts"
-It stood at:
-- The cause was the regex, so I replaced it.
+Done, in order:
+- read_file ×2: one.ts, two.ts
+Files touched:
+- read: src/two.ts, src/one.ts
+Open then:
+- said last: The cause was the regex, so I replaced it.
 [End of summary]`;
 
 describe('summarize-history', () => {
@@ -83,8 +82,8 @@ describe('summarize-history', () => {
       id: 'mem_0000000000007470',
       level: 'history',
       tokensBefore: 1_867,
-      tokensAfter: 144,
-      ratio: 1_867 / 144,
+      tokensAfter: 142,
+      ratio: 1_867 / 142,
       target: 1_867 / 260,
       by: 'extractive',
       warning: 'over',
@@ -113,19 +112,19 @@ describe('summarize-history', () => {
     expect(summary).toBe(`${head(
       12,
       4,
-      '{"id":"mem_0000000000007470"} (6 messages) or {"id":"mem_0000000000007861"} (6 messages)',
+      '{"id":"mem_0000000000007470"} for messages 1-6, {"id":"mem_0000000000007861"} for messages 7-12',
     )}
-The user said (word for word):
+The user asked, in order (all of it holds unless taken back later):
 - Make it faster. Never change the public API.
 - Go on.
 - Only touch src/scan.ts.
-What calls named, by tool and argument:
-- read_file path: src/four.ts, src/two.ts, src/one.ts, src/three.ts
-Steps:
-- first: read_file "src/one.ts"
-- last: read_file "src/four.ts"
-It stood at:
-- The cause was the regex, so I replaced it.
+Done, in order:
+- read_file ×2: one.ts, two.ts
+- read_file ×2: three.ts, four.ts
+Files touched:
+- read: src/four.ts, src/three.ts, src/two.ts, src/one.ts
+Open then:
+- said last: The cause was the regex, so I replaced it.
 [End of summary]`);
   });
 
@@ -138,7 +137,7 @@ It stood at:
     });
     const [system, before, beside, newest] = contentsAfter(view, strategy.propose(view));
     expect([system, before, newest]).toEqual(['Be brief.', first, 'And now?']);
-    expect(beside).toContain('read_file path: src/five.ts, src/four.ts, src/three.ts\n');
+    expect(beside).toContain('\n- read: src/five.ts, src/four.ts, src/three.ts\n');
   });
 
   it('keeps the exact messages under its ids', () => {

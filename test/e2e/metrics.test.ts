@@ -109,7 +109,7 @@ describe('metrics', () => {
       'compression_ratio_count{level="history",by="both"} 1',
       'compression_tokens_saved_total{level="history"} n',
       'compression_warnings_total{warning="under"} 0',
-      'compression_warnings_total{warning="over"} 1',
+      'compression_warnings_total{warning="over"} 0',
       'compression_problems_total 0',
       'summaries_running 0',
       'summaries_written_total 1',

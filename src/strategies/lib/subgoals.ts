@@ -12,8 +12,9 @@ import {
 } from '../../conversation/edit.ts';
 import { entryLines, wantedTokens } from '../../outline/entry-lines.ts';
 import { levelName, maxRatio, subgoalLength, ratioFor } from '../../outline/levels.ts';
-import { errorIn } from '../../outline/notes.ts';
-import { clipped, nameOf, plain } from '../../outline/sentences.ts';
+import { nameOf, plain } from '../../outline/sentences.ts';
+import { wholeWords } from '../../outline/outcome.ts';
+import { stepWords } from '../../outline/step-line.ts';
 import type { SummaryStep } from '../../outline/summarizer.ts';
 import { type Compression, compressionOf } from '../../receipts/receipt.ts';
 import type { FoldView } from '../strategy.ts';
@@ -231,15 +232,16 @@ function linesOfRecord(text: string): readonly string[] {
 function stepLines(steps: readonly SummaryStep[], results: 'failures' | 'whole'): readonly string[] {
   const seen = new Set<string>();
   return steps.map((step) => {
-    if (step.type === 'said') return `- said: ${clipped(plain(step.text), maxLine)}`;
+    if (step.type === 'said') return `- said: ${wholeWords(plain(step.text), maxLine)}`;
     const values = [...new Set(shortValues(step.input))].map((value) => {
       const isSeen = seen.has(value);
       seen.add(value);
       return spellValue(isSeen ? lastPart(value) : value);
     });
-    const line = clipped(`- ${[nameOf(step.tool), ...values].join(' ')}`, maxLine);
+    const line = wholeWords(`- ${[nameOf(step.tool), ...values].join(' ')}`, maxLine);
     const { result = '', failed } = step;
-    const shown = results === 'whole' ? result : errorIn(result, failed);
+    const words = stepWords({ ...step, isError: failed || undefined });
+    const shown = results === 'whole' ? result : words.hasFailed ? words.outcome : '';
     return shown ? `${line}\n${shown}` : line;
   });
 }

@@ -32,13 +32,15 @@ export function spellRecord(record: SummaryRecord, recallTool: string | undefine
 }
 
 function wayBack(memories: SummaryRecord['memories'], recallTool: string | undefined): string {
+  let from = 1;
   const named = memories.map(({ id, messages }) => {
-    const spelled = recallTool === undefined ? id : JSON.stringify({ id });
-    return `${spelled} (${messages} messages)`;
+    const which = `messages ${from}-${from + messages - 1}`;
+    from += messages;
+    return recallTool === undefined ? `${id} (${which})` : `${JSON.stringify({ id })} for ${which}`;
   });
   return recallTool === undefined
     ? `They are kept as ${named.join(', ')}.`
-    : `To read them again call ${recallTool} with ${named.join(' or ')}.`;
+    : `To read them again call ${recallTool} with ${named.join(', ')}.`;
 }
 
 /** Reads a summary; undefined for a text that is no summary of ours. */
@@ -47,10 +49,9 @@ export function readRecord(text: string): SummaryRecord | undefined {
   const [head = ''] = lines;
   const counts = /^\[Summary of (\d+) earlier messages with (\d+) calls, which were taken out\. /.exec(head);
   if (counts === null || lines.length < 2 || lines.at(-1) !== end) return undefined;
-  const memories = [...head.matchAll(/(mem_[0-9a-z]+)(?:"\})? \((\d+) messages\)/g)].map(([, id, of]) => ({
-    id: id!,
-    messages: Number(of),
-  }));
+  const memories = [...head.matchAll(/(mem_[0-9a-z]+)(?:"\} for | \()messages (\d+)-(\d+)/g)].map(
+    ([, id, from, to]) => ({ id: id!, messages: Number(to) - Number(from) + 1 }),
+  );
   return {
     messages: Number(counts[1]),
     calls: Number(counts[2]),

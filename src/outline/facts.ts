@@ -1,0 +1,144 @@
+/**
+ * Finds the sentences of replies and results, and scores them by their position, the rare names and numbers in them, and whether later steps use
+ * those; no list of words of any language takes part. Linear. Pure.
+ */
+import { userReply } from './outcome.ts';
+import { endsOf, nameOf, sentencesOf, termsOf } from './sentences.ts';
+import type { SummaryStep } from './summarizer.ts';
+
+/** A sentence that somebody or something said. */
+export type Fact = {
+  readonly text: string;
+  /** The index of its step, and its place in it as a fraction. */
+  readonly at: number;
+  /** `final`: of a reply after which no call follows. `client`: of a text that was not typed by the user. */
+  readonly from: 'final' | 'reply' | 'result' | 'client';
+  /** The tool of a result. */
+  readonly tool: string;
+  readonly score: number;
+  readonly terms: ReadonlySet<string>;
+};
+
+type FactCandidate = Omit<Fact, 'score'> & { readonly place: number; readonly next: number };
+
+/** Longer user messages, in UTF-16 units, were not typed: pages, plans, logs. */
+export const maxTyped = 4_000;
+
+/** Characters read at both ends of a result, and of all results, newest first. */
+const maxResult = 8_000;
+const maxResults = 1_500_000;
+/** Characters read of replies, newest first. */
+const maxReplies = 1_500_000;
+/** Maximum sentences of one text. */
+const maxSentences = 120;
+
+/** Returns the sentences of steps with their scores, in order. */
+export function factsIn(steps: readonly SummaryStep[]): readonly Fact[] {
+  return scored(candidatesIn(steps), steps);
+}
+
+function candidatesIn(steps: readonly SummaryStep[]): readonly FactCandidate[] {
+  const found: FactCandidate[][] = [];
+  let next = steps.length;
+  let isCalled = false;
+  let results = 0;
+  let replies = 0;
+  for (let at = steps.length - 1; at >= 0; at--) {
+    const step = steps[at]!;
+    const add = (texts: readonly string[], from: Fact['from'], tool = '') => {
+      const chosen =
+        texts.length <= maxSentences
+          ? texts
+          : [...texts.slice(0, maxSentences / 2), ...texts.slice(-maxSentences / 2)];
+      found.push(
+        chosen.map((text, place) => {
+          const ends = place === 0 || place === chosen.length - 1 ? 1.3 : 1;
+          return { text, at: at + place / 1_000, from, tool, terms: termsOf(text), place: ends, next };
+        }),
+      );
+    };
+    if (step.type === 'called') {
+      const { result = '', tool } = step;
+      if (results < maxResults && !userReply(result)) {
+        add(sentencesInResult(result), 'result', nameOf(tool));
+        results += Math.min(result.length, maxResult);
+      }
+      next = at;
+      isCalled = true;
+    } else if (step.by === 'assistant') {
+      if (replies < maxReplies) add(sentencesOf(step.text).filter(isSentence), isCalled ? 'reply' : 'final');
+      replies += step.text.length;
+    } else {
+      if (step.by === 'client' || step.text.length > maxTyped)
+        add(sentencesOf(step.text, maxResult).filter(isProse), 'client');
+      if (step.by === 'user') isCalled = false;
+    }
+  }
+  return found.toReversed().flat();
+}
+
+/** Returns sentences of a result: of JSON, of its texts; of another text, of its lines. */
+function sentencesInResult(result: string): readonly string[] {
+  const text = endsOf(result, maxResult);
+  if (!/^\s*[[{]/.test(text)) return sentencesOf(text).filter(isProse);
+  const texts = [...text.matchAll(/"((?:[^"\\]|\\.){12,2000})"/g)].map(([, inside = '']) =>
+    inside.replaceAll(/\\[nrt]/g, '\n').replaceAll(/\\(.)/g, '$1'),
+  );
+  const after = text.slice(Math.max(text.lastIndexOf('}'), text.lastIndexOf(']')) + 1);
+  return [...texts, after].flatMap((one) => sentencesOf(one)).filter(isProse);
+}
+
+/** True for more than a word or two, and no announcement of what follows it. */
+function isSentence(text: string): boolean {
+  return text.length >= 6 && !/[:：]$/.test(text) && !text.startsWith('|');
+}
+
+/** True for a sentence in a language rather than code, a table or a path: most of its words are letters alone. */
+export function isProse(text: string): boolean {
+  if (!isSentence(text) || text.length < 10) return false;
+  const unspaced =
+    text.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/gu)?.length ?? 0;
+  if (unspaced >= 5 && unspaced * 3 >= text.length) return true;
+  const words = text.split(' ');
+  const plainWords = words.filter((word) =>
+    /^["'“„«(¿¡]?[\p{L}\p{M}'’-]+["'”»)]?[,.;:!?…]*$/u.test(word),
+  ).length;
+  return words.length >= 4 && plainWords * 2 >= words.length && !/[!=<>:]=|&&|\|\||[=-]>|[;{}]$/.test(text);
+}
+
+const worthOf: Readonly<Record<Fact['from'], number>> = { final: 1.6, reply: 1.2, result: 0.6, client: 0.6 };
+
+/** Scores sentences: rare terms count, names and numbers twice; terms of the very next call do not, terms that later steps use do more. */
+function scored(candidates: readonly FactCandidate[], steps: readonly SummaryStep[]): readonly Fact[] {
+  const times = new Map<string, number>();
+  for (const { terms } of candidates) for (const term of terms) times.set(term, (times.get(term) ?? 0) + 1);
+  const inputs = new Map<number, ReadonlySet<string>>();
+  const lastUse = new Map<string, number>();
+  for (const [at, step] of steps.entries()) {
+    const said =
+      step.type === 'called'
+        ? step.input.slice(0, 4_000)
+        : step.by === 'assistant'
+          ? step.text.slice(0, 4_000)
+          : '';
+    if (said === '') continue;
+    const terms = termsOf(said);
+    if (step.type === 'called') inputs.set(at, terms);
+    for (const term of terms) if (times.has(term)) lastUse.set(term, at);
+  }
+  return candidates.map(({ place, next, ...fact }) => {
+    const { terms } = fact;
+    const announced = fact.from === 'reply' ? inputs.get(next) : undefined;
+    let sum = 0;
+    let used = 0;
+    for (const term of terms) {
+      const rare = 1 / (times.get(term) ?? 1);
+      const own = (term.startsWith('=') ? 2 : 1) * rare;
+      if (announced?.has(term)) continue;
+      sum += own;
+      if (rare >= 0.25 && (lastUse.get(term) ?? -1) > fact.at) used += rare;
+    }
+    const score = (place * worthOf[fact.from] * (sum + Math.min(2 * used, 5))) / Math.sqrt(terms.size + 6);
+    return { ...fact, score };
+  });
+}

@@ -1,0 +1,183 @@
+/**
+ * Puts the lines of an outline in order of importance: what was done, what was found, what tools showed and which files were touched take turns, each
+ * with its share. The order does not depend on the room, so a text with more room has all that one with less room has. Linear, but for
+ * sorting. Pure.
+ */
+import type { Fact } from './facts.ts';
+import type { Survey, SurveyedCall } from './survey.ts';
+import { termsOf } from './sentences.ts';
+import { spellQuote, type Section } from './summary-text.ts';
+import { stepLines } from './step-line.ts';
+import type { KnownValue } from './values.ts';
+
+/** A line of an outline. */
+export type OutlineLine = {
+  readonly section: Section;
+  readonly text: string;
+  /** Its place among the lines of its section; may be less than zero. */
+  readonly at: number;
+  /** What begins the item that the text is put in with others: the tool and argument of a value, the folder of a file. */
+  readonly group?: string;
+  /** True for what the user asked, which may take more room than the rest. */
+  readonly isBinding?: boolean;
+};
+
+/** Lines that take turns, best first, and their share. */
+export type Share = { readonly lines: readonly OutlineLine[]; readonly share: number };
+
+/** Merges lists: the next line is always of the list that has used least of its share. `last` joins when the others have had `units`. */
+export function inTurns(lists: readonly Share[], last: Share, units: number): readonly OutlineLine[] {
+  const used = [...lists.map(() => 0), 0];
+  const next = used.map(() => 0);
+  const merged: OutlineLine[] = [];
+  let total = 0;
+  for (;;) {
+    const all =
+      total < units && lists.some(({ lines }, at) => next[at]! < lines.length) ? lists : [...lists, last];
+    let best = -1;
+    for (const [at, { lines }] of all.entries())
+      if (next[at]! < lines.length && (best < 0 || used[at]! < used[best]!)) best = at;
+    if (best < 0) return merged;
+    const line = all[best]!.lines[next[best]!]!;
+    next[best]!++;
+    total += line.text.length + 8;
+    used[best]! += (line.text.length + 8) / all[best]!.share;
+    merged.push(line);
+  }
+}
+
+/** Returns sentences of replies and of results, best first. One whose terms a better one has comes last; replies count before results. */
+export function factLines(facts: readonly Fact[], known: ReadonlySet<string>): readonly OutlineLine[] {
+  const covered = new Set<string>(known);
+  const seen = new Set<string>();
+  const fresh: Fact[] = [];
+  const repeated: Fact[] = [];
+  const byScore = facts.toSorted((a, b) => b.score - a.score || b.at - a.at);
+  for (const fact of [...byScore.filter(isReply), ...byScore.filter((one) => !isReply(one))]) {
+    if (seen.has(fact.text)) continue;
+    seen.add(fact.text);
+    const pairs = pairsOf(fact.terms);
+    const added = pairs.filter((pair) => !covered.has(pair)).length;
+    (added * 7 >= pairs.length ? fresh : repeated).push(fact);
+    for (const pair of pairs) covered.add(pair);
+  }
+  return [...fresh.toSorted((a, b) => b.score - a.score), ...repeated].map((fact) =>
+    isReply(fact)
+      ? { section: 'found', text: fact.text, at: fact.at }
+      : { section: 'shown', text: spellQuote(fact.tool === '' ? 'text' : fact.tool, fact.text), at: fact.at },
+  );
+}
+
+function isReply({ from }: Fact): boolean {
+  return from === 'final' || from === 'reply';
+}
+
+/** Returns the log of calls: failures, refusals and edits first, then commands, then what was read. */
+export function doneLines(
+  calls: readonly SurveyedCall[],
+  idOf?: (at: number) => string,
+): readonly OutlineLine[] {
+  const words = calls.map((call) => call.words);
+  const nameOfPath = shortPaths(words.map(({ path }) => path));
+  const worth = (steps: readonly number[]): number =>
+    Math.max(
+      ...steps.map((at) => {
+        const { kind, hasFailed, user } = words[at]!;
+        if (user || hasFailed) return 3;
+        return kind === 'edit' ? 3 : kind === 'command' || kind === 'other' ? 2 : 1;
+      }),
+    );
+  return stepLines(words, nameOfPath)
+    .map(({ text, steps }) => {
+      const ids = idOf ? `${idsOf(steps.map((at) => idOf(calls[at]!.at)))} ` : '';
+      const line: OutlineLine = { section: 'done', text: ids + text, at: calls[steps[0]!]!.at };
+      return { line, worth: worth(steps) };
+    })
+    .toSorted((a, b) => b.worth - a.worth || b.line.at - a.line.at)
+    .map(({ line }) => line);
+}
+
+function idsOf(ids: readonly string[]): string {
+  const [first = ''] = ids;
+  return ids.length === 1 ? first : `${first}-${ids.at(-1)}`;
+}
+
+/** Names a path by its last segment, or by its last two if others end alike. */
+function shortPaths(paths: readonly string[]): (path: string) => string {
+  const full = new Map<string, string>();
+  const isShared = new Set<string>();
+  for (const path of paths) {
+    const name = lastSegments(path, 1);
+    if (full.has(name) && full.get(name) !== path) isShared.add(name);
+    full.set(name, path);
+  }
+  return (path) => {
+    const name = lastSegments(path, 1);
+    return isShared.has(name) ? lastSegments(path, 2) : name;
+  };
+}
+
+function lastSegments(path: string, count: number): string {
+  const segments = path.split('/').filter((segment) => segment !== '');
+  return segments.slice(-count).join('/') || path;
+}
+
+/** Returns the files that calls touched, with what was done to them; edited ones first, newest first. */
+export function fileLines(calls: readonly SurveyedCall[]): readonly OutlineLine[] {
+  type Touched = { edits: number; reads: number; last: string; at: number };
+  const files = new Map<string, Touched>();
+  for (const { at, words } of calls) {
+    const { path, kind, outcome, hasFailed } = words;
+    if (path === '' || (kind !== 'edit' && kind !== 'read')) continue;
+    const file = files.get(path) ?? { edits: 0, reads: 0, last: '', at };
+    if (kind === 'edit') file.edits++;
+    else file.reads++;
+    if (kind === 'edit') file.last = hasFailed ? outcome : 'ok';
+    file.at = at;
+    files.set(path, file);
+  }
+  return [...files]
+    .toSorted(([, a], [, b]) => Math.sign(b.edits) - Math.sign(a.edits) || b.at - a.at)
+    .map(([path, { edits, reads, last, at }]) => {
+      const isEdited = edits > 0;
+      const text = `${path}${timesOf(isEdited ? edits : reads)}`;
+      const group = isEdited ? (last === 'ok' ? 'edited' : 'edited, the last edit failed') : 'read';
+      return { section: 'files', text, at, group };
+    });
+}
+
+function timesOf(count: number): string {
+  return count > 1 ? ` ×${count}` : '';
+}
+
+/** Returns what is open: items of the plan that need something, and what was said last. */
+export function openLines(
+  { plan, lastSaid }: Pick<Survey, 'plan' | 'lastSaid'>,
+  isOpen: (status: string) => boolean,
+): readonly OutlineLine[] {
+  const items = [...plan].flatMap(([status, texts]) =>
+    isOpen(status) ? texts.map((text) => `${status}: ${text}`) : [],
+  );
+  const said = lastSaid === '' ? [] : [`said last: ${lastSaid}`];
+  return [...items, ...said].map((text, at) => ({ section: 'open', text, at }));
+}
+
+/** Returns values of calls that no other line names. */
+export function namedLines(
+  values: readonly KnownValue[],
+  isKnown: (text: string) => boolean,
+): readonly OutlineLine[] {
+  return values
+    .filter(({ text }) => !isKnown(text))
+    .map(({ text, group }, at) => ({ section: 'named', text, group, at }));
+}
+
+/** Returns the pairs of adjacent terms in texts that the reader has elsewhere. */
+export function pairsKnown(texts: readonly string[]): ReadonlySet<string> {
+  return new Set(texts.flatMap((text) => pairsOf(termsOf(text))));
+}
+
+function pairsOf(terms: ReadonlySet<string>): readonly string[] {
+  const list = [...terms];
+  return list.length < 2 ? list : list.slice(1).map((term, at) => `${list[at]} ${term}`);
+}
