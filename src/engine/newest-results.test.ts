@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
+import { defaultStrategies } from '../strategies/default-strategies.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
 
 const window = 262_144;
@@ -17,6 +18,8 @@ function prose(seed: number, length: number): string {
     (_, at) => `${words[next() % words.length]!}${at % 12 === 11 ? '.' : ''}`,
   ).join(' ');
 }
+
+type Article = { readonly id: number; readonly title: string; readonly body: string };
 
 /** A list of about 110,000 tokens. */
 const articles = (batch: number) =>
@@ -57,12 +60,13 @@ describe('three lists of articles of 110,000 tokens each in a window of 262,144'
     expect(report.steps.map(({ strategy }) => strategy)).toEqual(['compress-items']);
     expect(texts.slice(0, 2)).toEqual(['Be brief.', 'Who lit the lamp?']);
     for (const [at, text] of texts.slice(3).entries()) {
-      const whole = JSON.parse(articles(at + 1)) as { id: number; title: string; body: string }[];
-      const [json, note] = text.split('\n') as [string, string];
-      const left = JSON.parse(json) as typeof whole;
+      const whole = JSON.parse(articles(at + 1)) as Article[];
+      const left = JSON.parse(text) as (Article & { compressed?: true; compression?: string })[];
+      const note = left.find(({ compression }) => compression !== undefined)?.compression;
       expect(left.map(({ id, title }) => [id, title])).toEqual(whole.map(({ id, title }) => [id, title]));
       expect(left[0]).toEqual(whole[0]);
       const shortened = left.filter(({ body }) => body.includes('[…]')).length;
+      expect(left.filter(({ compressed }) => compressed)).toHaveLength(shortened);
       expect(note).toMatch(
         new RegExp(
           `^\\[${shortened} of 100 items, the least relevant, shortened where it says \\[…\\]\\. To read it again call read_memory`,
@@ -77,6 +81,63 @@ describe('three lists of articles of 110,000 tokens each in a window of 262,144'
     const second = await prepared([...steps, { assistant: 'The keeper.' }, { user: 'When?' }], engine);
     expect(second.texts.slice(0, first.texts.length)).toEqual(first.texts);
     expect(second.report.steps).toEqual([]);
+  });
+});
+
+describe('three such lists, one after the other, at 0.85 and down to 0.8 of the window', () => {
+  const { engine } = testEngine({
+    window,
+    triggerOptions: {
+      windowFraction: { triggerShare: 0.85, targetShare: 0.8 },
+      tokenBudget: false,
+      mustFit: { targetShare: 0.8 },
+    },
+    strategies: defaultStrategies({
+      strategies: [
+        { name: 'compress-items', reach: 'history' },
+        'offload-results',
+        'drop-oldest',
+        'compress-items',
+        'clip-newest',
+      ],
+    }),
+  });
+
+  it('lose words of their least relevant items only, from the first fold on, and stay JSON', async () => {
+    const steps: Step[] = [];
+    const seen: object[] = [];
+    for (const batch of [1, 2, 3]) {
+      steps.push({ calls: [search(batch)] });
+      const { report, texts } = await prepared(steps, engine);
+      const lists = texts
+        .filter((text) => text.startsWith('[{'))
+        .map((text) => JSON.parse(text) as (Article & { compressed?: true })[]);
+      seen.push({
+        percentOfWindow: Math.floor((report.tokensAfter! / window) * 100),
+        steps: report.steps.map(({ strategy }) => strategy),
+        lists: lists.map((list) => list.length),
+        wholeItems: lists.map((list) => list.filter(({ compressed }) => !compressed).length),
+        // The best article of each search is shortened last.
+        isFirstWhole: lists.map(([first]) => first!.compressed !== true),
+      });
+    }
+    expect(seen).toEqual([
+      { percentOfWindow: 42, steps: [], lists: [100], wholeItems: [100], isFirstWhole: [true] },
+      {
+        percentOfWindow: 84,
+        steps: [],
+        lists: [100, 100],
+        wholeItems: [100, 100],
+        isFirstWhole: [true, true],
+      },
+      {
+        percentOfWindow: 79,
+        steps: ['compress-items'],
+        lists: [100, 100, 100],
+        wholeItems: [19, 19, 100],
+        isFirstWhole: [true, true, true],
+      },
+    ]);
   });
 });
 

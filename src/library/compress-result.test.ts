@@ -109,7 +109,7 @@ describe('a tool result in an agent loop', () => {
   it('keeps its own words when the summarizer fails, refuses, writes more than there was, or is late', async () => {
     const request = { text, budget: { tokens: 450, results: 1 } };
     const own = await createLeporello().compressResult(request);
-    const body = (result: string) => result.slice(0, result.lastIndexOf('\n'));
+    const withoutIds = (result: string) => result.replaceAll(/mem_\w+/g, 'mem_');
     for (const change of [
       { summarize: () => Promise.reject(new Error('429')) },
       { summarize: () => Promise.resolve(undefined) },
@@ -119,7 +119,7 @@ describe('a tool result in an agent loop', () => {
     ]) {
       const { summarizer } = teller(change);
       const result = await createLeporello().compressResult({ ...request, summarizer, waitMs: 20 });
-      expect(body(result.text)).toBe(body(own.text));
+      expect(withoutIds(result.text)).toBe(withoutIds(own.text));
       expect(result.compression).toMatchObject({
         by: 'extractive',
         problem: 'the summarizer did not answer every item in time',

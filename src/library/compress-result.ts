@@ -69,7 +69,7 @@ export async function compressResult(
   const fitted = (shortenText: TextShortener, isReworded: boolean) =>
     fitItems(list.items, { leastFirst, shares: itemShares, shortenText }, (smaller) => {
       const note = itemsNote({ items: smaller.size, of: list.items.length, memory, recallTool, isReworded });
-      const shown = `${list.write(smaller).trimEnd()}\n${note}`;
+      const shown = list.write(smaller, note);
       const after = count(shown);
       return { smaller, shown, after, fits: after <= room };
     });

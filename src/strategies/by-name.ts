@@ -11,7 +11,7 @@ import {
 } from '../checks.ts';
 import type { Preset } from '../outline/levels.ts';
 import { clipNewest } from './clip-newest.ts';
-import { compressItems } from './compress-items.ts';
+import { type CompressItemsOptions, compressItems, compressItemsCheck } from './compress-items.ts';
 import {
   type DropOldestOptions,
   dropFailedCalls,
@@ -53,7 +53,7 @@ type OptionsByName = {
   readonly 'fold-subgoals': SubgoalOptions;
   readonly 'summarize-history': Partial<SummarySettings>;
   readonly 'drop-oldest': DropOldestOptions;
-  readonly 'compress-items': MinBytesOptions;
+  readonly 'compress-items': CompressItemsOptions;
   readonly 'offload-newest-media': object;
   readonly 'clip-newest': object;
 };
@@ -87,7 +87,7 @@ const optionChecks: Readonly<Record<StrategyName, Check>> = {
   'fold-subgoals': subgoalsCheck,
   'summarize-history': object<Partial<SummarySettings>>(summaryChecks),
   'drop-oldest': dropOldestCheck,
-  'compress-items': object<MinBytesOptions>(limitCheck),
+  'compress-items': compressItemsCheck,
   'offload-newest-media': noOptions,
   'clip-newest': noOptions,
 };

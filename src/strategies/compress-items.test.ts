@@ -31,16 +31,17 @@ describe('compress-items', () => {
     const [one] = compressed([{ name: 'web_search', result: JSON.stringify(hits) }], 40);
     expect(one).toEqual({
       message: 2,
-      stub:
-        JSON.stringify([
-          hits[0],
-          hits[1],
-          {
-            title: 'sails',
-            body: 'This one is about sails. Then it wanders off. […] It tells of a house. […] It was written in 1759. […]',
-          },
-        ]) +
-        '\n[1 of 3 items, the least relevant, shortened where it says […]. To read it again call read_memory with {"id":"mem_0123456789abcdef"}.]',
+      stub: JSON.stringify([
+        hits[0],
+        hits[1],
+        {
+          title: 'sails',
+          body: 'This one is about sails. Then it wanders off. […] It tells of a house. […] It was written in 1759. […]',
+          compressed: true,
+          compression:
+            '[1 of 3 items, the least relevant, shortened where it says […]. To read it again call read_memory with {"id":"mem_0123456789abcdef"}.]',
+        },
+      ]),
     });
   });
 
@@ -95,5 +96,28 @@ describe('compress-items', () => {
     const result = JSON.stringify(hits);
     expect(compressed([{ name: 'read_file', result }], 1_000)).toEqual([]);
     expect(compressed([{ name: 'search', result: hits[0]!.body.repeat(4) }], 1_000)).toEqual([]);
+  });
+
+  describe('before stubs', () => {
+    const shortened = (amount: number, results = 2) => {
+      const calls = Array.from({ length: results }, () => ({
+        calls: [{ name: 'search', result: JSON.stringify(hits) }],
+      }));
+      const conversation = readChat(
+        chatBody([{ user: 'Go' }, ...calls, { assistant: 'Done.' }, { user: 'And?' }]),
+      );
+      const view = foldView(conversation, { excess: { unit: 'tokens', amount } });
+      return compressItems({ reach: 'history' })
+        .propose(view)
+        .map((edit) => (edit.kind === 'replace-text' ? edit.at.message : edit.kind));
+    };
+
+    it('shortens items of old results as far as needed', () => {
+      expect([shortened(40), shortened(200)]).toEqual([[2], [2, 4]]);
+    });
+
+    it('changes nothing if that would not be enough, or if everything is to go', () => {
+      expect([shortened(2_000), shortened(Number.POSITIVE_INFINITY)]).toEqual([[], []]);
+    });
   });
 });

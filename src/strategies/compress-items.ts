@@ -1,7 +1,8 @@
 /**
- * Shortens results that are lists (articles, hits, records) item by item, least relevant first; the sentences that say most stay. For the newest
- * results of tools if they are too large together with everything else; originals can be recalled.
+ * Shortens results that are lists (articles, hits, records) item by item, least relevant first; the sentences that say most stay. It shortens the
+ * newest results if they are too large together with everything else, or old results before they become stubs. Originals can be recalled.
  */
+import { checkSettings, object, oneOf, wholeNumber } from '../checks.ts';
 import { type ItemList, shortenerFor } from '../arrival/items/shorten.ts';
 import { itemsOf, rankItems } from '../arrival/items/items.ts';
 import { inputOf, textOf } from '../conversation/messages.ts';
@@ -18,14 +19,58 @@ import {
   editableTexts,
 } from './lib/editable-texts.ts';
 
-/** Shortens the items of the newest results that are lists. Throws `bad-config` for options that are not allowed. */
-export function compressItems(options: MinBytesOptions = {}): Strategy {
+export type CompressItemsOptions = MinBytesOptions & {
+  /**
+   * `newest` shortens results if folding history left too much. `history` shortens old results, and nothing if that is not enough to reach the
+   * goal, so that it belongs before `offloadResults` in the list. Default `newest`.
+   */
+  readonly reach?: 'newest' | 'history' | undefined;
+};
+
+/** Checks the options. */
+export const compressItemsCheck = object<CompressItemsOptions>({
+  minResultBytes: wholeNumber(0),
+  reach: oneOf('newest', 'history'),
+});
+
+/**
+ * Shortens the items of results that are lists. Throws `bad-config` for options that are not allowed.
+ *
+ * @example
+ * const strategies = [compressItems({ reach: 'history' }), offloadResults(), dropOldest(), compressItems(), clipNewest()];
+ */
+export function compressItems(options: CompressItemsOptions = {}): Strategy {
+  checkSettings(compressItemsCheck, options, 'compressItems');
+  const { reach = 'newest', minResultBytes } = options;
   return minBytesStrategy(
-    { name: 'compress-items', reach: 'newest', calledAs: 'compressItems' },
-    options,
-    propose,
+    { name: 'compress-items', reach, calledAs: 'compressItems' },
+    { minResultBytes },
+    reach === 'newest' ? propose : proposeOld,
   );
 }
+
+/** Proposes to shorten items of old results, if that is enough. */
+function* proposeOld(view: FoldView): Steps<readonly Edit[]> {
+  const { excess } = view;
+  // A fold that only saves money wants everything that these messages can save, and a stub saves more.
+  if (excess.unit === 'messages' || !Number.isFinite(excess.amount)) return [];
+  const open = { ...view, protects: withMessages(view.protects) };
+  let bytes = 0;
+  for (const slot of editableTexts(open, 'tool-result')) {
+    yield;
+    if (isCandidate(open, slot)) bytes += slot.literal.length;
+  }
+  // A token of ordinary text has at least two bytes.
+  return (bytes * (1 - share)) / 2 < excess.amount ? [] : yield* propose(open, true);
+}
+
+/** Counts the parts of protected messages as protected. */
+function withMessages(protects: FoldView['protects']): FoldView['protects'] {
+  return { ...protects, part: (message, part) => protects.message(message) || protects.part(message, part) };
+}
+
+/** The approximate tokens of the mark of a shortened item. */
+const markTokens = 5;
 
 /** The share of an item that stays. */
 const share = 0.3;
@@ -38,7 +83,8 @@ type Listed = {
   readonly smaller: Map<number, string>;
 };
 
-function* propose(view: FoldView): Steps<readonly Edit[]> {
+/** Proposes to shorten items. `isAllOrNothing`: proposes nothing if that does not save enough. */
+function* propose(view: FoldView, isAllOrNothing = false): Steps<readonly Edit[]> {
   if (view.excess.unit === 'messages') return [];
   const results = yield* listsOf(view);
   let missing = view.excess.amount;
@@ -49,8 +95,9 @@ function* propose(view: FoldView): Steps<readonly Edit[]> {
     const short = whole.shorter(share, shortenerFor(terms));
     if (short === undefined) continue;
     result.smaller.set(item, short);
-    missing -= view.measure.text(whole.text) - view.measure.text(short);
+    missing -= view.measure.text(whole.text) - view.measure.text(short) - markTokens;
   }
+  if (isAllOrNothing && missing > 0) return [];
   return results.flatMap((result) => editOf(view, result) ?? []);
 }
 
@@ -131,7 +178,7 @@ function editOf(view: FoldView, { slot, list, smaller }: Listed): Edit | undefin
   const memory = view.idOf(slot.literal);
   const { recallTool } = view;
   const note = itemsNote({ items: smaller.size, of: list.items.length, memory, recallTool });
-  const stub = `${list.write(smaller).trimEnd()}\n${note}`;
+  const stub = list.write(smaller, note);
   const edit: Edit = { kind: 'replace-text', at: slot.at, stub, memory };
   const now = view.shrunk(slot.at) ?? slot.text();
   if (view.measure.text(stub) >= view.measure.text(now) || !view.mayEdit(edit)) return undefined;

@@ -90,8 +90,8 @@ export const mustFitCheck = object<MustFitOptions>({
   markShare: fraction(),
 });
 
-/** When the reply's reserve leaves less than the target, the goal still frees a fifth of the remaining tokens. */
-const maxShareOfRemaining = 0.8;
+/** When the reply's reserve leaves little more than the target, the goal still frees 15 % of the remaining tokens. */
+const maxShareOfRemaining = 0.85;
 
 /**
  * Folds a request that would not fit its window together with the reply. Throws `bad-config` for options out of range.

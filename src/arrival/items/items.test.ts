@@ -35,7 +35,24 @@ describe('items of JSON', () => {
       id: 1,
       title: 'ropes',
       body: 'About ropes. It is said that this goes on for some time without any news. It is said that this goes on for some time without any news. It is said that this goes on for some time without any news. […]',
+      compressed: true,
     });
+  });
+
+  it('say what was done to them in JSON that stays JSON', () => {
+    const written = (value: unknown, at: number, by: string) =>
+      JSON.parse(itemsOf(JSON.stringify(value))!.write(new Map([[at, by]]), 'A note.')) as unknown;
+    expect([
+      written([{ a: 1 }, { a: 2 }, { a: 3 }], 1, '{"a":0}'),
+      written([{ compressed: 1 }, { a: 2 }, {}], 0, '{"compressed":0}'),
+      written([{ a: 1 }, { a: 2 }, {}], 2, '{}'),
+      written(['a', 'b', 'c'], 1, '"…"'),
+    ]).toEqual([
+      [{ a: 1 }, { a: 0, compressed: true, compression: 'A note.' }, { a: 3 }],
+      [{ compressed: 0 }, { a: 2 }, {}, 'A note.'],
+      [{ a: 1 }, { a: 2 }, { compressed: true, compression: 'A note.' }],
+      ['a', '…', 'c', 'A note.'],
+    ]);
   });
 
   it('can be JSON lines', () => {

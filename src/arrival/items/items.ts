@@ -26,14 +26,14 @@ function textItems(text: string): ItemList | undefined {
   const items = pieces.map(itemOf);
   return {
     items,
-    write: (smaller) =>
-      text.slice(0, starts[0]) +
-      pieces
-        .map((piece, at) => {
-          const shorter = smaller.get(at);
-          return shorter === undefined ? piece : shorter + piece.slice(piece.trimEnd().length);
-        })
-        .join(''),
+    write(smaller, note) {
+      const written = pieces.map((piece, at) => {
+        const shorter = smaller.get(at);
+        return shorter === undefined ? piece : shorter + piece.slice(piece.trimEnd().length);
+      });
+      const whole = text.slice(0, starts[0]) + written.join('');
+      return note === undefined ? whole : `${whole.trimEnd()}\n${note}`;
+    },
   };
 }
 

@@ -15,12 +15,32 @@ export function jsonItems(text: string): ItemList | undefined {
   const items = nodes.map(itemOf);
   return {
     items,
-    write(smaller) {
-      const written = (at: number) => smaller.get(at) ?? items[at]!.text;
-      if (documents.length > 1) return documents.map((_, at) => written(at)).join('\n');
-      return compact(replaced(documents[0]!, nodes, { items: nodes.map((_, at) => written(at)) }));
+    write(smaller, note) {
+      const first = nodes.findIndex((node, at) => smaller.has(at) && isMarkable(node));
+      const written = nodes.map((node, at) => {
+        const shorter = smaller.get(at);
+        if (shorter === undefined) return items[at]!.text;
+        return isMarkable(node) ? marked(shorter, at === first ? note : undefined) : shorter;
+      });
+      const all = first < 0 && note !== undefined ? [...written, JSON.stringify(note)] : written;
+      if (documents.length > 1) return all.join('\n');
+      return compact(replaced(documents[0]!, nodes, { items: all }));
     },
   };
+}
+
+/** True for an object that has no member of the names that mark a shortened item. */
+function isMarkable(node: JsonNode): boolean {
+  return typeof node !== 'string' && isObject(node) && !node.keys.some((key) => markers.includes(key));
+}
+
+const markers = ['"compressed"', '"compression"'];
+
+/** Marks the text of a shortened object. */
+function marked(object: string, note: string | undefined): string {
+  const members = object.slice(0, -1);
+  const explained = note === undefined ? '' : `,"compression":${JSON.stringify(note)}`;
+  return `${members}${members === '{' ? '' : ','}"compressed":true${explained}}`;
 }
 
 const MIN_ITEMS = 3;

@@ -98,8 +98,12 @@ function cut(text: string, max: number): string {
 /** A text that is a list, split into its items. */
 export type ItemList = {
   readonly items: readonly ListItem[];
-  /** Writes the text with some items replaced by smaller ones. Text around the items keeps its bytes, except for white space of JSON. */
-  write(smaller: ReadonlyMap<number, string>): string;
+  /**
+   * Writes the text with some items replaced by smaller ones, and with a note about them, if there is one. Text around the items keeps its bytes, except for
+   * white space of JSON. JSON stays JSON: each smaller object gets the member `"compressed": true`, and the first one also has the note; in
+   * other lists the note is an item, and in other texts the last line.
+   */
+  write(smaller: ReadonlyMap<number, string>, note?: string): string;
 };
 
 export type ListItem = {
