@@ -9,16 +9,8 @@ import { undiciUpstream } from '../../gateway/http/undici-upstream.ts';
 import { sqliteStore } from '../../store/sqlite/sqlite.ts';
 import type { Receipt } from '../../receipts/receipt.ts';
 import type { DemoArgs } from '../args.ts';
-import {
-  type ChatBody,
-  type ChatClient,
-  type ChatMessage,
-  type ScriptedProvider,
-  chatClient,
-  demoScript,
-  sampleBody,
-  startScriptedProvider,
-} from './model-and-client.ts';
+import { type ChatBody, type ChatClient, type ChatMessage, chatClient, sampleBody } from './client.ts';
+import { type ScriptedProvider, demoScript, startScriptedProvider } from './model.ts';
 import { storeFile } from '../open-store.ts';
 import type { Terminal } from '../terminal.ts';
 
