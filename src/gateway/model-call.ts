@@ -30,6 +30,7 @@ import {
   maxNameLength,
   openReceipt,
   logCompressions,
+  logFold,
 } from './receipts/receipts.ts';
 import { type Exchange, type RecallLimits, relayStream, relayWhole } from './recall-loop.ts';
 import { type Route, type UpstreamUrls, promptUrl, sessionOf } from './routing/routes.ts';
@@ -282,6 +283,7 @@ async function receiptOf(
       'the sent prefix changed without a fold, so the provider could not use its cache for it',
     );
   }
+  logFold(options.log, receipt.id, report);
   logCompressions(options.log, receipt.id, report);
   const problem = outcome.status === 'failed' ? outcome.reason : prepared.problem;
   if (problem !== undefined) {

@@ -90,6 +90,29 @@ describe.each(formats)('a %s request through the gateway', (format) => {
 });
 
 describe('the gateway', () => {
+  it('logs each new fold in one line: trigger, tokens before and after, and what each strategy took', async () => {
+    await using stack = await startStack(hello, small);
+    await post(stack.url, 'chat', longBody('chat', 60));
+    await post(stack.url, 'chat', longBody('chat', 60));
+    const folds = stack.logged
+      .filter((line) => line.startsWith('folded '))
+      .map((line) => JSON.parse(line.slice('folded '.length)) as Record<string, unknown>);
+    // A repeated fold is not logged again.
+    expect(folds).toEqual([
+      {
+        receipt: expect.any(String) as string,
+        model: expect.any(String) as string,
+        trigger: 'must-fit',
+        tokensBefore: expect.any(Number) as number,
+        tokensAfter: expect.any(Number) as number,
+        percentBefore: expect.closeTo(((folds[0]!['tokensBefore'] as number) / 12_000) * 100, 1) as number,
+        percentAfter: expect.closeTo(((folds[0]!['tokensAfter'] as number) / 12_000) * 100, 1) as number,
+        tokensKept: expect.any(Number) as number,
+        took: [expect.stringMatching(/^offload-results: \d+ tokens in \d+ edits$/) as string],
+      },
+    ]);
+  });
+
   it('answers count_tokens for the request as it would be sent', async () => {
     await using stack = await startStack(hello, small);
     const body = longBody('messages', 30);

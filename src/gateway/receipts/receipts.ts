@@ -288,6 +288,33 @@ export function pricesFrom(overrides: PriceOverrides | undefined): Prices {
   };
 }
 
+/** Logs a new fold in one line: the trigger, the request before and after, and what each strategy took. */
+export function logFold(log: GatewayLog, receipt: string, report: FoldReport): void {
+  const { trigger, window, tokensBefore, tokensAfter, tokensKept, steps, model } = report;
+  if (trigger === undefined || !steps.some(({ edits }) => edits > 0)) return;
+  const percent = (tokens: number | undefined) =>
+    tokens === undefined || window === undefined ? undefined : toTenths((tokens / window) * 100);
+  const took = steps.map(({ strategy, edits, tokensSaved, refused }) =>
+    refused === undefined
+      ? `${strategy}: ${tokensSaved} tokens in ${edits} edit${edits === 1 ? '' : 's'}`
+      : `${strategy}: refused, ${refused}`,
+  );
+  log.info(
+    {
+      receipt,
+      model,
+      trigger,
+      tokensBefore,
+      tokensAfter,
+      percentBefore: percent(tokensBefore),
+      percentAfter: percent(tokensAfter),
+      tokensKept,
+      took,
+    },
+    'folded',
+  );
+}
+
 /** Logs what a fold compressed, as a warning when a compression is far from its target. */
 export function logCompressions(log: GatewayLog, receipt: string, { compressions }: FoldReport): void {
   for (const { ratio, target, ...one } of compressions) {
