@@ -53,6 +53,17 @@ export function newestBatch(conversation: Conversation): ReadonlySet<number> {
   return batch;
 }
 
+/** Bytes of the largest tool batch that is current after the next message of the user. */
+const maxStaleBytes = 4_000;
+
+/** Returns the newest tool batch if it belongs to the turn that begins at `start`, or is small; else nothing. */
+export function currentBatch(conversation: Conversation, start: number | undefined): ReadonlySet<number> {
+  const batch = newestBatch(conversation);
+  if (start === undefined || [...batch].some((index) => index > start)) return batch;
+  const spans = [...batch].map((index) => conversation.messages[index]!.span);
+  return spans.reduce((sum, span) => sum + span.end - span.start, 0) <= maxStaleBytes ? batch : new Set();
+}
+
 /**
  * Returns the units that are removed only as a whole: neighboring assistant messages, which are one turn, with the messages that
  * answer their calls; any other message by itself. Some formats give reasoning and each of several calls a message of its own.

@@ -76,7 +76,8 @@ describe('three lists of articles of 110,000 tokens each in a window of 262,144'
   });
 
   it('stay as they were sent when the conversation goes on', async () => {
-    const { engine } = testEngine({ window });
+    // After the next question the lists are history like any other, and the default budget would fold them.
+    const { engine } = testEngine({ window, triggerOptions: { tokenBudget: false } });
     const first = await prepared(steps, engine);
     const second = await prepared([...steps, { assistant: 'The keeper.' }, { user: 'When?' }], engine);
     expect(second.texts.slice(0, first.texts.length)).toEqual(first.texts);
@@ -162,5 +163,22 @@ describe('newest results', () => {
     const old = { calls: [search(1), search(2)] };
     const { report } = await prepared([old, { calls: [search(3)] }]);
     expect(report.steps.map(({ strategy }) => strategy)).toEqual(['offload-results']);
+  });
+});
+
+describe('a result of 36 kB', () => {
+  const log = { calls: [{ name: 'run', result: prose(7, 6_000) }] };
+  const talk = Array.from({ length: 8 }, (_, at): readonly Step[] => [
+    { assistant: prose(at + 20, 300) },
+    { user: `Question ${at}?` },
+  ]).flat();
+
+  it('becomes a stub when it is eight turns old, though no newer one came', async () => {
+    const { engine } = testEngine({ window: 9_500, triggerOptions: { cacheRent: false } });
+    const running = await prepared([log], engine);
+    expect(running.texts[3]).toBe(prose(7, 6_000));
+    const later = await prepared([log, ...talk], engine);
+    expect(later.report.steps.map(({ strategy }) => strategy)).toEqual(['offload-results']);
+    expect(later.texts[3]).toMatch(/^\[Result folded: /);
   });
 });

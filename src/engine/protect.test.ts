@@ -53,3 +53,25 @@ describe('the user message that no fold removes', () => {
     expect(keptIn(steps, reminder)).toEqual([2, 9, 10]);
   });
 });
+
+describe('the newest tool batch', () => {
+  const run = (bytes: number): Step => ({ calls: [{ name: 'run', result: 'x'.repeat(bytes) }] });
+  const talk = (turns: number): readonly Step[] =>
+    Array.from({ length: turns }, (_, at): readonly Step[] => [
+      { user: `Question ${at}?` },
+      { assistant: `Answer ${at}.` },
+    ]).flat();
+  const keptIn = (steps: readonly Step[]) =>
+    [...keptMessages(readChat(chatBody(steps)))].toSorted((one, other) => one - other);
+
+  it('stays with its call while its turn is running, however large it is', () => {
+    expect(keptIn([{ user: 'Run it.' }, run(100), run(36_000)])).toEqual([0, 3, 4]);
+  });
+
+  it('stays after a message of the user only while it is small', () => {
+    const last = { user: 'And now?' };
+    expect(keptIn([{ user: 'Run it.' }, run(1_000), { assistant: 'Done.' }, last])).toEqual([1, 2, 4]);
+    expect(keptIn([{ user: 'Run it.' }, run(36_000), { assistant: 'Done.' }, last])).toEqual([4]);
+    expect(keptIn([{ user: 'Run it.' }, run(36_000), ...talk(8), last])).toEqual([19]);
+  });
+});

@@ -6,7 +6,7 @@ import type { Edit } from '../conversation/edit.ts';
 import { oneStep } from '../conversation/steps.ts';
 import {
   lastUser,
-  newestBatch,
+  currentBatch,
   pairCalls,
   placeKey,
   recalledPlaces,
@@ -76,15 +76,15 @@ function holdsAny(input: string, pins: readonly string[]): boolean {
 
 /** Returns the messages that only strategies of last resort may change. */
 export function keptMessages(conversation: Conversation, isHistoryKept = false): ReadonlySet<number> {
-  const batch = newestBatch(conversation);
-  const kept = new Set(batch);
-  const first = [...batch].reduce((min, index) => Math.min(min, index), conversation.messages.length);
-  if (batch.size > 0 && first > 0) kept.add(first - 1);
+  const { messages } = conversation;
   const isFolded = (message: Message) => isHistoryKept && isFoldedHistory(conversation, message);
-  for (const index of [turnStart(conversation, isFolded), lastUser(conversation, isFolded)])
-    if (index !== undefined) kept.add(index);
-  kept.add(conversation.messages.length - 1);
-  for (const message of conversation.messages) if (message.role === 'system') kept.add(message.index);
+  const start = turnStart(conversation, isFolded);
+  const kept = new Set(currentBatch(conversation, start));
+  const first = [...kept].reduce((min, index) => Math.min(min, index), messages.length);
+  if (kept.size > 0 && first > 0) kept.add(first - 1);
+  for (const index of [start, lastUser(conversation, isFolded)]) if (index !== undefined) kept.add(index);
+  kept.add(messages.length - 1);
+  for (const message of messages) if (message.role === 'system') kept.add(message.index);
   return kept;
 }
 

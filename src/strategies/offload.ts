@@ -23,7 +23,7 @@ import { resultStub, argumentStub, label, mediaStub, quote } from './lib/stubs.t
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { bytesOf, inputOf } from '../conversation/messages.ts';
 import { type CallWords, callWords } from '../outline/step-line.ts';
-import { type PartPlace, newestBatch, pairCalls, placeKey } from '../conversation/turns.ts';
+import { type PartPlace, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type Splice, applySplices, literalBytes } from '../conversation/json-scan.ts';
 
 /**
@@ -124,15 +124,14 @@ function* proposeArguments(view: FoldView): Steps<readonly Edit[]> {
   return edits;
 }
 
-/** Returns calls with results before the newest batch that are neither dropped, stubbed, pinned nor recalls. */
+/** Returns calls with results that are neither protected, dropped, stubbed, pinned nor recalls. */
 function finishedCalls(view: FoldView): readonly PartPlace[] {
   const { messages, parts, inputs } = placesEdited(view.edits);
-  const newest = newestBatch(view.conversation);
   return pairCalls(view.conversation).pairs.flatMap(({ call, result }) => {
     const key = placeKey(call);
     const isOpen =
       result !== undefined &&
-      !newest.has(result.message) &&
+      !view.protects.message(result.message) &&
       !messages.has(call.message) &&
       !parts.has(key) &&
       !inputs.has(key) &&

@@ -61,10 +61,11 @@ describe('stub-arguments', () => {
     expect(await Promise.all(read)).toEqual([file, `${file}other`]);
   });
 
-  it('replaces the oldest first, stops when enough is saved, and keeps the newest batch and calls without result', () => {
+  it('replaces the oldest first, stops when enough is saved, and keeps calls whose result is protected, and calls without result', () => {
     const steps: readonly Step[] = [{ user: 'Go' }, long, long, long];
     const isStubbed = (input: string) => input.includes('were written here');
-    expect(sentInputs(steps).map(isStubbed)).toEqual([true, true, false]);
+    const protects = { message: (index: number) => index === 6, part: () => false, recalled: () => false };
+    expect(sentInputs(steps, { protects }).map(isStubbed)).toEqual([true, true, false]);
     expect(
       sentInputs([long, newest, { calls: [{ name: 'run', input: JSON.stringify({ a: file }) }] }]).map(
         isStubbed,
