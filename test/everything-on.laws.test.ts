@@ -154,7 +154,7 @@ function work(jobs: readonly (readonly [note: string, result: string])[]): reado
 
 /** Returns true for a record that was summarized into a higher level; no client sent it. */
 function isOurs(piece: string): boolean {
-  return piece.startsWith('"[Record of a finished ');
+  return /^"\[(?:Steps|Phases?) folded, /.test(piece);
 }
 
 /** Returns the pieces of JSON in an original: the messages of a list, or the one text or input. */

@@ -8,6 +8,7 @@ import {
   factLines,
   fileLines,
   inTurns,
+  isLogged,
   namedLines,
   openLines,
   type OutlineLine,
@@ -50,7 +51,6 @@ export function extract({ steps, earlier, known, budget, count }: SummaryRequest
   for (;;) {
     const text = spell(taken);
     if (text === '') return undefined;
-    // Lines have a few more tokens together than the sum of them.
     if (count(text) <= budget.max) return text;
     taken.pop();
   }
@@ -91,10 +91,8 @@ function spell(taken: readonly OutlineLine[]): string {
           : [`${group}: ${of.map(({ text }) => text).join(', ')}`],
     );
     const inOrder = (groups.get(undefined) ?? []).toSorted((a, b) => a.at - b.at);
-    items[section] = [
-      ...(section === 'found' ? joinedReplies(inOrder) : inOrder.map(({ text }) => text)),
-      ...valued,
-    ];
+    const single = section === 'found' ? joinedReplies(inOrder) : inOrder.map(({ text }) => text);
+    items[section] = [...single, ...valued];
   }
   return spellSections(items);
 }
@@ -152,13 +150,9 @@ function linesOf({
         : [];
 
   const elsewhere = known.map(readSections);
-  // The log quotes some results already.
-  const outcomes = new Map(now.calls.map(({ at, words }) => [at, words.outcome]));
+  const wordsOf = new Map(now.calls.map(({ at, words }) => [at, words]));
   const facts = factLines(
-    now.facts.filter(
-      ({ text, at, from }) =>
-        !lastSaid.includes(text) && !(from === 'result' && outcomes.get(Math.floor(at)) === `"${text}"`),
-    ),
+    now.facts.filter((fact) => !lastSaid.includes(fact.text) && !isLogged(fact, wordsOf)),
     pairsKnown(elsewhere.flatMap(({ found: texts }) => texts)),
   );
   const done = doneLines(now.calls);

@@ -83,11 +83,37 @@ const minRatio = 5;
 const repetitive = 0.3;
 const varied = 0.8;
 
-/** Returns the ratio to compress steps by, in tokens before for one token after: as asked for, or by how repetitive they are. Linear. */
-export function ratioFor(ratio: number | 'adaptive', steps: readonly string[]): number {
-  if (ratio !== 'adaptive') return ratio;
-  const news = (varietyOf(steps) - repetitive) / (varied - repetitive);
-  return maxRatio - (maxRatio - minRatio) * Math.min(Math.max(news, 0), 1);
+/** Returns the ratio to compress texts by, in tokens before for one token after: as asked for, or by how repetitive they are. Linear. */
+export function ratioFor(
+  { ratio, minRatio: min, maxRatio: max }: Pick<CompressionLevel, 'ratio' | 'minRatio' | 'maxRatio'>,
+  texts: readonly string[],
+): number {
+  if (ratio !== 'adaptive') return Math.min(Math.max(ratio, min), max);
+  const news = (varietyOf(texts) - repetitive) / (varied - repetitive);
+  return max - (max - min) * Math.min(Math.max(news, 0), 1);
+}
+
+/** Minimum tokens of what a node says below its head, whatever the ratio; less says nothing. */
+const minText = 24;
+
+/** A light merge keeps a third of the tokens, but at most `mergeTokens`. */
+const mergeRatio = 3;
+const mergeTokens = 300;
+
+/** Returns the tokens of a node that replaces `before` tokens; with `target` undefined, of a light merge. */
+export function roomFor(
+  { maxTokens }: Pick<CompressionLevel, 'maxTokens'>,
+  {
+    before,
+    head,
+    target,
+  }: { readonly before: number; readonly head: number; readonly target: number | undefined },
+): number {
+  const wanted =
+    target === undefined
+      ? Math.max(before / maxRatio, Math.min(before / mergeRatio, mergeTokens))
+      : before / target;
+  return Math.floor(Math.min(Math.max(Math.min(wanted, maxTokens), head + minText), before - 4));
 }
 
 /**
@@ -123,40 +149,70 @@ export type CompressionLevel = {
   readonly levels: 'always' | 'as-needed';
   /** Tasks with fewer actions are not compressed. */
   readonly minActions: number;
+  /** Bounds of the ratio of a level. */
+  readonly minRatio: number;
+  readonly maxRatio: number;
+  /** Maximum tokens of one node, whatever the ratio. */
+  readonly maxTokens: number;
 };
 
-const minActions = 20;
+/** What an option may say. A ratio beyond `maxRatio` is reached by levels. */
+export type CompressionOptions = {
+  readonly [Key in keyof CompressionLevel]?: CompressionLevel[Key] | undefined;
+};
+
+const usual = { minActions: 20, minRatio: 1.5, maxRatio, maxTokens: Number.POSITIVE_INFINITY };
+
+/** The highest ratio that can be asked for: three levels of the maximum ratio. */
+const highestRatio = 1_000;
 
 const presets: Readonly<Record<Preset, CompressionLevel>> = {
-  production: { ratio: 10, levels: 'as-needed', minActions },
-  debugging: { ratio: 3, levels: 'as-needed', minActions },
-  'long-horizon': { ratio: maxRatio, levels: 'always', minActions },
-  cost: { ratio: 12, levels: 'as-needed', minActions },
+  production: { ...usual, ratio: 10, levels: 'as-needed' },
+  debugging: { ...usual, ratio: 3, levels: 'as-needed' },
+  'long-horizon': { ...usual, ratio: maxRatio, levels: 'always' },
+  cost: { ...usual, ratio: 12, levels: 'as-needed' },
 };
 
 /** Returns a preset with overrides. Throws `bad-config` for an unknown preset and for values out of range; `whose` begins the message. */
 export function compressionLevelOf(
   preset: Preset,
-  options: { readonly [Key in keyof CompressionLevel]?: CompressionLevel[Key] | undefined },
+  options: CompressionOptions,
   whose: string,
 ): CompressionLevel {
   if (!Object.hasOwn(presets, preset)) {
     const use = presetNames.join(', ');
     throw bad(`${whose} preset ${JSON.stringify(preset)} is unknown: use ${use}.`);
   }
-  const { ratio, levels, minActions: presetMin } = presets[preset];
-  const chosen = {
-    ratio: options.ratio ?? ratio,
-    levels: options.levels ?? levels,
-    minActions: options.minActions ?? presetMin,
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  const chosen: CompressionLevel = {
+    ...presets[preset],
+    // An adaptive ratio goes from 5 to 15 if nothing else is said.
+    ...(options.ratio === 'adaptive' && { minRatio }),
+    ...Object.fromEntries(Object.entries(given).filter(([key]) => Object.hasOwn(presets[preset], key))),
   };
-  if (chosen.ratio !== 'adaptive' && !(chosen.ratio >= 1.5 && chosen.ratio <= maxRatio)) {
-    throw bad(`${whose} ratio ${chosen.ratio} is out of range: use 1.5 to ${maxRatio}, or "adaptive".`);
+  const { ratio } = chosen;
+  if (ratio !== 'adaptive' && !(ratio >= 1.5 && ratio <= highestRatio)) {
+    throw bad(`${whose} ratio ${ratio} is out of range: use 1.5 to ${highestRatio}, or "adaptive".`);
   }
+  for (const key of ['minRatio', 'maxRatio'] as const) {
+    if (!(chosen[key] >= 1.5 && chosen[key] <= maxRatio))
+      throw bad(`${whose} ${key} ${chosen[key]} is out of range: use 1.5 to ${maxRatio}.`);
+  }
+  if (chosen.minRatio > chosen.maxRatio)
+    throw bad(`${whose} minRatio ${chosen.minRatio} is above maxRatio ${chosen.maxRatio}: use a lower one.`);
   if (!(chosen.minActions >= 0)) {
     throw bad(`${whose} minActions ${chosen.minActions} is out of range: use 0 or more.`);
   }
-  return chosen;
+  if (!(chosen.maxTokens >= 40)) {
+    throw bad(`${whose} maxTokens ${chosen.maxTokens} is out of range: use 40 or more.`);
+  }
+  return ratio === 'adaptive' || ratio <= chosen.maxRatio ? chosen : overLevels(chosen, ratio);
+}
+
+/** Reaches a ratio by levels: sub-goals and phases, and overviews if two levels are not enough. */
+function overLevels(chosen: CompressionLevel, ratio: number): CompressionLevel {
+  const levels = ratio <= chosen.maxRatio ** 2 ? 2 : 3;
+  return { ...chosen, ratio: ratio ** (1 / levels), levels: 'always' };
 }
 
 function bad(message: string): LeporelloError {

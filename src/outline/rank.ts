@@ -68,6 +68,17 @@ export function factLines(facts: readonly Fact[], known: ReadonlySet<string>): r
   );
 }
 
+/** True for a sentence of a result that the log of calls quotes whole. */
+export function isLogged(
+  { from, at, text }: Fact,
+  calls: ReadonlyMap<number, SurveyedCall['words']>,
+): boolean {
+  const words = from === 'result' ? calls.get(Math.floor(at)) : undefined;
+  return (
+    words !== undefined && (words.hasFailed ? words.outcome.includes(text) : words.outcome === `"${text}"`)
+  );
+}
+
 function isReply({ from }: Fact): boolean {
   return from === 'final' || from === 'reply';
 }

@@ -20,9 +20,12 @@ describe('variety', () => {
 
 describe('the ratio', () => {
   it('is the requested one, or follows the variety of the text', () => {
-    expect(ratioFor(10, [log])).toBe(10);
-    expect(ratioFor('adaptive', [log])).toBe(15);
-    expect(ratioFor('adaptive', [prose])).toBe(5);
-    expect(ratioFor('adaptive', [prose, prose])).toBeCloseTo(11);
+    const of = (ratio: number | 'adaptive', minRatio = 5) => ({ ratio, minRatio, maxRatio: 15 });
+    expect(ratioFor(of(10), [log])).toBe(10);
+    expect(ratioFor(of(3), [log])).toBe(5);
+    expect(ratioFor(of('adaptive', 8), [prose])).toBe(8);
+    expect(ratioFor(of('adaptive'), [log])).toBe(15);
+    expect(ratioFor(of('adaptive'), [prose])).toBe(5);
+    expect(ratioFor(of('adaptive'), [prose, prose])).toBeCloseTo(11);
   });
 });

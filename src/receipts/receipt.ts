@@ -173,7 +173,16 @@ export type Compression = {
   readonly warning: 'under' | 'over' | undefined;
   /** Why the summarizer's text was not used unchanged; undefined if it was, or if no summarizer was asked. */
   readonly problem: string | undefined;
+  /** How many outcomes, findings, demands and artifacts (files) the text has of those that it replaces; undefined if that was not measured. */
+  readonly kept?: KeptShare | undefined;
 };
+
+/** What a text keeps, by kind. A ratio alone says nothing about quality. */
+export type KeptShare = Readonly<
+  Partial<
+    Record<'outcomes' | 'findings' | 'demands' | 'artifacts', { readonly kept: number; readonly of: number }>
+  >
+>;
 
 export type SummaryBy = 'summarizer' | 'extractive' | 'both' | 'merge';
 

@@ -83,7 +83,7 @@ describe('fold-subgoals', () => {
           ...work('gamma', 4, 30),
         ]),
         { minActions: 0 },
-      ).filter((content) => content?.startsWith('[Record'));
+      ).filter((content) => content?.startsWith('[Steps folded'));
     const spelled = (records: ReturnType<typeof recordsIn>) =>
       records.map((record) => record?.replace(/mem_\d+/, 'mem'));
     expect(recordsIn([])).toHaveLength(3);
@@ -95,13 +95,11 @@ describe('fold-subgoals', () => {
     expect(contents.slice(0, 5)).toEqual([
       'Be brief.',
       'Mend all of it. Never change the public API.',
-      `[Record of a finished sub-goal, 4 calls: read_memory {"id":"mem_0000000000002431"}] Mend alpha
-- todo
-- read_file src/alpha/part-0.ts
-- read_file src/alpha/part-1.ts
-> failed, "Error: alpha is broken"
-- read_file src/alpha/part-2.ts`,
-      expect.stringContaining('] Mend beta\n'),
+      `[Steps folded, 4 calls: read_memory {"id":"mem_0000000000002431"} shows them] Mend alpha → read_file src/alpha/part-1.ts: failed, …
+- read_file part-0.ts
+- read_file part-1.ts: failed, "Error: alpha is broken"
+- read_file part-2.ts`,
+      expect.stringContaining('] Mend beta → '),
       'Go on.',
     ]);
     expect(contents.slice(5)).toEqual([expect.stringContaining('3 calls'), null, listing('gamma', 30)]);
@@ -119,8 +117,8 @@ describe('fold-subgoals', () => {
   });
 
   it('rejects ratios out of range', () => {
-    expect(() => foldSubgoals({ ratio: 20 })).toThrow(
-      'foldSubgoals.ratio is 20, but must be a number from 1.5 to 15, or "adaptive".',
+    expect(() => foldSubgoals({ ratio: 1_001 })).toThrow(
+      'foldSubgoals.ratio is 1001, but must be a number from 1.5 to 1000, or "adaptive".',
     );
   });
 });
@@ -140,7 +138,9 @@ function prepare(engine: Engine, conversation: readonly Step[]): Promise<Prepare
 type Sent = { readonly messages: readonly { readonly role: string; readonly content: string }[] };
 const messagesOf = (body: Uint8Array) => (JSON.parse(new TextDecoder().decode(body)) as Sent).messages;
 const recordsIn = ({ body }: PreparedRequest) =>
-  messagesOf(body).flatMap(({ content }) => (content?.startsWith('[Record of a finished') ? [content] : []));
+  messagesOf(body).flatMap(({ content }) =>
+    /^\[(?:Steps|Phases?) folded/.test(content ?? '') ? [content] : [],
+  );
 const idsIn = (text: string) => text.match(/mem_[0-9a-z]{16}/g) ?? [];
 
 describe('a fold of sub-goals', () => {
@@ -148,7 +148,7 @@ describe('a fold of sub-goals', () => {
     strategies: defaultStrategies({ subgoals: { levels: 'always' } }),
     triggerOptions: {
       windowFraction: false as const,
-      tokenBudget: { triggerTokens: 12_000, targetTokens: 6_000 },
+      tokenBudget: { triggerTokens: 12_000, targetTokens: 4_000 },
     },
   };
 
@@ -163,9 +163,10 @@ describe('a fold of sub-goals', () => {
     ]);
     const records = recordsIn(prepared);
     expect(records.map((text) => text.slice(0, text.indexOf(':')))).toEqual([
-      '[Record of a finished overview, 250 calls',
-      '[Record of a finished phase, 50 calls',
-      ...Array.from({ length: 8 }, () => '[Record of a finished sub-goal, 5 calls'),
+      '[Phases folded, 250 calls',
+      '[Phase folded, 50 calls',
+      ...Array.from({ length: 9 }, () => '[Steps folded, 5 calls'),
+      '[Steps folded, 3 calls',
     ]);
     const recall = async (id: string) => (await answerRecall(prepared, JSON.stringify({ id }), 8_000)).text;
     const phases = idsIn(await recall(idsIn(records[0]!)[0]!));
@@ -177,6 +178,18 @@ describe('a fold of sub-goals', () => {
     );
     expect(originals).toEqual(chatMessages(long).slice(2, 2 + originals.length));
     expect(originals.length).toBe(50 * 10);
+  });
+
+  it('reaches high ratios by levels', async () => {
+    const levelsOf = async (ratio: number) => {
+      const strategies = defaultStrategies({ subgoals: { ratio } });
+      const { report } = await prepare(testEngine({ ...options, strategies }).engine, long);
+      return [
+        ...new Set(report.compressions.map(({ level, target }) => `${level} ${target?.toFixed(1)}`)),
+      ].toSorted();
+    };
+    expect(await levelsOf(20)).toEqual(['overview 4.5', 'phase 4.5', 'subgoal 4.5']);
+    expect(await levelsOf(50)).toEqual(['overview 7.1', 'phase 7.1', 'subgoal 7.1']);
   });
 
   it('is found by another process: the same bytes are sent, and nothing is folded twice', async () => {
@@ -199,8 +212,6 @@ describe('a fold of sub-goals', () => {
       expect(messagesOf(prepared.body).slice(0, 2)).toEqual(chatMessages(long).slice(0, 2));
     }
     const records = recordsIn(await prepare(engine, long));
-    expect(records.filter((text) => text.startsWith('[Record of a finished phase')).length).toBeGreaterThan(
-      0,
-    );
+    expect(records.filter((text) => /^\[Phases? folded/.test(text)).length).toBeGreaterThan(0);
   });
 });

@@ -21,8 +21,16 @@ import type { FoldView, Strategy } from './strategy.ts';
 export type SubgoalOptions = {
   /** Default `production`. Other options override it. */
   readonly preset?: Preset | undefined;
-  /** Tokens before for one token after, 1.5 to 15, on each level; `adaptive`: from 15 for repetitive text to 5 for varied text. */
+  /**
+   * Tokens before for one token after, 1.5 to 15, on each level; `adaptive`: from 15 for repetitive text to 5 for varied text. A higher one, up to
+   * 1,000, is reached by levels.
+   */
   readonly ratio?: number | 'adaptive' | undefined;
+  /** Bounds of the ratio of a level, 1.5 to 15. */
+  readonly minRatio?: number | undefined;
+  readonly maxRatio?: number | undefined;
+  /** Maximum tokens of one record. */
+  readonly maxTokens?: number | undefined;
   /**
    * Whether ten sub-goals become a phase, and five phases an overview, always, or only if records take more than a sixth of the request or the
    * request would not fit.
@@ -32,13 +40,21 @@ export type SubgoalOptions = {
   readonly minActions?: number | undefined;
 };
 
+const ofOneLevel = allowed(
+  'a number from 1.5 to 15',
+  (ratio) => typeof ratio === 'number' && ratio >= 1.5 && ratio <= 15,
+);
+
 /** Checks the options. */
 export const subgoalsCheck = object<SubgoalOptions>({
   preset: oneOf(...presetNames),
   ratio: allowed(
-    'a number from 1.5 to 15, or "adaptive"',
-    (ratio) => ratio === 'adaptive' || (typeof ratio === 'number' && ratio >= 1.5 && ratio <= 15),
+    'a number from 1.5 to 1000, or "adaptive"',
+    (ratio) => ratio === 'adaptive' || (typeof ratio === 'number' && ratio >= 1.5 && ratio <= 1_000),
   ),
+  minRatio: ofOneLevel,
+  maxRatio: ofOneLevel,
+  maxTokens: wholeNumber(40),
   levels: oneOf('always', 'as-needed'),
   minActions: wholeNumber(0),
 });
@@ -66,7 +82,7 @@ export function foldSubgoals(options: SubgoalOptions = {}): Strategy {
 function propose(view: FoldView, settings: CompressionLevel): readonly Edit[] {
   if (pairCalls(view.conversation).pairs.length < settings.minActions) return [];
   const { excess } = view;
-  const records = createRecords(view, settings.ratio);
+  const records = createRecords(view, settings);
   for (const found of finishedSubgoals(view)) {
     if (records.saved() >= excess.amount) break;
     records.add(found);

@@ -19,7 +19,7 @@ describe('the summarizer', () => {
   it('that fails in any way is replaced by the local one, and an error is never a summary', async () => {
     const local = (await outcomeOf({ name: 'fails', summarize: () => Promise.reject(new Error('429')) }))
       .text;
-    expect(local).toContain('a1 grep src/auth-1.ts');
+    expect(local).toContain('[s1 a1-a4] auth → auth is done\n> a4 grep: ');
     const bad = { by: 'extractive', text: local };
     expect(await outcomeOf(answering(''))).toEqual({ ...bad, problem: 'empty' });
     expect(await outcomeOf(answering('It went well. '.repeat(500)))).toEqual({
@@ -51,7 +51,7 @@ describe('the summarizer', () => {
   it('that writes too little is completed by the local one', async () => {
     const { by, problem, text } = await outcomeOf(answering('All went well.'));
     expect({ by, problem }).toEqual({ by: 'both', problem: 'over 15:1' });
-    expect(text).toContain('All went well.\na1 grep src/auth-1.ts');
+    expect(text).toContain('[s1 a1-a4] auth → auth is done\nAll went well.\n> a4 grep: ');
   });
 
   it('is not waited for: until it answers, the context does not change', async () => {
@@ -75,9 +75,7 @@ describe('the summarizer', () => {
     answer.resolve('Nothing was found in three places that were looked at.');
     await done;
     const [first, ...rest] = trajectory.context().messages;
-    expect(first?.content).toContain(
-      '[s1 a1-a3] auth\nNothing was found in three places that were looked at.',
-    );
+    expect(first?.content).toContain('\nNothing was found in three places that were looked at.');
     expect(rest).toEqual([
       { role: 'assistant', content: 'look 4' },
       { role: 'user', content: '[a4]\nmore' },

@@ -2,23 +2,31 @@
  * Makes one summary: asks the summarizer, checks its answer, and uses the local summarizer if the answer cannot be used. Never
  * rejects. No I/O except by the summarizer. Also decides what is folded next.
  */
-import { type EntrySizes, entryLines, textBudgetOf, wantedTokens } from '../outline/entry-lines.ts';
-import { extract } from '../outline/extract.ts';
 import {
   type CompressionLevel,
+  type CompressionOptions,
   type Preset,
   levelName,
   maxRatio,
   ratioFor,
+  roomFor,
   subgoalLength,
   compressionLevelOf,
   fullLevel,
   largestLevel,
   overviewLevel,
 } from '../outline/levels.ts';
+import { keptIn, nodeAbove, type NodeText, type OutlineNode, spellNode, titleOf } from '../outline/node.ts';
 import { type Summarizer, type SummaryRequest, looksFailed } from '../outline/summarizer.ts';
 import { type Compression, type SummaryBy, compressionOf } from '../receipts/receipt.ts';
-import { type ContextMeasure, stepsOf, summaryStepsOf, entryTokens, subgoalTokens } from './view.ts';
+import {
+  type ContextMeasure,
+  entryNode,
+  entryText,
+  entryTokens,
+  guidedSteps,
+  subgoalTokens,
+} from './view.ts';
 import {
   type Summary,
   type TrajectoryState,
@@ -52,13 +60,16 @@ export async function fold(
 ): Promise<{ readonly summary: UnstoredSummary; readonly compression: Compression }> {
   const { measure, settings } = options;
   const skeleton = skeletonOf(work, state);
-  const steps = work.of.flatMap(stepsOf);
+  const node = nodeFor(work);
   const before = tokensBefore(work, measure);
   const isShort = work.kind === 'summarize' && work.of[0].actions.length < subgoalLength.min;
-  const target = isShort ? undefined : ratioFor(settings.ratio, steps);
-  const sizes = { before, wanted: wantedTokens(before, target), head: entryTokens(skeleton, measure) };
-  const words = isShort ? localWords(steps, sizes, skeleton, measure, 'merge') : await wordsOf();
-  const tokensAfter = entryTokens({ ...skeleton, text: words.text }, measure);
+  const target = isShort ? undefined : ratioFor(settings, work.of.map(textOf));
+  const room = roomFor(settings, { before, head: entryTokens(skeleton, measure), target });
+  const words = isShort
+    ? { ...localWords(node, room, skeleton, measure), by: 'merge' as const }
+    : await wordsOf();
+  const summary = { ...skeleton, ...words.made };
+  const tokensAfter = entryTokens(summary, measure);
   const compression = compressionOf({
     id: skeleton.id,
     level: levelName(skeleton.level),
@@ -67,76 +78,70 @@ export async function fold(
     target,
     by: words.by,
     problem: words.problem,
+    kept: keptIn(node, entryText(summary)),
   });
-  return { summary: { ...skeleton, text: words.text, tokens: tokensAfter }, compression };
+  return { summary: { ...summary, tokens: tokensAfter }, compression };
 
   async function wordsOf(): Promise<SummaryWords> {
     const { summarizer, timeoutMs } = options;
-    const room = textBudgetOf(sizes);
-    const request = { earlier: [], known: [], budget: { aim: room, max: room }, count: measure.count };
-    const local = (): SummaryWords => {
-      // Summaries contain little but names, for which the lines themselves are best.
-      const quoted =
-        work.kind === 'level-up'
-          ? undefined
-          : extract({ ...request, steps: summaryStepsOf(work.of[0], false) });
-      const said = localWords(steps, sizes, { ...skeleton, text: quoted ?? '' }, measure, 'extractive');
-      const isSmaller = entryTokens({ ...skeleton, text: said.text }, measure) < before;
-      return isSmaller ? said : localWords(steps, sizes, skeleton, measure, 'extractive');
-    };
-    if (summarizer === undefined) return local();
+    if (summarizer === undefined) return localWords(node, room, skeleton, measure);
+    const budget = Math.max(1, room - entryTokens(skeleton, measure));
     const goal = work.kind === 'summarize' ? work.of[0].goal : '';
-    const guidance = guidanceFor(levelName(skeleton.level), state.goal, goal);
-    const given = work.of.flatMap((entry) => summaryStepsOf(entry, true));
-    const answer = await answerOf(summarizer, { ...request, steps: given, guidance }, timeoutMs);
-    return checked(answer, steps, sizes, skeleton, measure, local);
+    const request = {
+      steps: work.of.flatMap(guidedSteps),
+      earlier: [],
+      known: [],
+      budget: { aim: budget, max: budget },
+      count: measure.count,
+      guidance: guidanceFor(levelName(skeleton.level), state.goal, goal),
+    };
+    const answer = await answerOf(summarizer, request, timeoutMs);
+    if ('problem' in answer) return { ...localWords(node, room, skeleton, measure), ...answer };
+    const made = { title: titleOf(node, maxTitle), text: answer.text };
+    const tokens = entryTokens({ ...skeleton, ...made }, measure);
+    if (tokens >= before)
+      return { ...localWords(node, room, skeleton, measure), problem: 'not smaller than the original' };
+    if (tokens >= before / maxRatio) return { made, by: 'summarizer', problem: undefined };
+    // The text is too short to be complete: the local summarizer adds to it.
+    const both = localWords(node, room, skeleton, measure, answer.text);
+    return { ...both, by: 'both', problem: `over ${maxRatio}:1` };
   }
 }
 
-type SummaryWords = { readonly text: string; readonly by: SummaryBy; readonly problem: string | undefined };
+type SummaryWords = {
+  readonly made: { readonly title: string; readonly text: string };
+  readonly by: SummaryBy;
+  readonly problem: string | undefined;
+};
 
-function checked(
-  answer: SummarizerAnswer,
-  steps: readonly string[],
-  sizes: EntrySizes,
-  skeleton: SummaryHead,
-  measure: ContextMeasure,
-  local: () => SummaryWords,
-): SummaryWords {
-  if ('problem' in answer) return { ...local(), ...answer };
-  const { text } = answer;
-  const tokens = entryTokens({ ...skeleton, text }, measure);
-  if (tokens >= sizes.before) {
-    return { ...local(), problem: 'not smaller than the original' };
-  }
-  if (tokens >= sizes.before / maxRatio) return { text, by: 'summarizer', problem: undefined };
-  // The text is too short to be complete: the local summarizer adds to it.
-  return {
-    text: localText(steps, sizes, { ...skeleton, text }, measure),
-    by: 'both',
-    problem: `over ${maxRatio}:1`,
-  };
-}
+/** UTF-16 units of the title above a summarizer's text. */
+const maxTitle = 240;
 
+/** Writes a node in its own words, after the text that the summary has already. */
 function localWords(
-  steps: readonly string[],
-  sizes: EntrySizes,
+  node: OutlineNode,
+  room: number,
   skeleton: SummaryHead,
   measure: ContextMeasure,
-  by: 'extractive' | 'merge',
+  begun = '',
 ): SummaryWords {
-  return { text: localText(steps, sizes, skeleton, measure), by, problem: undefined };
+  const madeOf = ({ title, body }: NodeText) => ({
+    title,
+    text: [begun, body].filter((part) => part !== '').join('\n'),
+  });
+  const tokensOf = (made: NodeText) => entryTokens({ ...skeleton, ...madeOf(made) }, measure);
+  const made = madeOf(spellNode(node, { room, tokensOf, count: measure.count, mark: '> ' }));
+  return { made, by: 'extractive', problem: undefined };
 }
 
-/** Writes the steps' own lines after the text that the entry has already. */
-function localText(
-  steps: readonly string[],
-  sizes: EntrySizes,
-  begun: SummaryHead,
-  measure: ContextMeasure,
-): string {
-  const tokensOf = (text: string) => entryTokens({ ...begun, text }, measure);
-  return entryLines(steps, sizes, { begun: begun.text, tokensOf, count: measure.count });
+function nodeFor(work: FoldWork): OutlineNode {
+  return work.kind === 'summarize' ? entryNode(work.of[0]) : nodeAbove(work.of.map(entryNode));
+}
+
+function textOf(entry: TrajectoryEntry): string {
+  return entry.kind === 'summary'
+    ? entry.text
+    : entry.actions.map(({ action, observation }) => `${action} ${observation}`).join('\n');
 }
 
 type SummarizerAnswer = { readonly text: string } | { readonly problem: string };
@@ -261,19 +266,13 @@ function isSubgoal(entry: TrajectoryEntry): entry is Subgoal {
 }
 
 /** Settings of a trajectory. */
-export type HierarchyOptions = {
+export type HierarchyOptions = CompressionOptions & {
   /** Default `production`. Other options override it. */
   readonly preset?: Preset | undefined;
-  /** Tokens before for one token after, 1.5 to 15, on each level; `adaptive`: from 15 for repetitive text to 5 for varied text. */
-  readonly ratio?: number | 'adaptive' | undefined;
-  /** Whether ten sub-goals become a phase, and five phases an overview, always, or only if the budget needs it. */
-  readonly levels?: 'always' | 'as-needed' | undefined;
   /** Maximum tokens of `context()`. At least 1,000; default 16,000. */
   readonly budgetTokens?: number | undefined;
   /** Share of the budget, 0 to 0.6, for the newest finished sub-goals in full: recently read facts are likely to be used next. */
   readonly newestShare?: number | undefined;
-  /** Tasks with fewer actions are not folded as long as they are under the budget. Default 20. */
-  readonly minActions?: number | undefined;
 };
 
 export type TrajectorySettings = CompressionLevel & { readonly budget: number; readonly newest: number };

@@ -42,6 +42,8 @@ export type Summary = {
   /** The goal of the sub-goal; empty for higher levels. */
   readonly goal: string;
   readonly outcome?: string;
+  /** The goal and what came of it, as much as there was room for. Older states lack it. */
+  readonly title?: string;
   readonly text: string;
   /** The id of the original: actions, or the entries of the level below. */
   readonly memory: string;

@@ -55,6 +55,27 @@ describe('a short task', () => {
   });
 });
 
+describe('a completion check', () => {
+  it('finishes the open sub-goal, with or without an outcome, and may fail', async () => {
+    const asked: string[] = [];
+    const trajectory = await openScene({
+      isComplete: ({ id, actions }) => {
+        asked.push(`${id} ${actions.length}`);
+        if (actions.length === 2) throw new Error('cannot tell');
+        return actions.length === 3 && (id === 's1' ? 'three places were looked at' : true);
+      },
+    });
+    for (let at = 0; at < 7; at++) trajectory.addAction({ action: `look ${at}`, observation: 'nothing' });
+    const { entries, open } = trajectory.state();
+    expect(asked).toEqual(['s1 1', 's1 2', 's1 3', 's2 1', 's2 2', 's2 3', 's3 1']);
+    expect(entries.map(({ id, outcome }) => `${id} ${outcome}`)).toEqual([
+      's1 three places were looked at',
+      's2 undefined',
+    ]);
+    expect(open?.id).toBe('s3');
+  });
+});
+
 describe('a finished sub-goal', () => {
   it('is summarized once, and its summary never changes', async () => {
     const asked: SummaryRequest[] = [];

@@ -80,9 +80,17 @@ export type TrajectoryOptions = HierarchyOptions & {
   readonly model?: string;
   /** A counter to use instead of the model's: a synchronous function that returns the tokens of a text, or an object with it as `count`. */
   readonly counter?: OwnCounter;
+  /**
+   * Called after each action with the open sub-goal. If it returns true or an outcome, the sub-goal is finished as with `completeSubgoal`. If it throws,
+   * the sub-goal stays open.
+   */
+  readonly isComplete?: (open: OpenSubgoal) => boolean | string | undefined;
   /** Called for each summary that was made. */
   readonly onCompression?: (compression: Compression) => void;
 };
+
+/** The sub-goal that a completion check is asked about. */
+export type OpenSubgoal = { readonly id: string; readonly goal: string; readonly actions: readonly Action[] };
 
 const anything: Check = () => [];
 
@@ -93,6 +101,10 @@ const trajectoryCheck = object<TrajectoryOptions>(
     preset: anything,
     ratio: anything,
     levels: anything,
+    minRatio: anything,
+    maxRatio: anything,
+    maxTokens: anything,
+    isComplete: anything,
     budgetTokens: anything,
     newestShare: anything,
     minActions: anything,
@@ -224,6 +236,18 @@ async function open(options: TrajectoryOptions, settings: TrajectorySettings): P
     running = undefined;
   }
 
+  /** Asks the program's completion check; undefined if the sub-goal stays open. */
+  function outcomeOf(subgoal: TrajectoryState['open']): string | undefined {
+    if (subgoal === undefined || options.isComplete === undefined) return undefined;
+    try {
+      const { id, goal, actions } = subgoal;
+      const answer = options.isComplete({ id, goal, actions });
+      return typeof answer === 'string' ? answer : answer ? '' : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
   function settle(): Promise<void> {
     isDue = true;
     running ??= run();
@@ -248,6 +272,8 @@ async function open(options: TrajectoryOptions, settings: TrajectorySettings): P
       const whole = shown === undefined ? cost : costOf({ id, ...action }, measure);
       const numbered = { ...action, cost, ...(shown && { shown }) };
       state = added(state, numbered, whole.action + whole.observation);
+      const outcome = outcomeOf(state.open);
+      if (outcome !== undefined) state = completed(state, outcome === '' ? undefined : outcome);
       void settle();
       return id;
     },

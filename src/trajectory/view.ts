@@ -4,6 +4,8 @@
  * call. Also writes entries and actions as text. Pure.
  */
 import { clip, longestFit, wholeAfter, type CountTokens } from '../conversation/messages.ts';
+import { nodeOf, nodeOfText, type OutlineNode, titleOf } from '../outline/node.ts';
+import { oneLine } from '../outline/outcome.ts';
 import type { SummaryStep } from '../outline/summarizer.ts';
 import type { Action, NumberedAction, Subgoal, Summary, TrajectoryEntry, TrajectoryState } from './state.ts';
 
@@ -187,8 +189,8 @@ function messagesOf(pieces: readonly ContextPiece[], { perMessage }: ContextMeas
   return turns;
 }
 
-/** Maximum characters of a goal or an outcome in a summary's first line. */
-const maxName = 240;
+/** Maximum UTF-16 units of a first line. */
+const maxTitle = 740;
 
 /** Writes a summary: a line that says what it is, then its text. */
 export function entryText(summary: Omit<Summary, 'tokens' | 'memory'>): string {
@@ -199,8 +201,9 @@ export function entryText(summary: Omit<Summary, 'tokens' | 'memory'>): string {
 function headOf(entry: Omit<Summary, 'tokens' | 'memory'>): string {
   const { a, s } = entry.covers;
   const id = [entry.id, entry.level > 1 ? rangeOf('s', s) : '', rangeOf('a', a)];
-  const name = [entry.goal, entry.outcome ?? ''].filter((part) => part !== '').map(nameOf);
-  return `[${id.filter((part) => part !== '').join(' ')}]${name.length === 0 ? '' : ` ${name.join(' → ')}`}`;
+  const title =
+    entry.title ?? titleOf({ goal: oneLine(entry.goal), outcome: oneLine(entry.outcome ?? '') }, maxTitle);
+  return `[${id.filter((part) => part !== '').join(' ')}]${title && ` ${title}`}`;
 }
 
 /** Writes the observation of an action, as a user message. */
@@ -208,48 +211,57 @@ function observationText({ id, observation }: { readonly id: string; readonly ob
   return `[${id}]\n${observation.trim() === '' ? '(no output)' : observation}`;
 }
 
-/** Writes an action as lines. Recalled content was summarized before, so it is left out. */
-function stepOf(action: NumberedAction): string {
-  return `${action.id} ${action.action}\n${resultOf(action)}`;
+function resultOf({ recalls, observation }: NumberedAction): string {
+  return recalls === undefined ? observation : `(${recalls} was read again)`;
+}
+
+/** Makes the outline node of an entry. */
+export function entryNode(entry: TrajectoryEntry): OutlineNode {
+  if (entry.kind === 'summary') {
+    const title = headOf({ ...entry, covers: {} }).slice(entry.id.length + 3);
+    return nodeOfText(entry.level, entry.id, title, entry.text);
+  }
+  const steps = entry.actions.flatMap((action) => stepsOf(action).map((step) => ({ step, id: action.id })));
+  return nodeOf(
+    steps.map(({ step }) => step),
+    { id: entry.id, goal: entry.goal, told: entry.outcome, idOfStep: (at) => steps[at]?.id ?? '' },
+  );
+}
+
+/** Splits an action into what was said and what was called: the call is its last line. An action without a result was said. */
+function stepsOf(action: NumberedAction): readonly SummaryStep[] {
+  const lines = action.action.trim().split('\n');
+  const call = lines.at(-1) ?? '';
+  const result = resultOf(action);
+  if (result.trim() === '' && !/^\S+ *[[{(]/.test(call)) return [saidStep(action.action)];
+  const before = lines.slice(0, -1).join('\n').trim();
+  const [, tool = '', rest = ''] = /^(\S*)\s*([^]*)$/.exec(call) ?? [];
+  const input = rest.startsWith('{') ? rest : JSON.stringify(rest === '' ? {} : { command: rest });
+  return [
+    ...(before === '' ? [] : [saidStep(before)]),
+    { type: 'called', tool, input, result, failed: false },
+  ];
 }
 
 function saidStep(text: string): SummaryStep {
   return { type: 'said', by: 'assistant', text };
 }
 
-function resultOf({ recalls, observation }: NumberedAction): string {
-  return recalls === undefined ? observation : `(${recalls} was read again)`;
-}
+/** Longer names are not whole in the guidance and in a first line. */
+const maxNamed = 240;
 
-/** Writes an entry as the steps of a summary. */
-export function stepsOf(entry: TrajectoryEntry): readonly string[] {
-  if (entry.kind === 'subgoal') {
-    const { id, goal, outcome = '', actions } = entry;
-    return [...nameStep(`${id} goal`, goal), ...actions.map(stepOf), ...nameStep(`${id} outcome`, outcome)];
-  }
-  // Without the ranges: a summary has no space for them.
-  const text = entryText({ ...entry, covers: {} });
-  return [entry.goal === '' ? text.replace('\n', ' ') : text];
-}
-
-/** Converts an entry into steps for a summarizer. `ids`: whether it may refer to single actions, as a model does. */
-export function summaryStepsOf(entry: TrajectoryEntry, ids: boolean): readonly SummaryStep[] {
-  if (entry.kind === 'summary') return stepsOf(entry).map(saidStep);
+/** Converts an entry into steps for a summarizer that may refer to single actions by their ids, as a model does. */
+export function guidedSteps(entry: TrajectoryEntry): readonly SummaryStep[] {
+  if (entry.kind === 'summary') return [saidStep(entryText({ ...entry, covers: {} }))];
   const { id, goal, outcome = '', actions } = entry;
   return [
-    ...nameStep(`${id} goal`, goal).map(saidStep),
+    ...(goal.length > maxNamed ? [saidStep(`${id} goal: ${goal}`)] : []),
     ...actions.map((action): SummaryStep => {
       const [, tool = '', input = ''] = /^(\S*)\s*([^]*)$/.exec(action.action) ?? [];
-      const result = resultOf(action);
-      return { type: 'called', tool: ids ? `${action.id} ${tool}` : tool, input, result, failed: false };
+      return { type: 'called', tool: `${action.id} ${tool}`, input, result: resultOf(action), failed: false };
     }),
-    ...nameStep(`${id} outcome`, outcome).map(saidStep),
+    ...(outcome.length > maxNamed ? [saidStep(`${id} outcome: ${outcome}`)] : []),
   ];
-}
-
-/** Returns a step for a name, unless the summary's first line contains the whole name. */
-function nameStep(what: string, name: string): readonly string[] {
-  return nameOf(name).endsWith('…') ? [`${what}: ${name}`] : [];
 }
 
 /** Cuts the texts of an action for the context; undefined if both fit. */
@@ -296,9 +308,4 @@ function rangeOf(letter: string, range: readonly [number, number] | undefined): 
   if (range === undefined) return '';
   const [first, last] = range;
   return first === last ? `${letter}${first}` : `${letter}${first}-${letter}${last}`;
-}
-
-function nameOf(text: string): string {
-  const line = text.replaceAll(/\s+/g, ' ').trim().toWellFormed();
-  return line.length <= maxName ? line : `${line.slice(0, maxName - 1).toWellFormed()}…`;
 }

@@ -197,11 +197,26 @@ const ofPreset = (otherwise: string) => `that of the preset, or ${otherwise}`;
 /** The options of records of sub-goals. */
 export const subgoals = switchable(
   z.strictObject({
-    ratio: described(z.union([z.number().min(1.5).max(15), z.literal('adaptive')]).optional(), {
-      allowed: 'a number from 1.5 to 15, or adaptive',
+    ratio: described(z.union([z.number().min(1.5).max(1_000), z.literal('adaptive')]).optional(), {
+      allowed: 'a number from 1.5 to 1000, or adaptive',
       about:
-        'Compression ratio of each level; adaptive: 15 for repetitive steps, down to 5 for steps that differ.',
+        'Compression ratio of each level; one above 15 is reached by levels; adaptive: 15 for repetitive steps, down to 5 for steps that differ.',
       otherwise: ofPreset('`10`'),
+    }),
+    minRatio: described(z.number().min(1.5).max(15).optional(), {
+      allowed: 'a number from 1.5 to 15',
+      about: 'Lowest compression ratio of a level.',
+      otherwise: '`1.5`, `5` with an adaptive ratio',
+    }),
+    maxRatio: described(z.number().min(1.5).max(15).optional(), {
+      allowed: 'a number from 1.5 to 15',
+      about: 'Highest compression ratio of a level.',
+      otherwise: '`15`',
+    }),
+    maxTokens: described(z.int().min(40).optional(), {
+      allowed: 'a whole number of at least 40',
+      about: 'Most tokens of one record.',
+      otherwise: 'no limit',
     }),
     levels: described(z.enum(['always', 'as-needed']).optional(), {
       allowed: 'always or as-needed',
@@ -215,6 +230,6 @@ export const subgoals = switchable(
       otherwise: ofPreset('`20`'),
     }),
   }),
-  'ratio, levels and minActions',
+  'ratio, minRatio, maxRatio, maxTokens, levels and minActions',
   'Replaces finished sub-goals by a short record, whose id recalls them; false turns it off, also for a preset.',
 );

@@ -304,7 +304,7 @@ export function* keyValuesInSteps(
 }
 
 /** Returns the one-line values in arguments, in order. */
-export function shortValues(argumentsJson: string): readonly string[] {
+function shortValues(argumentsJson: string): readonly string[] {
   try {
     return leavesOf(JSON.parse(argumentsJson));
   } catch {

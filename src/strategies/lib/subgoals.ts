@@ -2,7 +2,6 @@
  * Finds finished sub-goals, and writes and reads the records that replace them. A record is a line that says what it
  * replaces and how to read it again, then lines of the messages. Tool output is marked, so that it cannot be mistaken for ours. Pure.
  */
-import { spellValue } from '../../conversation/messages.ts';
 import {
   type Edit,
   type FinishedSubgoal,
@@ -10,22 +9,25 @@ import {
   originalOfTexts,
   subgoalOf,
 } from '../../conversation/edit.ts';
-import { entryLines, wantedTokens } from '../../outline/entry-lines.ts';
-import { levelName, maxRatio, subgoalLength, ratioFor } from '../../outline/levels.ts';
-import { nameOf, plain } from '../../outline/sentences.ts';
-import { wholeWords } from '../../outline/outcome.ts';
-import { stepWords } from '../../outline/step-line.ts';
+import { type CompressionLevel, levelName, ratioFor, roomFor, subgoalLength } from '../../outline/levels.ts';
+import {
+  keptIn,
+  type KeptParts,
+  nodeAbove,
+  nodeOf,
+  nodeOfText,
+  type NodeText,
+  type OutlineNode,
+  spellNode,
+} from '../../outline/node.ts';
 import type { SummaryStep } from '../../outline/summarizer.ts';
 import { type Compression, compressionOf } from '../../receipts/receipt.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited, remainingTokens, freeUnits } from './editable-texts.ts';
-import { shortValues } from './stubs.ts';
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { unitsOf, userSpeaks } from '../../conversation/turns.ts';
 import { type NeutralStep, findSubgoals } from '../../outline/finder.ts';
 import { summarySteps } from './summaries.ts';
-
-type Ratio = number | 'adaptive';
 
 type Insert = Extract<Edit, { readonly kind: 'insert-message' }>;
 
@@ -37,10 +39,12 @@ type PlacedRecord = {
   readonly tokens: number;
   /** The requested compression ratio; undefined for a light merge, and for a record of an earlier fold. */
   readonly target?: number | undefined;
+  /** Undefined for a record of an earlier fold. */
+  readonly kept?: KeptParts;
 };
 
 /** Collects the records of a conversation, and counts what they save. */
-export function createRecords(view: FoldView, ratio: Ratio) {
+export function createRecords(view: FoldView, settings: CompressionLevel) {
   const { conversation, excess, edits: sent } = view;
   const remaining = remainingTokens(view);
   const isInTokens = excess.unit === 'tokens';
@@ -78,14 +82,13 @@ export function createRecords(view: FoldView, ratio: Ratio) {
       const indices = messages.map(({ index }) => index);
       const memory = view.idOf(originalOfMessages(conversation, indices));
       const before = sum(indices, remaining);
-      const record = recordOf(view, {
+      const record = recordOf(view, settings, {
         before: indices[0]!,
         subgoal: { level: 1, memory, calls, of: [] },
-        goal,
-        steps: stepLines(steps, 'failures'),
-        more: () => stepLines(steps, 'whole'),
+        node: nodeOf(steps, { goal }),
+        texts: steps.map((step) => (step.type === 'said' ? step.text : `${step.input} ${step.result ?? ''}`)),
         tokens: before,
-        ratio: isShort ? undefined : ratio,
+        isMerge: isShort,
       });
       if (!place(record, before, [])) return;
       for (const message of indices) drops.push({ kind: 'drop-message', message, memory });
@@ -96,7 +99,7 @@ export function createRecords(view: FoldView, ratio: Ratio) {
       const chosen = choose(placed);
       if (chosen === undefined) return false;
       const before = sum(chosen, ({ tokens }) => tokens);
-      const isUp = place(levelUpOf(view, chosen, before, ratio), before, chosen);
+      const isUp = place(levelUpOf(view, chosen, before, settings), before, chosen);
       saved += isUp && !isInTokens ? chosen.length : 0;
       return isUp;
     },
@@ -108,7 +111,7 @@ export function createRecords(view: FoldView, ratio: Ratio) {
   };
 }
 
-function compressionFor({ subgoal, tokens, target }: PlacedRecord, tokensBefore: number): Compression {
+function compressionFor({ subgoal, tokens, target, kept }: PlacedRecord, tokensBefore: number): Compression {
   return compressionOf({
     id: subgoal.memory,
     level: levelName(subgoal.level),
@@ -117,6 +120,7 @@ function compressionFor({ subgoal, tokens, target }: PlacedRecord, tokensBefore:
     target,
     by: target === undefined ? 'merge' : 'extractive',
     problem: undefined,
+    kept,
   });
 }
 
@@ -136,11 +140,10 @@ function levelUpOf(
   view: FoldView,
   chosen: readonly PlacedRecord[],
   tokens: number,
-  ratio: Ratio,
+  settings: CompressionLevel,
 ): PlacedRecord {
   const of = chosen.map(({ edit: { text }, subgoal }) => ({ text, stretch: subgoal }));
-  const steps = of.flatMap(({ text }) => linesOfRecord(text));
-  return recordOf(view, {
+  return recordOf(view, settings, {
     before: chosen[0]!.edit.before,
     subgoal: {
       level: Math.max(...chosen.map(({ level }) => level)) + 1,
@@ -148,48 +151,37 @@ function levelUpOf(
       calls: sum(chosen, ({ subgoal: { calls } }) => calls),
       of,
     },
-    goal: '',
-    steps,
-    more: () => steps,
+    node: nodeAbove(of.map(nodeOfRecord)),
+    texts: of.map(({ text }) => text),
     tokens,
-    ratio,
+    isMerge: false,
   });
 }
 
 type RecordDraft = {
   readonly before: number;
   readonly subgoal: FinishedSubgoal;
-  readonly goal: string;
-  readonly steps: readonly string[];
-  /** The steps with the whole results, for a record that would otherwise be compressed too strongly. */
-  readonly more: () => readonly string[];
+  readonly node: OutlineNode;
+  /** The texts that the record replaces, to see how repetitive they are. */
+  readonly texts: readonly string[];
   /** Tokens of what the record replaces. */
   readonly tokens: number;
-  /** Undefined for a light merge. */
-  readonly ratio: Ratio | undefined;
+  /** True for a light merge. */
+  readonly isMerge: boolean;
 };
 
-/** A record compressed by more than this factor times the target also quotes tool output, which is worth less than calls. */
-const maxOver = 1.5;
-
-function recordOf(
-  view: FoldView,
-  { before, subgoal, goal, steps, more, tokens, ratio }: RecordDraft,
-): PlacedRecord {
+function recordOf(view: FoldView, settings: CompressionLevel, draft: RecordDraft): PlacedRecord {
+  const { before, subgoal, node, texts, tokens, isMerge } = draft;
   const count = (text: string) => view.measure.text(text);
-  const head = recordHead({ ...subgoal, goal, recallTool: view.recallTool });
-  const target = ratio === undefined ? undefined : ratioFor(ratio, steps);
-  const textOf = (lines: readonly string[], wanted: number) => {
-    const spelled = (body: string) => (body === '' ? head : `${head}\n${body}`);
-    const tokensOf = (body: string) => count(spelled(body));
-    const sizes = { before: tokens, wanted, head: count(head) };
-    return spelled(entryLines(lines, sizes, { mark: quoteMark, tokensOf, count }));
-  };
-  const brief = textOf(steps, wantedTokens(tokens, target));
-  const hardest = Math.min((target ?? maxRatio) * maxOver, maxRatio);
-  const text = count(brief) * hardest < tokens ? textOf(more(), wantedTokens(tokens, hardest)) : brief;
+  const head = recordHead({ ...subgoal, recallTool: view.recallTool });
+  const target = isMerge ? undefined : ratioFor(settings, texts);
+  const room = roomFor(settings, { before: tokens, head: count(head), target });
+  const spelled = ({ title, body }: NodeText): string =>
+    `${head}${title && ` ${title}`}${body && `\n${body}`}`;
+  const words = spellNode(node, { room, tokensOf: (made) => count(spelled(made)), count, mark: quoteMark });
+  const text = spelled(words);
   const edit: Insert = { kind: 'insert-message', before, role: 'user', text, stretch: subgoal };
-  return { edit, subgoal, level: subgoal.level, tokens: count(text), target };
+  return { edit, subgoal, level: subgoal.level, tokens: count(text), target, kept: keptIn(node, text) };
 }
 
 function sum<T>(items: readonly T[], of: (item: T) => number): number {
@@ -199,56 +191,27 @@ function sum<T>(items: readonly T[], of: (item: T) => number): number {
 /** Marks every line of tool output. */
 const quoteMark = '> ';
 
-const maxLine = 300;
+const names = ['', 'Steps', 'Phase'] as const;
 
-const names = ['', 'sub-goal', 'phase'] as const;
-
+/** Writes what a record replaces, and how to read it. */
 function recordHead(record: {
   readonly level: number;
   readonly calls: number;
   readonly memory: string;
-  /** The goal in the conversation's own words; empty if a record below has it. */
-  readonly goal: string;
   readonly recallTool: string | undefined;
 }): string {
-  const { level, calls, memory, goal, recallTool } = record;
-  const way =
-    recallTool === undefined ? `kept as ${memory}` : `${recallTool} ${JSON.stringify({ id: memory })}`;
-  const what = `[Record of a finished ${names[level] ?? 'overview'}, ${calls} calls: ${way}]`;
-  return goal === '' ? what : `${what} ${plain(goal)}`;
+  const { level, calls, memory, recallTool } = record;
+  const what = `${names[level] ?? 'Phases'} folded, ${calls} ${calls === 1 ? 'call' : 'calls'}`;
+  if (recallTool === undefined) return `[${what}, kept as ${memory}]`;
+  return `[${what}: ${recallTool} ${JSON.stringify({ id: memory })} shows ${level === 1 ? 'them' : 'their records'}]`;
 }
 
-/** Returns the lines of a record that the next level may use: everything but how to read it again. */
-function linesOfRecord(text: string): readonly string[] {
+/** Makes a node of a record, for the level above. */
+function nodeOfRecord({ text, stretch }: FinishedSubgoal['of'][number]): OutlineNode {
+  if (stretch.of.length > 0) return nodeAbove(stretch.of.map(nodeOfRecord));
   const [head = '', ...lines] = text.split('\n');
   const end = head.indexOf('] ');
-  return end < 0 ? lines : [`- ${head.slice(end + 2)}`, ...lines];
-}
-
-/**
- * Returns the text of each step. The first line is ours: the call and its values, or what was said. After it comes the line of the result that
- * reports a failure, or the whole result, as `results` says.
- */
-function stepLines(steps: readonly SummaryStep[], results: 'failures' | 'whole'): readonly string[] {
-  const seen = new Set<string>();
-  return steps.map((step) => {
-    if (step.type === 'said') return `- said: ${wholeWords(plain(step.text), maxLine)}`;
-    const values = [...new Set(shortValues(step.input))].map((value) => {
-      const isSeen = seen.has(value);
-      seen.add(value);
-      return spellValue(isSeen ? lastPart(value) : value);
-    });
-    const line = wholeWords(`- ${[nameOf(step.tool), ...values].join(' ')}`, maxLine);
-    const { result = '', failed } = step;
-    const words = stepWords({ ...step, isError: failed || undefined });
-    const shown = results === 'whole' ? result : words.hasFailed ? words.outcome : '';
-    return shown ? `${line}\n${shown}` : line;
-  });
-}
-
-/** Returns the last segment of a path that was named before. */
-function lastPart(value: string): string {
-  return /^\S*\/[^\s/]{4,}$/.test(value) ? value.slice(value.lastIndexOf('/') + 1) : value;
+  return nodeOfText(stretch.level, '', end < 0 ? '' : head.slice(end + 2), lines.join('\n'));
 }
 
 // Finished sub-goals of a conversation that may be folded: runs of replies with their results, between two borders
