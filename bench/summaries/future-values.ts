@@ -3,7 +3,7 @@
  * it. It checks which values of those calls are in the recorded summary, which are in an extractive summary of the same size, and which of
  * the others a recall finds.
  */
-import { resolveRecall } from '../../src/recall/tool.ts';
+import { resolveRecall } from '../../src/recall/resolve.ts';
 import { chat } from '../../src/cli/replay/sources.ts';
 import { originalOfMessages } from '../../src/conversation/edit.ts';
 import { holds } from '../../src/replay/needs.ts';

@@ -46,13 +46,10 @@ describe('leporello recall', () => {
     expect(await recalls([textId])).toEqual({ code: 0, out: text, err: '' });
   });
 
-  it('prints messages in their own JSON, each under a line that says which it is', async () => {
+  it('prints messages as text, each under a line that says which it is', async () => {
     expect(await recalls([messagesId])).toEqual({
       code: 0,
-      out: `# message 1 of 2, user, path $[0]
-{"role":"user","content":"Hello"}
-# message 2 of 2, assistant, path $[1]
-{"role":"assistant","content":"Hi","n":1.50}`,
+      out: '── 1 of 2 · user ──\nHello\n── 2 of 2 · assistant ──\nHi\n',
       err: '',
     });
   });

@@ -6,8 +6,8 @@ import { redisStore } from '../store/redis/redis.ts';
 import { givenSecret, loadSecret } from '../store/secret.ts';
 import { sqliteStore } from '../store/sqlite/sqlite.ts';
 import { countLines, locate, parseRange, readOriginal } from '../recall/read-original.ts';
-import { findPassages } from '../recall/search.ts';
-import { resolveRecall } from '../recall/tool.ts';
+import { findsAny } from '../recall/search.ts';
+import { resolveRecall } from '../recall/resolve.ts';
 import { selectPath } from '../recall/json-path.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import type { RecallArgs } from './args.ts';
@@ -102,7 +102,15 @@ function whyPartIsMissing({ part }: RecallArgs, original: string): string | unde
   const located = range && locate(within, range);
   if (located === undefined)
     return `There are no lines ${part.lines}: the text has ${countLines(within)} lines.`;
-  if (part.query === undefined || findPassages([{ text: within, within: located }], part.query).length > 0)
-    return undefined;
+  const source = {
+    id: undefined,
+    text: within,
+    within: located,
+    title: undefined,
+    sections: [],
+    order: 0,
+    callFor: () => '',
+  };
+  if (part.query === undefined || findsAny([source], part.query)) return undefined;
   return `Nothing matches ${JSON.stringify(part.query)}: use fewer or other words.`;
 }

@@ -15,6 +15,7 @@ import type { EngineRequest, Identity, PreparedRequest, SummaryJob, UnfoldedOutc
 import type { FoldReport, FoldStep, Outcome } from '../receipts/receipt.ts';
 import type { Correction } from '../tokens/calibration.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
+import { type OriginalTitle, titlesOf } from '../recall/titles.ts';
 import type { Demand } from '../triggers/trigger.ts';
 
 /** Everything that the report of a request is built from. */
@@ -59,6 +60,7 @@ export function preparedFrom(
     identity: identityOf(conversation, clientLinks),
     recallTool: result.offers ? input.recallTool?.name : undefined,
     original: originalFinder(fullConversation, edits),
+    titleOf: titleFinder(fullConversation, edits),
     searched: searchIdsOf(result.edits, result.shrinks),
     media: foldedMediaOf(fullConversation, result.edits, input.counter),
     remember: (hiddenRecall) => hiddenRecalls.record(request.tenant, clientLinks.at(-1)!, hiddenRecall),
@@ -184,6 +186,15 @@ function originalFinder(conversation: Conversation, edits: readonly Edit[]): Pre
   };
 }
 
+/** Finds the titles of originals. They are made on the first call. */
+function titleFinder(conversation: Conversation, edits: readonly Edit[]): PreparedRequest['titleOf'] {
+  let titles: ReadonlyMap<string, OriginalTitle> | undefined;
+  return (id) => {
+    titles ??= titlesOf(conversation, edits);
+    return titles.get(id);
+  };
+}
+
 // The identity of a conversation, and the tokens of its prompt that a fold leaves in the provider's cache.
 
 /** Identifies a conversation by the prefix hashes of the client's messages. */
@@ -288,6 +299,7 @@ export function passThrough(
     identity: { links: [], beginning: undefined, session: said?.sessionKey },
     recallTool: undefined,
     original: () => undefined,
+    titleOf: () => undefined,
     searched: [],
     media: new Map(),
     remember: () => Promise.resolve(),

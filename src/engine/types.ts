@@ -5,6 +5,7 @@ import type { HiddenRecall, KeptReply } from '../conversation/conversation.ts';
 import type { FoldReport, Outcome } from '../receipts/receipt.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { FoldStore } from '../store/fold-store.ts';
+import type { OriginalTitle } from '../recall/titles.ts';
 import type { HiddenRecalls, KeptReplies } from '../store/hidden-recalls.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import type { Summarizer } from '../outline/summarizer.ts';
@@ -144,6 +145,10 @@ export type PreparedRequest = {
    * Rejects with `store-failed`.
    */
   readonly lookUpOriginal?: (id: string) => Promise<Uint8Array | undefined>;
+  /** Returns the title of an original; undefined for ids that have none. */
+  readonly titleOf: (id: string) => OriginalTitle | undefined;
+  /** Does the same where the originals are held elsewhere. Rejects with `store-failed`. */
+  readonly lookUpTitle?: (id: string) => Promise<OriginalTitle | undefined>;
   /** The ids that a recall without an id searches, the most likely first. */
   readonly searched: readonly string[];
   /** The images and documents among the originals, by id. */

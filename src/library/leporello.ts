@@ -33,7 +33,8 @@ import {
   preparedFor,
 } from './prepared.ts';
 import { engineChecks } from './settings.ts';
-import { recallToolFor, resolveRecall, answerRecall } from '../recall/tool.ts';
+import { recallToolFor, answerRecall } from '../recall/tool.ts';
+import { resolveRecall } from '../recall/resolve.ts';
 import { createEncryptedStore, secretFor } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';

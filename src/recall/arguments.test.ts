@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseArguments } from './tool.ts';
+import { parseArguments } from './resolve.ts';
 
 const bare = { of: 'one', query: undefined, lines: undefined, path: undefined };
 
@@ -32,18 +32,41 @@ describe('arguments of the recall tool', () => {
     });
   });
 
-  it.each(['{"query":"a b"}', '{"id":"","query":"a b"}', '{"id":null,"query":["a b"],"lines":""}'])(
-    'search everything when they have only a query: %s',
-    (argumentsJson) => {
-      expect(parseArguments(argumentsJson)).toEqual({ status: 'ok', value: { of: 'all', query: 'a b' } });
-    },
-  );
+  it.each([
+    '{"id":"mem_a, mem_b"}',
+    '{"ids":["mem_a","mem_b"]}',
+    '{"context_id":"mem_a or mem_b"}',
+    'mem_a mem_b',
+  ])('may name several ids: %s', (argumentsJson) => {
+    expect(parseArguments(argumentsJson)).toEqual({
+      status: 'ok',
+      value: { of: 'several', ids: ['mem_a', 'mem_b'], query: undefined, lines: undefined, path: undefined },
+    });
+  });
+
+  it('take the path of a file beside a query for more words', () => {
+    expect(parseArguments('{"context_id":"m1","query":"a","path":"src/b.ts"}')).toEqual({
+      status: 'ok',
+      value: { of: 'one', id: 'm1', query: 'a src/b.ts', lines: undefined, path: undefined },
+    });
+  });
+
+  it.each([
+    '{"query":"a b"}',
+    '{"id":"","query":"a b"}',
+    '{"id":null,"query":["a b"],"lines":""}',
+    '{"query":"a b","lines":"1"}',
+    '{"query":"a b","path":"$.a"}',
+    '{"query":"a","path":"b"}',
+    '{"path":"a b"}',
+  ])('search everything when they name no id: %s', (argumentsJson) => {
+    expect(parseArguments(argumentsJson)).toEqual({ status: 'ok', value: { of: 'all', query: 'a b' } });
+  });
 
   it.each([
     '',
     '{}',
-    '{"query":"a","lines":"1"}',
-    '{"query":"a","path":"$.a"}',
+    '{"path":"$.a"}',
     '{"id":""}',
     '{"id":"``"}',
     '{"id":"m1","lines":"1',

@@ -14,7 +14,7 @@ import {
   lengthOf,
   type JsonSpan,
   spellPath,
-} from './read-original.ts';
+} from './json-text.ts';
 
 type ParsedPath =
   | { readonly status: 'ok'; readonly steps: readonly PathStep[] }

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { CountTokens } from '../conversation/messages.ts';
-import { resolveRecall } from './tool.ts';
+import { resolveRecall } from './resolve.ts';
 
 const byCharacters: CountTokens = (text) => Math.ceil(text.length / 4);
 const byWords: CountTokens = (text) => (text.match(/\w{1,8}|\W{1,3}/gs) ?? []).length;

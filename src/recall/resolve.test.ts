@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resolveRecall } from './tool.ts';
+import { resolveRecall } from './resolve.ts';
 
 const countTokens = (text: string): number => Math.ceil(text.length / 4);
 
@@ -22,40 +22,47 @@ describe('reading an original', () => {
     expect(await recall(held(''), {})).toBe('');
   });
 
-  it('gives removed messages in their own JSON, each under its number and path', async () => {
-    const first = '{"role": "assistant", "n": 2512292042121000001, "content":[{"type":"tool_use"}]}';
+  it('gives removed messages as text, and their JSON by path', async () => {
+    const first = '{"role": "assistant", "n": 2512292042121000001, "content":"Well."}';
     const second = '{"content":"one\\ntwo \\u00e9","role":"tool"}';
-    const messages = `[${first},\n ${second}, {"type":"reasoning"}]`;
+    const messages = `[${first},\n ${second}]`;
     expect(await recall(messages, {})).toBe(
-      [
-        '# message 1 of 3, assistant, path $[0]',
-        first,
-        '# message 2 of 3, tool, path $[1]',
-        second,
-        '# message 3 of 3, reasoning, path $[2]',
-        '{"type":"reasoning"}',
-      ].join('\n'),
+      '── 1 of 2 · assistant ──\nWell.\n── 2 of 2 · tool ──\none\ntwo é\n',
     );
     expect(await recall(messages, { path: '$[1].content' })).toBe('one\ntwo é');
     expect(await recall(messages, { path: '$[0].n' })).toBe('2512292042121000001');
+    expect(await recall(messages, { path: '$[0]' })).toBe(
+      '{"role":"assistant","n":2512292042121000001,"content":"Well."}',
+    );
   });
 
   it('gives the same arguments of a call, whether they were an object or a literal', async () => {
     const content = 'one\ntwo "2"\nthree';
     const input = `{ "path": "a.ts", "n": 1.0, "content": ${JSON.stringify(content)} }`;
+    const titleOf = () => ({ message: 1, text: 'call Write a.ts', isCall: true });
     for (const stored of [input, held(input)]) {
-      expect(await recall(stored, {})).toBe(input);
-      expect(await recall(stored, { path: '$.content' })).toBe(content);
-      expect(await recall(stored, { path: '$.content', lines: '2' })).toBe('two "2"\n[Line 2 of 3.]');
-      expect(await recall(stored, { path: '$.n' })).toBe('1.0');
-      expect(await recall(stored, { query: 'two "2"' })).toContain('two \\"2\\"');
+      const read = (args: object) =>
+        resolveRecall({
+          argumentsJson: JSON.stringify({ id: 'm1', ...args }),
+          lookup: () => stored,
+          titleOf,
+          maxTokens: 500,
+          countTokens,
+        });
+      expect(await read({})).toBe(`path: a.ts\nn: 1.0\ncontent:\n${content}`);
+      expect(await read({ path: '$.content' })).toBe(content);
+      expect(await read({ path: '$.content', lines: '2' })).toBe('two "2"\n[Line 2 of 3.]');
+      expect(await read({ path: '$.n' })).toBe('1.0');
+      expect(await read({ query: 'two "2"' })).toBe(
+        `── lines 1-6 · call Write a.ts ──\npath: a.ts\nn: 1.0\ncontent:\n${content}\n[No other places in lines 1-6.]`,
+      );
     }
   });
 
   it('gives the stored original raw when it is malformed', async () => {
     expect(await recall('"cut off', {})).toBe('"cut off');
     expect(await recall('[{"role":', {})).toBe('[{"role":');
-    expect(await recall('{"a":1}', {})).toBe('{"a":1}');
+    expect(await recall('{"a":', {})).toBe('{"a":');
   });
 
   it('waits for a lookup that has to ask a store', async () => {
@@ -129,37 +136,37 @@ describe('searching', () => {
 
   it('gives the passages with their lines', async () => {
     expect(await recall(held(log), { query: '4711', lines: '99-103' })).toBe(
-      '[lines 99-103]\nline 99\nline 100\nERROR 4711 in src/app.ts: no such file\nline 1\nline 2\n[No other matches in lines 99-103.]',
+      '── lines 99-103 ──\nline 99\nline 100\nERROR 4711 in src/app.ts: no such file\nline 1\nline 2\n[No other places in lines 99-103.]',
     );
   });
 
   it('names other matches', async () => {
     const text = [1, 2, 3, 4, 5, 6].map((part) => `needle ${part}\n${'hay '.repeat(350)}`).join('\n');
     expect(await recall(held(text), { query: 'needle', lines: '1-10' }, 120)).toBe(
-      `[lines c1-369]\nneedle 1\n${'hay '.repeat(90)}\n` +
-        '[More in lines c370-1418, 4-5, 6-7 and 1 more. To read on: {"id":"m1","lines":"c370-1418"}]',
+      `── characters 1-348 ──\nneedle 1\n${'hay '.repeat(84)}hay\n` +
+        '[Other places: characters 349-1418 and lines 4-5, 6-7 and 1 more; the next: {"id":"m1","lines":"c349-1418"}]',
     );
   });
 
   it('shows the surroundings of the match when its passage is too long', async () => {
     const text = `${'x'.repeat(700)} needle ${'y'.repeat(5_000)}`;
     expect(await recall(held(text), { query: 'needle' }, 60)).toBe(
-      `[lines c622-755]\n${'x'.repeat(79)} needle ${'y'.repeat(47)}\n` +
-        '[More in lines c756-1500. To read on: {"id":"m1","lines":"c756-1500"}]',
+      `── characters 622-747 ──\n${'x'.repeat(79)} needle ${'y'.repeat(39)}\n` +
+        '[Other places: characters 748-1500; the next: {"id":"m1","lines":"c748-1500"}]',
     );
   });
 
   it('finds text in messages that JSON spells differently', async () => {
     const messages = String.raw`[{"role":"tool","content":"{\"path\":\"C:\\\\new\",\"by\":\"Zo\u00eb\"}"}]`;
-    const shown = `[lines 1-2]\n# message 1 of 1, tool, path $[0]\n${messages.slice(1, -1)}\n[No other matches in lines 1-2.]`;
+    const shown = `── lines 1-2 ──\n── 1 of 1 · tool ──\n{"path":"C:\\\\new","by":"Zoë"}\n[No other places in lines 1-2.]`;
     expect(await recall(messages, { query: 'by":"Zoë' })).toBe(shown);
-    expect(await recall(messages, { query: String.raw`C:\new` })).toBe(shown);
+    expect(await recall(messages, { query: String.raw`C:\\new` })).toBe(shown);
   });
 
   it('searches within the result of a path', async () => {
     const json = JSON.stringify({ a: 'needle', b: 'one\ntwo needle\nthree' });
     expect(await recall(held(json), { path: '$.b', query: 'needle' })).toBe(
-      '[lines 1-3]\none\ntwo needle\nthree\n[No other matches in lines 1-3.]',
+      '── lines 1-3 ──\none\ntwo needle\nthree\n[No other places in lines 1-3.]',
     );
   });
 
@@ -179,7 +186,7 @@ describe('searching everything', () => {
   const search = (args: object, maxTokens = 5_000) =>
     resolveRecall({
       argumentsJson: JSON.stringify(args),
-      lookup: (id) => held(texts.get(id) ?? ''),
+      lookup: (id) => (texts.has(id) ? held(texts.get(id)!) : undefined),
       all: [...texts.keys()],
       maxTokens,
       countTokens,
@@ -187,13 +194,22 @@ describe('searching everything', () => {
 
   it('gives the passages of each with its id and their lines', async () => {
     expect(await search({ query: 'lamp' })).toBe(
-      `[m1 lines 1-10]\nthe blue lamp\n${'is lit\n'.repeat(9)}[m2 lines 1]\nthe lamp\n[No other matches.]`,
+      `── m1 lines 1-10 ──\nthe blue lamp\n${'is lit\n'.repeat(9)}── m2 line 1 ──\nthe lamp\n[No other places.]`,
     );
   });
 
   it('names other matches, and how to read them', async () => {
-    expect(await search({ query: 'lamp' }, 30)).toBe(
-      '[m2 lines 1]\nthe lamp\n[More in m1 lines 1-10. To read on: {"id":"m1","lines":"1-10"}]',
+    expect(await search({ query: 'lamp' }, 34)).toContain(
+      '[Other places: m1 characters 16-77, m2 line 1; the next: {"id":"m1","lines":"c16-77"}]',
+    );
+  });
+
+  it('answers each of several ids, and searches them together', async () => {
+    expect(await search({ id: 'm2, m9' })).toBe(
+      '── m2 ──\nthe lamp\n── m9 ──\nNo memory with id "m9" in this conversation. Only ids that stand in its stubs can be read; asking again will not help. Go on with what is there.',
+    );
+    expect(await search({ id: ['m2', 'm3'], query: 'lamp' })).toBe(
+      '── m2 line 1 ──\nthe lamp\n[No other places.]',
     );
   });
 
@@ -205,7 +221,7 @@ describe('searching everything', () => {
 
   it('searches one text when an id is given, and asks for an id when there is nothing to search', async () => {
     expect(await search({ id: 'm2', query: 'lamp' })).toBe(
-      '[lines 1]\nthe lamp\n[No other matches in lines 1.]',
+      '── line 1 ──\nthe lamp\n[No other places in line 1.]',
     );
     expect(await recall(held('the lamp'), '{"query":"lamp"}')).toBe(
       'No id was given, and there is nothing to search without one. Send the id of a stub: {"id":"ID","query":"words"}.',

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compactJson, documentSpan } from './read-original.ts';
+import { compactJson, documentSpan } from './json-text.ts';
 import { selectPath } from './json-path.ts';
 
 const json = `{

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { inputOf } from '../conversation/messages.ts';
 import { originalsOf } from '../conversation/edit.ts';
-import { resolveRecall } from '../recall/tool.ts';
+import { resolveRecall } from '../recall/resolve.ts';
 import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';
 import { stubArguments } from './offload.ts';

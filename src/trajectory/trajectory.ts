@@ -16,7 +16,8 @@ import {
 } from '../store/encrypted-store.ts';
 import type { Compression } from '../receipts/receipt.ts';
 import { addCompression, type CompressionTotals, noCompressions } from '../receipts/totals.ts';
-import { recallToolFor, resolveRecall } from '../recall/tool.ts';
+import { recallToolFor } from '../recall/tool.ts';
+import { resolveRecall } from '../recall/resolve.ts';
 import type { Summarizer } from '../outline/summarizer.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { completeCounter, type OwnCounter, whyNoCounter } from '../tokens/own-counter.ts';

@@ -48,13 +48,6 @@ export function queryTerms(query: string): readonly QueryTerm[] {
   return (telling.length > 0 ? telling : terms).slice(0, maxTerms);
 }
 
-/** Returns pairs of adjacent words in lower case, at most 64: text that a query quotes contains them. */
-export function queryPhrases(query: string): readonly QueryTerm[] {
-  const words = query.toLowerCase().slice(0, maxCharacters).trim().split(/\s+/);
-  const pairs = words.slice(1).map((word, index) => `${words[index]} ${word}`);
-  return [...new Set(pairs)].slice(0, maxTerms).map((text) => ({ text, weight: 1 }));
-}
-
 /**
  * Counts occurrences of a term that begin before `limit`. Inside a longer word an occurrence counts a third, so that plurals and compounds
  * are found and whole words rank higher. `first` is the offset of the first occurrence, Infinity if there is none.

@@ -40,7 +40,7 @@ describe('leporello demo', () => {
                 | [Result folded: 88 lines of the file as it was then. read_memory {"id":"mem_8vvebbj8fmearh0q"}
                 | shows it]
                 recall: inside this answer the model called read_memory
-                {"id":"mem_xz6p1qzs5has3qdh","query":"small-amount"}. The gateway answered with 1,945 tokens, and
+                {"id":"mem_xz6p1qzs5has3qdh","query":"small-amount"}. The gateway answered with 1,964 tokens, and
                 the stream continued. The client got 943 characters of text and no call; the answer ends:
                 | **Left out in the night of 12 May**, as the log wrote them:
                 | - RE-2026-04417, Stadtwerke Elmau, 12.480,00
@@ -48,8 +48,8 @@ describe('leporello demo', () => {
                 | - RE-2026-04446, Kanzlei Öz, 3.999,99
                 | - RE-2026-04452, Autohaus Lindner, 27.315,05
 
-      60,032 tokens were sent in 13 turns instead of 80,636 (25.6 % less), including the second request for the recall.
-      The largest request had 6,423 tokens instead of 10,761, in a window of 8,000.
+      60,051 tokens were sent in 13 turns instead of 80,636 (25.5 % less), including the second request for the recall.
+      The largest request had 6,442 tokens instead of 10,761, in a window of 8,000.
       The gateway restored 6 of 6 folded texts exactly. The demo took TIME.
 
       Next steps

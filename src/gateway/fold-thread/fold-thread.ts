@@ -211,6 +211,8 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
       body,
       counter,
       original: () => undefined,
+      titleOf: () => undefined,
+      lookUpTitle: (id) => remote.titleOf(kept.handle, id).catch(() => undefined),
       async lookUpOriginal(id) {
         const here = await remote.original(kept.handle, id).catch(() => undefined);
         if (here) return here;

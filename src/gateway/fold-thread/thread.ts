@@ -14,6 +14,7 @@ import { warmUp } from '../warm-up.ts';
 import { type FoldSettings, createDefaultEngine } from '../../library/default-engine.ts';
 import type { SummaryRequest } from '../../outline/summarizer.ts';
 import { createEncryptedStore } from '../../store/encrypted-store.ts';
+import type { OriginalTitle } from '../../recall/titles.ts';
 import type { Store } from '../../store/store.ts';
 import { type loadVocabulary, provideVocabularies } from '../../tokens/load-counter.ts';
 
@@ -36,6 +37,8 @@ export type ThreadRequest = Omit<EngineRequest, 'codec' | 'leftMs'> & {
 type NotCopied =
   | 'original'
   | 'lookUpOriginal'
+  | 'titleOf'
+  | 'lookUpTitle'
   | 'remember'
   | 'keepReply'
   | 'counter'
@@ -113,6 +116,7 @@ function openThread(data: ThreadData) {
       // Sending a view would copy the whole body.
       return held.get(handle)?.original(id)?.slice();
     },
+    titleOf: (handle: number, id: string): OriginalTitle | undefined => held.get(handle)?.titleOf(id),
     known: (handle: number): Promise<void> => held.get(handle)?.known ?? Promise.resolve(),
     reportPromptTokens: (handle: number, reported: number): void =>
       held.get(handle)?.reportPromptTokens(reported),

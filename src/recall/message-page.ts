@@ -1,0 +1,190 @@
+/**
+ * Lays out removed messages for a model to read: a heading for each, then its texts as they are and the arguments of its calls as `name: value`.
+ * Ids of calls, signatures and the JSON around the texts are left out; a path reads the exact JSON. The formats differ in names only, so
+ * one walk reads them all: an object with a name and arguments is a call, one with the id of a call and no arguments is its result. Pure, linear, never throws.
+ */
+import { type JsonSpan, childrenOf, isJson, kindAt } from './json-text.ts';
+
+/** One call, result or text of a message, with the place of its text in the page: behind the line with its heading. */
+export type PageSection = {
+  readonly start: number;
+  readonly end: number;
+  /** Such as `39 of 47 · result of Bash "git status"`. */
+  readonly heading: string;
+  readonly kind: 'user' | 'assistant' | 'call' | 'result' | 'other';
+};
+
+export type MessagePage = { readonly text: string; readonly sections: readonly PageSection[] };
+
+export function messagePage(json: string, start: number): MessagePage {
+  const messages = [...childrenOf(json, start)];
+  const calls = new Map<string, string>();
+  const pieces: string[] = [];
+  const sections: PageSection[] = [];
+  let length = 0;
+  for (const [index, message] of messages.entries()) {
+    const page = createPieces(json, calls);
+    page.readMessage(message);
+    for (const { what, kind, text } of page.pieces) {
+      const heading = `${index + 1} of ${messages.length} · ${what}`;
+      const head = `── ${heading} ──\n`;
+      const piece = `${head}${text}${text.endsWith('\n') ? '' : '\n'}`;
+      sections.push({ start: length + head.length, end: length + piece.length, heading, kind });
+      pieces.push(piece);
+      length += piece.length;
+    }
+  }
+  return { text: pieces.join(''), sections };
+}
+
+type Piece = { readonly what: string; readonly kind: PageSection['kind']; text: string };
+
+type Fields = ReadonlyMap<string, JsonSpan>;
+
+/** Reads the pieces of one message. `calls` has the calls of earlier messages by id and by name. */
+function createPieces(json: string, calls: Map<string, string>) {
+  const pieces: Piece[] = [];
+  let role = 'message';
+
+  function fieldsOf(span: JsonSpan): Fields {
+    return new Map(Array.from(childrenOf(json, span.start), (child) => [child.key ?? '', child]));
+  }
+  function stringOf(span: JsonSpan | undefined): string | undefined {
+    return span !== undefined && kindAt(json, span.start) === 'string'
+      ? (JSON.parse(json.slice(span.start, span.end)) as string)
+      : undefined;
+  }
+  function add(what: string, kind: PageSection['kind'], text: string): void {
+    const last = pieces.at(-1);
+    if (text === '' && kind !== 'result') return;
+    if (last?.what === what && kind !== 'call' && kind !== 'result') last.text += `\n${text}`;
+    else pieces.push({ what, kind, text });
+  }
+  function say(text: string): void {
+    add(
+      role,
+      role === 'user' ? 'user' : role === 'assistant' || role === 'model' ? 'assistant' : 'other',
+      text,
+    );
+  }
+  function addCall(fields: Fields, input: JsonSpan): void {
+    const name = stringOf(fields.get('name')) ?? 'tool';
+    const spelled = stringOf(input) ?? json.slice(input.start, input.end);
+    const call = spellCall(name, spelled);
+    for (const key of ['id', 'call_id']) {
+      const id = stringOf(fields.get(key));
+      if (id !== undefined) calls.set(id, call);
+    }
+    calls.set(` ${name}`, call);
+    add(`call ${call}`, 'call', argumentLines(spelled));
+  }
+  function addResult(call: string | undefined, output: JsonSpan | undefined): void {
+    add(
+      call === undefined ? 'result' : `result of ${call}`,
+      'result',
+      output === undefined ? '' : textIn(output),
+    );
+  }
+  function textIn(span: JsonSpan): string {
+    const own = stringOf(span);
+    if (own !== undefined) return own;
+    if (kindAt(json, span.start) !== 'array') return argumentLines(json.slice(span.start, span.end));
+    return Array.from(childrenOf(json, span.start), (child) => {
+      const text = kindAt(json, child.start) === 'object' ? stringOf(fieldsOf(child).get('text')) : undefined;
+      return text ?? stringOf(child) ?? json.slice(child.start, child.end);
+    }).join('\n');
+  }
+  function readPart(span: JsonSpan, depth: number): void {
+    const kind = kindAt(json, span.start);
+    if (kind === 'string') return say(stringOf(span)!);
+    if (kind === 'array' && depth < 4) {
+      for (const child of childrenOf(json, span.start)) readPart(child, depth + 1);
+      return;
+    }
+    if (kind !== 'object') return say(json.slice(span.start, span.end));
+    const fields = fieldsOf(span);
+    const nested = fields.get('function') ?? fields.get('functionCall') ?? fields.get('functionResponse');
+    if (nested !== undefined && kindAt(json, nested.start) === 'object' && depth < 4) {
+      const inner = new Map(fieldsOf(nested));
+      if (!inner.has('id') && fields.has('id')) inner.set('id', fields.get('id')!);
+      if (readCallOrResult(inner)) return;
+    }
+    if (readCallOrResult(fields)) return;
+    const text = stringOf(fields.get('text') ?? fields.get('thinking'));
+    if (text !== undefined) return say(text);
+    const list = fields.get('content') ?? fields.get('parts') ?? fields.get('summary');
+    if (list !== undefined && depth < 4) return readPart(list, depth + 1);
+    say(json.slice(span.start, span.end));
+  }
+  function readCallOrResult(fields: Fields): boolean {
+    const input = fields.get('arguments') ?? fields.get('input') ?? fields.get('args');
+    if (fields.has('name') && input !== undefined) {
+      addCall(fields, input);
+      return true;
+    }
+    const answered = fields.get('tool_call_id') ?? fields.get('tool_use_id') ?? fields.get('call_id');
+    const output = fields.get('output') ?? fields.get('content') ?? fields.get('response');
+    if (answered === undefined && !(fields.has('name') && fields.has('response'))) return false;
+    const name = stringOf(fields.get('name'));
+    addResult(calls.get(stringOf(answered) ?? ` ${name ?? ''}`) ?? name, output);
+    return true;
+  }
+
+  return {
+    pieces,
+    readMessage(message: JsonSpan): void {
+      if (kindAt(json, message.start) !== 'object') return say(json.slice(message.start, message.end));
+      const fields = fieldsOf(message);
+      role = stringOf(fields.get('role')) ?? stringOf(fields.get('type')) ?? role;
+      if (readCallOrResult(fields)) return;
+      const content = fields.get('content') ?? fields.get('parts');
+      const list = fields.get('tool_calls');
+      if (content !== undefined && json.slice(content.start, content.end) !== 'null') readPart(content, 1);
+      if (list !== undefined) readPart(list, 1);
+      if (content === undefined && list === undefined) readPart(message, 1);
+    },
+  };
+}
+
+/** Characters of one argument, and of a whole call, in a heading. */
+const maxLeaf = 90;
+const maxCall = 180;
+
+/** Spells a call in one line: the name, the first text bare, everything else as `name=value`. */
+export function spellCall(name: string, argumentsJson: string): string {
+  const leaves = [...argumentsOf(argumentsJson)];
+  const first = leaves.findIndex(({ isText }) => isText);
+  const ordered = first < 0 ? leaves : [leaves[first]!, ...leaves.filter((_, index) => index !== first)];
+  let spelled = name;
+  for (const [index, { key, value }] of ordered.entries()) {
+    const line = value.trim().replaceAll(/\s+/g, ' ');
+    const short = line.length > maxLeaf ? `${line.slice(0, maxLeaf).toWellFormed()}…` : line;
+    const quoted = /\s/.test(short) ? `"${short}"` : short;
+    const next = index === 0 && first >= 0 ? ` ${quoted}` : ` ${key}=${quoted}`;
+    if (spelled.length + next.length > maxCall) return `${spelled} …`;
+    spelled += next;
+  }
+  return spelled;
+}
+
+/** Lays out arguments as `name: value`, a value of several lines below its name. */
+export function argumentLines(argumentsJson: string): string {
+  const leaves = [...argumentsOf(argumentsJson)];
+  return leaves
+    .map(({ key, value }) =>
+      key === '' ? value : value.includes('\n') ? `${key}:\n${value}` : `${key}: ${value}`,
+    )
+    .join('\n');
+}
+
+type Leaf = { readonly key: string; readonly value: string; readonly isText: boolean };
+
+function* argumentsOf(json: string): Generator<Leaf> {
+  const start = /\S/.exec(json)?.index ?? 0;
+  if (kindAt(json, start) !== 'object' || !isJson(json)) return yield { key: '', value: json, isText: true };
+  for (const { key = '', ...span } of childrenOf(json, start)) {
+    const own = json.slice(span.start, span.end);
+    const isText = kindAt(json, span.start) === 'string';
+    yield { key, value: isText ? (JSON.parse(own) as string) : own, isText };
+  }
+}
