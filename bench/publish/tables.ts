@@ -20,6 +20,7 @@ export const blocks: Readonly<Record<string, FigureBlock>> = {
   'cost-policies': block('replay', (result) => costByPolicy(figuresOf(result))),
   summaries: block('summaries', summaries),
   planted: block('planted', planted),
+  images: block('images', images),
   gateway: block('gateway', gateway),
   steps: block('gateway', steps),
   peers: block('gateway', peers),
@@ -148,6 +149,19 @@ function planted(result: Result): string {
 
 function shareOf(name: string) {
   return { [name]: ({ [`${name} %`]: kept = 0 }: Row) => `${kept} %` };
+}
+
+function images(result: Result): string {
+  return columns(rowsOf(result), {
+    format: 'format',
+    'what is sent': 'context',
+    cost: ({ cost = 0 }) => Number(cost).toFixed(2),
+    USD: ({ usd = 0 }) => Number(usd).toFixed(2),
+    'most tokens': 'peak tokens',
+    'largest body, MB': ({ 'peak MB': megabytes = 0 }) => Number(megabytes).toFixed(1),
+    'prefix stable': ({ stable = 0 }) => percent(Number(stable), 0),
+    'old screenshots seen again': 'seen again',
+  });
 }
 
 type GatewayRow = {

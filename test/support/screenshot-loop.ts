@@ -16,6 +16,8 @@ export type ScreenshotLoop = {
   /** Returns the list of messages of a request. */
   readonly messagesOf: (body: Readonly<Record<string, unknown>>) => readonly unknown[];
   readonly says: (role: 'user' | 'model', text: string) => object;
+  /** Returns a reply of the model that only recalls an original, as `ModelReply.turn` has it. */
+  readonly recallTurn: (callId: string, id: string) => unknown;
   readonly model: string;
 };
 
@@ -65,6 +67,17 @@ export function screenshotLoop(format: ScriptFormat, bytes: number): ScreenshotL
         model: 'gpt-4o',
         path: () => '/v1/chat/completions',
         says: (role, content) => ({ role: role === 'model' ? 'assistant' : role, content }),
+        recallTurn: (callId, id) => ({
+          role: 'assistant',
+          content: null,
+          tool_calls: [
+            {
+              id: callId,
+              type: 'function',
+              function: { name: 'read_memory', arguments: JSON.stringify({ id }) },
+            },
+          ],
+        }),
         step: (number) => [
           {
             role: 'assistant',
@@ -93,6 +106,9 @@ export function screenshotLoop(format: ScriptFormat, bytes: number): ScreenshotL
         model: 'gpt-4o',
         path: () => '/v1/responses',
         says: (role, content) => ({ type: 'message', role: role === 'model' ? 'assistant' : role, content }),
+        recallTurn: (callId, id) => [
+          { type: 'function_call', call_id: callId, name: 'read_memory', arguments: JSON.stringify({ id }) },
+        ],
         step: (number) => [
           {
             type: 'function_call',
@@ -123,6 +139,7 @@ export function screenshotLoop(format: ScriptFormat, bytes: number): ScreenshotL
         model: 'claude-sonnet-4-5',
         path: () => '/v1/messages',
         says: (role, content) => ({ role: role === 'model' ? 'assistant' : role, content }),
+        recallTurn: (callId, id) => [{ type: 'tool_use', id: callId, name: 'read_memory', input: { id } }],
         step: (number) => [
           {
             role: 'assistant',
@@ -160,6 +177,12 @@ export function screenshotLoop(format: ScriptFormat, bytes: number): ScreenshotL
         path: (streaming) =>
           `/v1beta/models/gemini-3-pro:${streaming ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
         says: (role, text) => ({ role, parts: [{ text }] }),
+        recallTurn: (callId, id) => ({
+          role: 'model',
+          parts: [
+            { functionCall: { id: callId, name: 'read_memory', args: { id } }, thoughtSignature: 'c2ln' },
+          ],
+        }),
         step: (number) => [
           {
             role: 'model',
