@@ -130,6 +130,7 @@ export function triggerState(inputs: TriggerInputs): MeasuredState {
     async measureFixed() {
       fixed = fixedWithout(await runInSlices(foldableTokens(input, start), input.slices));
     },
+    bytes: start.body.length,
     window: window.tokens,
     reserved: reservedTokens(input.conversation, window, input.recallTool !== undefined),
     messages: start.messages,

@@ -143,7 +143,13 @@ export const tokenBudgetCheck = object<TokenBudgetOptions>({
 /** Share of the target that is kept for foldable tokens. */
 const foldableShare = 0.4;
 
-/** Folds a request of more than a number of tokens, whatever its window is. Throws `bad-config` for options out of range. */
+/**
+ * Bytes of a body above which the budget also counts as exceeded, and those that a fold aims at. Images have few tokens for their bytes, and
+ * providers refuse bodies of 20 to 50 MB.
+ */
+const [triggerBytes, targetBytes] = [16_000_000, 8_000_000];
+
+/** Folds a request of more than a number of tokens, whatever its window is, and one whose body has more than 16 MB. Throws `bad-config` for options out of range. */
 export function tokenBudget(options: TokenBudgetOptions = {}): Trigger {
   checkSettings(tokenBudgetCheck, options, 'tokenBudget');
   const trigger = options.triggerTokens ?? 110_000;
@@ -160,7 +166,11 @@ export function tokenBudget(options: TokenBudgetOptions = {}): Trigger {
   return {
     name,
     demand(state) {
-      const { tokens, economy } = state;
+      const { tokens, economy, bytes = 0 } = state;
+      // The share of the tokens to fold: most bytes are in images, which are folded first.
+      const large = bytes > triggerBytes ? Math.floor((tokens * targetBytes) / bytes) : undefined;
+      if (large !== undefined && tokens + buffer <= trigger)
+        return { trigger: name, goal: { unit: 'tokens', target: large }, atMost: undefined, force: false };
       // The fixed part is counted only when it can change the decision.
       if (tokens + buffer <= trigger || isTooShortToCache(tokens, economy)) return undefined;
       const beyond = Math.max(0, Math.ceil((state.fixed ?? 0) - target * (1 - foldableShare)));

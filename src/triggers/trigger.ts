@@ -18,6 +18,8 @@ export type TriggerState = {
    * unchanged, and stubs. The rest is foldable. Default 0.
    */
   readonly fixed?: number | undefined;
+  /** Bytes of the body as it would be sent now. Default: not considered. */
+  readonly bytes?: number | undefined;
   /** The model's context window in tokens; undefined when unknown. */
   readonly window: number | undefined;
   /** Tokens of the window kept free for the reply; the caller caps what a client claims. */
