@@ -13,6 +13,7 @@ import { createModelSummarizer, type SummaryPrompt } from '../src/outline/model.
 import type { SummaryRequest, SummaryStep } from '../src/outline/summarizer.ts';
 import { recallToolFor } from '../src/recall/tool.ts';
 import { resolveRecall } from '../src/recall/resolve.ts';
+import { stepWords } from '../src/outline/step-line.ts';
 import * as stubs from '../src/strategies/lib/stubs.ts';
 import { spellRecord } from '../src/strategies/lib/summaries.ts';
 import { answering, openScene, work } from './support/trajectory-scene.ts';
@@ -64,15 +65,42 @@ function toolTexts(): readonly string[] {
 
 function stubTexts(recallTool: string | undefined): readonly string[] {
   const folded = { text: original, call: undefined, memory, recallTool };
-  const messages = {
-    messages: 12,
-    calls: new Map([
-      ['read_file', 3],
-      ['an odd "name"', 1],
-    ]),
-    values: ['"src/login.ts"', '"npm test"'],
-    said: ['"I decided to compare…"'],
-    memory,
+  const step = (tool: string, input: unknown, result: string): stubs.LogEntry => ({
+    kind: 'step',
+    step: stepWords({ tool, input: JSON.stringify(input), result, isError: undefined }),
+  });
+  const pages = [
+    {
+      memory,
+      messages: 9,
+      entries: [
+        { kind: 'user', text: 'Fix the login.' },
+        step('read_file', { path: '/app/src/login.ts' }, 'export {}'),
+        step('read_file', { path: '/app/src/session.ts' }, 'export {}'),
+        step('edit_file', { path: '/app/src/login.ts', old: 'a', new: 'b' }, 'Done.'),
+        step('run', { command: 'npm test' }, 'FAIL login.test.ts:12\n1 failed'),
+        step('an odd "name"', { id: 'a b' }, 'Fine.'),
+        step(
+          'run',
+          { command: 'git commit -am fix' },
+          "The user doesn't want to proceed. The user said: not yet",
+        ),
+        { kind: 'reply', text: 'I decided to compare in constant time.' },
+      ],
+    },
+    {
+      memory: 'mem_fedcba9876543210',
+      messages: 3,
+      entries: [
+        { kind: 'user', text: 'Go on.' },
+        step('read_file', { path: '/app/src/login.ts' }, 'export {}'),
+      ],
+    },
+  ] satisfies readonly stubs.LogPage[];
+  const log = {
+    maxCharacters: 2_000,
+    maxWords: 2_000,
+    known: { full: new Set<string>(), byName: new Map<string, string>(), titles: new Set<string>() },
     recallTool,
   };
   return [
@@ -87,8 +115,8 @@ function stubTexts(recallTool: string | undefined): readonly string[] {
       recallTool,
     }),
     stubs.mediaStub({ name: 'PDF', size: 'about 340 kB', from: 'sent at the start', memory, recallTool }),
-    stubs.messagesStub(messages),
-    stubs.messagesStub({ ...messages, calls: new Map(), values: [], said: [] }),
+    stubs.messagesLog({ ...log, pages }),
+    stubs.messagesLog({ ...log, pages: pages.slice(0, 1), maxCharacters: 0 }),
     stubs.clipStub({ characters: 900, fromLine: 10, toLine: 40, memory, recallTool }),
     stubs.clipStub({ characters: 900, fromLine: 10, toLine: 10, memory, recallTool }),
     stubs.shrunkNote({ characters: 9_000, memory, recallTool }),

@@ -42,6 +42,8 @@ export type Edit =
       readonly before: number;
       readonly role: 'user';
       readonly text: string;
+      /** For a log of dropped messages: the index behind the last one. The first one is `before`. */
+      readonly upTo?: number;
       /** For a summary: whether it comes `beside` earlier summaries, or includes them and comes `instead` of them. */
       readonly summary?: 'beside' | 'instead';
       /** The finished sub-goal that the text replaces, if it is one of several. (Stored under this key.) */
@@ -79,14 +81,35 @@ export function isSummary(edit: Edit): edit is Edit & { readonly kind: 'insert-m
   return edit.kind === 'insert-message' && edit.summary !== undefined;
 }
 
-/** Returns the edits without the summaries and sub-goals that a later one includes. */
+/** Returns the edits without the summaries, sub-goals and logs that a later one includes. */
 export function withoutTakenIn(edits: readonly Edit[]): readonly Edit[] {
   const newest = edits.findLastIndex((edit) => isSummary(edit) && edit.summary === 'instead');
   const takenIn = new Set<string>();
   for (const edit of edits) for (const { stretch } of subgoalOf(edit)?.of ?? []) takenIn.add(stretch.memory);
+  const logs = logsTakenIn(edits);
   return edits.filter(
-    (edit, at) => (at >= newest || !isSummary(edit)) && !takenIn.has(subgoalOf(edit)?.memory ?? ''),
+    (edit, at) =>
+      (at >= newest || !isSummary(edit)) && !takenIn.has(subgoalOf(edit)?.memory ?? '') && !logs.has(edit),
   );
+}
+
+/** Finds the logs that a later one includes: of logs that overlap, the newest stays. */
+function logsTakenIn(edits: readonly Edit[]): ReadonlySet<Edit> {
+  const takenIn = new Set<Edit>();
+  const inOrder = edits.filter(isLog).map((log, at) => ({ log, at }));
+  let last: (typeof inOrder)[number] | undefined;
+  for (const one of inOrder.toSorted((a, b) => a.log.before - b.log.before || b.at - a.at)) {
+    const overlaps = last !== undefined && one.log.before < last.log.upTo;
+    const older = overlaps && one.at < last!.at ? one : last;
+    if (overlaps) takenIn.add(older!.log);
+    if (older !== one) last = one;
+  }
+  return takenIn;
+}
+
+/** True for an inserted message that is a log of dropped messages. */
+export function isLog(edit: Edit): edit is Edit & { readonly kind: 'insert-message'; readonly upTo: number } {
+  return edit.kind === 'insert-message' && edit.upTo !== undefined;
 }
 
 export function subgoalOf(edit: Edit): FinishedSubgoal | undefined {

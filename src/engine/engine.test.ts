@@ -67,7 +67,7 @@ describe('a fold', () => {
     expect(messages[0]!.content).toBe('You are an agent.');
     expect(messages[1]!.content).toBe('Run all jobs.');
     expect(messages.at(-1)!.content).toBe(log('job 29'));
-    expect(messages[3]!.content).toMatch(/^\[Result folded: 101 lines; /);
+    expect(messages[3]!.content).toMatch(/^\[Folded result: 101 lines; /);
   });
 
   it('is replayed byte for byte on every later request, so that the sent prefix only grows', async () => {

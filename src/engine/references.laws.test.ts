@@ -79,7 +79,7 @@ describe('a file that is read again', () => {
     }
     expect([...forms]).toEqual([
       '1→const n0 = compute ... [all of it as in rea',
-      '[Result folded: line ... 1→const n0 = compute',
+      '[Folded result: line ... 1→const n0 = compute',
     ]);
   });
 });
@@ -120,7 +120,7 @@ describe('any content that is read again, with folds in between', () => {
           const sent = results(body);
           const read = resolveReferences([...sent.values()]);
           for (const [at, [id, { text }]] of [...sent].entries()) {
-            if (text.includes('[Folded') || text.includes('[Result folded')) continue;
+            if (text.includes('[Folded')) continue;
             expect(unpadded(read[at]!)).toBe(unpadded(came.get(id)!.text));
             if (/ above\]$/m.test(text)) references++;
           }

@@ -30,7 +30,7 @@ describe('Leporello in process', () => {
       'job 0: step 6 took 6 ms',
     );
     const found = await leporello.recall(prepared, '{"query":"job 1: step 99 took"}');
-    expect(found).toContain(`[${prepared.report.memories[1]} lines `);
+    expect(found).toContain(`${prepared.report.memories[1]} lines `);
     expect(found).toContain('job 1: step 99 took 99 ms');
     expect(new TextDecoder().decode(await leporello.original(id))).toBe(JSON.stringify(log(0)));
     expect(await leporello.original(id, 'another')).toBeUndefined();
@@ -46,7 +46,7 @@ describe('Leporello in process', () => {
       return report.compressions.map(({ level, target }) => `${level} ${target}`);
     };
     expect(await recordsOf({})).toEqual([]);
-    expect(new Set(await recordsOf({ preset: 'debugging' }))).toEqual(new Set(['subgoal 3']));
+    expect(new Set(await recordsOf({ preset: 'debugging' }))).toEqual(new Set(['phase 3', 'subgoal 3']));
     expect(new Set(await recordsOf({ preset: 'cost', subgoals: { ratio: 5 } }))).toEqual(
       new Set(['subgoal 5']),
     );
@@ -186,7 +186,7 @@ describe('strategies by name', () => {
       prepared.outcome,
       prepared.report.steps.map(({ strategy }) => strategy),
       text.includes('[Summary of'),
-      text.includes('[Folded tool result'),
+      text.includes('[Folded result'),
     ]).toEqual([{ status: 'compacted' }, ['summarize-history'], true, false]);
   });
 });

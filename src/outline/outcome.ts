@@ -29,6 +29,10 @@ export type StepOutcome = {
 /** Characters read at both ends of a result. */
 const maxRead = 40_000;
 
+/** Matches the last line of a command that worked, in the words of test runners and compilers. */
+const success =
+  /^(?:ok|pass(?:ed)?|success(?:ful(?:ly)?)?|build successful|done)\b[ \t.!]*(?:\S+[/.]\S+.*)?$/i;
+
 /** Says in a few words what came of a call. */
 export function outcomeOf(call: EndedCall): StepOutcome {
   const { kind, isListing, result } = call;
@@ -45,6 +49,7 @@ export function outcomeOf(call: EndedCall): StepOutcome {
       case 'search':
         return nothing.test(first) || first === '' ? 'nothing found' : '';
       case 'command':
+        if (success.test(last)) return 'ok';
         return isListing && first !== '' ? countOf(lines.length, 'line') : answerWords(result, last);
       case 'other':
         return answerWords(result, first);
@@ -153,7 +158,7 @@ function failureWords(failing: string, lines: readonly string[]): string {
     .slice(Math.max(0, at), at + 4)
     .map((line) => place.exec(line)?.[0])
     .find((found) => found);
-  const line = quoted(failing.replaceAll(markup, ''), 100);
+  const line = quoted(failing.replaceAll(markup, ''), 80);
   if (count && where) return `${count[1]} ${count[2]!.toLowerCase()}, ${where}`;
   return count && !failing.includes(count[0])
     ? `${count[1]} ${count[2]!.toLowerCase()}, ${line}`
@@ -164,7 +169,7 @@ function failureWords(failing: string, lines: readonly string[]): string {
 const verdicts = ['error', 'status', 'state', 'result', 'message', 'title', 'name'];
 
 /** Returns what a tool answered: its verdict in JSON, or this line in quotes. */
-export function answerWords(result: string, line: string, max = 100): string {
+export function answerWords(result: string, line: string, max = 70): string {
   if (line === '') return 'no output';
   if (!/^\s*(?:\{\s*["'}]|\[\s*[\d"'[{\](])/.test(result))
     return nothing.test(line) ? 'nothing found' : quoted(line.replaceAll(markup, ''), max);

@@ -30,8 +30,8 @@ describe('a step in one line', () => {
     ]).toEqual([
       'Edit src/a.ts: ok',
       'Write docs/plan.md (3 lines): ok',
-      'Read src/a.ts',
-      'Bash npm run lint: "0 issues."',
+      'Read src/a.ts 20-29',
+      'Bash npm run lint (Lint): "0 issues."',
       'Bash rm -rf dist: no output',
       'Grep "main" in src',
       'get_order #W12: status "delivered"',
@@ -131,7 +131,7 @@ describe('a step in one line', () => {
       line('ask', { question: words }, words),
       line('ask', { question: 'x'.repeat(500) }, 'y'.repeat(500)),
     ]).toEqual([
-      `ask ${'several words of many '.repeat(5)}several …: "${'several words of many '.repeat(4)}several …"`,
+      `ask ${'several words of many '.repeat(5)}several …: "${'several words of many '.repeat(3).trimEnd()} …"`,
       'ask',
     ]);
   });
@@ -161,7 +161,7 @@ describe('the lines of steps', () => {
       'Read ×3: a.ts ×2, b.ts · Edit ×3: a.ts, b.ts ×2: all ok',
       'Bash npm test: failed, "1 failed"',
       'Edit b.ts: ok',
-      'Bash npm test: "ok"',
+      'Bash npm test ×2: ok',
     ]);
   });
 

@@ -33,6 +33,8 @@ export type CallWords = {
   readonly path: string;
   /** What else the call names: a command, a pattern, ids. May be empty. */
   readonly about: string;
+  /** What the model called the command; empty if it said nothing. */
+  readonly title: string;
   /** True if the result shows a text of others, in which words like error report no failure. */
   readonly isListing: boolean;
 };
@@ -60,13 +62,23 @@ export function callWords({ tool, input }: Pick<StepCall, 'tool' | 'input'>): Ca
   const sent = (input.length > maxInput ? undefined : parseRecord(input)) ?? {};
   const path = pathIn(sent);
   const kind = kindOf(tool, sent, path);
-  return { kind, tool: label(tool), path, about: aboutOf(kind, sent), isListing: isListing(kind, sent) };
+  const { description } = sent;
+  const title = kind === 'command' && typeof description === 'string' ? oneLine(description) : '';
+  return {
+    kind,
+    tool: label(tool),
+    path,
+    about: aboutOf(kind, sent),
+    title: title.length > maxTitle ? '' : title,
+    isListing: isListing(kind, sent),
+  };
 }
 
 /** Writes one step as a line. `pathOf` spells its path; default: in full. */
 export function stepLine(step: StepWords, pathOf: (path: string) => string = (path) => path): string {
   const { tool, user } = step;
-  const call = [tool, subjectOf(step, pathOf)].filter((word) => word !== '').join(' ');
+  const title = step.title === '' ? '' : `(${step.title})`;
+  const call = [tool, subjectOf(step, pathOf), title].filter((word) => word !== '').join(' ');
   if (!user) return step.outcome === '' ? call : `${call}: ${step.outcome}`;
   const words = user.words === '' ? '' : `: ${wholeWords(oneLine(user.words), maxUserWords)}`;
   return `${call} → ${user.isRefusal ? 'REFUSED by the user' : 'the user answered'}${words}`;
@@ -94,18 +106,33 @@ export function stepLines(
     lines.push({ text: texts.join(' · '), steps: quiet });
     quiet = [];
   };
+  const add = (same: readonly number[]): void => {
+    if (same.length > 0)
+      lines.push({
+        text: joinedLine(
+          same.map((at) => steps[at]!),
+          pathOf,
+        ),
+        steps: same,
+      });
+  };
+  // Neighbors with one tool and one outcome, such as a test that is run again.
+  let alike: number[] = [];
   for (const [at, step] of steps.entries()) {
-    if (isQuiet(step)) {
-      quiet.push(at);
-      continue;
+    const before = steps[alike[0] ?? -1];
+    const isAlike =
+      before?.tool === step.tool && before.outcome === step.outcome && !step.user && !before.user;
+    if (isQuiet(step) || !isAlike) {
+      add(alike);
+      alike = [];
     }
-    flush();
-    const text = stepLine(step, pathOf);
-    const last = lines.at(-1);
-    // The same command with the same outcome, such as a test that is run again.
-    if (last && last.text === text) lines[lines.length - 1] = { text, steps: [...last.steps, at] };
-    else lines.push({ text, steps: [at] });
+    if (isQuiet(step)) quiet.push(at);
+    else {
+      flush();
+      alike.push(at);
+    }
   }
+  add(alike);
   flush();
   return lines;
 }
@@ -124,18 +151,25 @@ const maxJoined = 12;
 function joinedLine(steps: readonly StepWords[], pathOf?: (path: string) => string): string {
   const [first] = steps;
   if (steps.length === 1) return stepLine(first!, pathOf);
-  const times = new Map<string, number>();
-  for (const step of steps) {
-    const subject = subjectOf(step, pathOf);
-    times.set(subject, (times.get(subject) ?? 0) + 1);
-  }
-  const subjects = [...times].map(([subject, count]) => subject + (count > 1 ? ` ×${count}` : ''));
+  // A search is told by its pattern; other calls are by their file, with its places behind it.
+  const alike = Map.groupBy(steps, ({ kind, path, about }) =>
+    kind === 'search' || path === '' ? `${about}\n${path}` : path,
+  );
+  const subjects = [...alike.values()].map((same) => {
+    const abouts = new Set(same.map(({ about }) => about).filter((about) => about !== ''));
+    const subject = subjectOf({ ...same[0]!, about: [...abouts].slice(0, maxPlaces).join(', ') }, pathOf);
+    return subject + (same.length > Math.max(1, abouts.size) ? ` ×${same.length}` : '');
+  });
   const named = subjects.filter((subject) => subject !== '').slice(0, maxJoined);
   const more = subjects.length > maxJoined ? `, and ${subjects.length - maxJoined} more` : '';
-  const outcome = first!.kind === 'edit' ? ': all ok' : '';
+  const all = first!.kind === 'edit' ? 'all ok' : first!.outcome;
+  const outcome = all === '' ? '' : `: ${all}`;
   const count = named.length > 1 ? ` ×${steps.length}:` : '';
   return `${first!.tool}${count} ${named.join(', ')}${more}${outcome}`;
 }
+
+/** Maximum places of one file in a joined line. */
+const maxPlaces = 8;
 
 function subjectOf({ kind, path, about }: StepWords, pathOf?: (path: string) => string): string {
   const file = path === '' || !pathOf ? path : pathOf(path);
@@ -148,8 +182,10 @@ function subjectOf({ kind, path, about }: StepWords, pathOf?: (path: string) => 
 /** UTF-16 units of the longest arguments that are parsed. */
 const maxInput = 1_000_000;
 const maxAbout = 120;
+const maxTitle = 60;
+const maxNote = 80;
 /** Maximum UTF-16 units of the user's words in one line. */
-const maxUserWords = 400;
+export const maxUserWords = 400;
 
 const pathKeys = ['file_path', 'filePath', 'path', 'notebook_path', 'target_file', 'filename', 'file', 'uri'];
 const commandKeys = ['command', 'cmd', 'script'];
@@ -176,11 +212,11 @@ function commandIn(sent: JsonRecord): string | undefined {
   const found = commandKeys.map((name) => sent[name]).find((value) => value !== undefined);
   if (typeof found === 'string') return found;
   // Some clients send the words of a command: ["bash", "-lc", "npm test"].
-  return Array.isArray(found) ? (found.findLast((word) => typeof word === 'string') ?? '') : undefined;
+  return Array.isArray(found) ? found.filter((word) => typeof word === 'string').join('\n') : undefined;
 }
 
 /** Returns the words in a tool's name: `read_file`, `ReadFile` and `mcp__files__read` all contain the word read. */
-export function wordsOf(tool: string): readonly string[] {
+function wordsOf(tool: string): readonly string[] {
   return tool
     .slice(0, 200)
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
@@ -205,7 +241,7 @@ function kindOf(tool: string, sent: JsonRecord, path: string): StepKind {
 function aboutOf(kind: StepKind, sent: JsonRecord): string {
   switch (kind) {
     case 'command':
-      return commandWords(commandIn(sent) ?? '');
+      return commandWords((commandIn(sent) ?? '').replace(shellCall, ''));
     case 'edit': {
       const { content } = sent;
       return typeof content === 'string' ? `(${countOf(lineCount(content), 'line')})` : '';
@@ -215,11 +251,20 @@ function aboutOf(kind: StepKind, sent: JsonRecord): string {
     case 'search':
       return typeof sent['pattern'] === 'string' ? quoted(sent['pattern'], 80) : '';
     case 'read':
-      return '';
+      return linesOf(sent);
     case 'other':
       return valuesOf(sent);
   }
 }
+
+/** Returns the lines that a call reads, if it names them. */
+function linesOf({ offset, limit }: JsonRecord): string {
+  if (typeof offset !== 'number') return '';
+  return typeof limit === 'number' ? `${offset}-${offset + limit - 1}` : `${offset}-`;
+}
+
+/** Matches the words ahead of a command that a shell is given. */
+const shellCall = /^(?:\S*\/)?(?:ba|z|)sh\n-\w+\n/;
 
 /** Returns the first line of a command, without the folder that it is run in; of a text that it is given, the first line. */
 function commandWords(command: string): string {
@@ -236,21 +281,26 @@ function commandWords(command: string): string {
 
 /** Returns the short values of other arguments, those with long texts left out. */
 function valuesOf(sent: JsonRecord): string {
-  const found: string[] = [];
-  let left = maxAbout;
+  // A note for people says best what a call was about.
+  const told = ['description', 'title', 'subject', 'prompt'].map((key) => sent[key]);
+  const note = told.find((value) => typeof value === 'string');
+  const found = note === undefined ? [] : [quoted(note, maxNote)];
+  let left = maxAbout - (found[0]?.length ?? 0);
   for (const [key, value] of Object.entries(sent)) {
-    if (silent.test(key) || (typeof value !== 'string' && typeof value !== 'number')) continue;
+    if (
+      silent.test(key) ||
+      pathKeys.includes(key) ||
+      (typeof value !== 'string' && typeof value !== 'number') ||
+      value === note
+    )
+      continue;
     const words = oneLine(String(value));
     const whole = found.length === 0 ? wholeWords(words, maxAbout) : words;
     if (whole === '' || whole.length > left) continue;
     found.push(whole);
     left -= whole.length + 2;
   }
-  if (found.length > 0) return found.join(', ');
-  // A task or a note for people says what a call was about, if nothing else does.
-  const told = ['description', 'title', 'subject', 'prompt'].map((key) => sent[key]);
-  const words = told.find((value) => typeof value === 'string');
-  return words === undefined ? '' : quoted(words, maxAbout);
+  return found.filter((words) => words !== '').join(', ');
 }
 
 /** Programs that print texts of others, in which a word like error is no failure. */
@@ -260,7 +310,12 @@ const printing =
 /** True for a call whose result is a text of others. */
 function isListing(kind: StepKind, sent: JsonRecord): boolean {
   if (kind !== 'command') return kind === 'read' || kind === 'search';
-  return printing.test((commandIn(sent) ?? '').trim().replace(/^cd \S+ *(?:&&|;) */, ''));
+  return printing.test(
+    (commandIn(sent) ?? '')
+      .replace(shellCall, '')
+      .trim()
+      .replace(/^cd \S+ *(?:&&|;) */, ''),
+  );
 }
 
 type PlanItem = { readonly status: string; readonly words: string };
@@ -279,17 +334,54 @@ function planIn(sent: JsonRecord): readonly PlanItem[] | undefined {
   });
 }
 
+const isDone = /^(?:completed?|done|finished)$/i;
+
 function planWords(items: readonly PlanItem[]): string {
-  const done = items.filter(({ status }) => /^(?:completed?|done|finished)$/i.test(status)).length;
+  // A new plan is told as a whole, later ones by their progress.
+  if (!items.some(({ status }) => isDone.test(status)))
+    return items
+      .slice(0, maxJoined)
+      .map(({ words }) => quoted(words, 80))
+      .filter((words) => words !== '')
+      .join(', ');
+  const done = items.filter(({ status }) => isDone.test(status)).length;
   const now = items.find(({ status }) => /progress|active|doing/i.test(status))?.words ?? '';
   return `${done} of ${items.length} done${now === '' ? '' : `, now ${quoted(now, 80)}`}`;
 }
 
 /** Writes the name of a tool. Clients and models choose names, so anything unusual is quoted. */
-function label(tool: string): string {
+export function label(tool: string): string {
   return /^[\w.:/-]{1,64}$/.test(tool) ? tool : quoted(tool.slice(0, 200), 64);
 }
 
 function lineCount(text: string): number {
   return text.split('\n').length;
 }
+
+// Kinds of tools
+
+/**
+ * True if a call shows a file unchanged. An agent may edit the file by quoting its lines, so these must not be rewritten. Decided by the call
+ * alone, in doubt for a file. `input` is the JSON text of the arguments.
+ */
+export function isFileContent({ name, input }: { readonly name: string; readonly input: string }): boolean {
+  if (wordsOf(name).some((word) => fileWords.has(word))) return true;
+  const command = commandIn(parseRecord(input) ?? {});
+  return command !== undefined && printsFile.test(command) && !machineWritten.test(command);
+}
+
+/** Words in the names of tools that read files, or return what they changed in one. */
+const fileWords = new Set(['read', 'view', 'open', 'cat', 'edit', 'write', 'replace', 'patch', 'notebook']);
+
+/** Programs that print a file, at the start of a command; after a pipe they only filter other output. */
+const printsFile =
+  /(?:^|[;&(\n]\s*|\bxargs (?:-\S+ )*|-exec )\s*(?:sudo )?(?:cat|head|tail|sed|awk|nl|less|more|bat|git (?:-\S+ \S+ )*(?:show|diff|blame))(?:\s|$)/;
+
+const machineWritten = /\.(?:log|out|jsonl|csv|tsv)\b/;
+
+/** True for a search tool, whose results come best first. */
+export function isSearch(name: string): boolean {
+  return wordsOf(name).some((word) => searchWords.has(word));
+}
+
+const searchWords = new Set(['search', 'find', 'query', 'retrieve', 'lookup', 'browse', 'recommend']);

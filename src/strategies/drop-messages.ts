@@ -1,11 +1,11 @@
 /** Implements three strategies that drop old content: the oldest messages, recalls of earlier turns, and calls of tools that do not exist. */
 import { checkSettings, object, oneOf } from '../checks.ts';
-import type { Conversation, Message, Part } from '../conversation/conversation.ts';
+import type { Conversation, Part } from '../conversation/conversation.ts';
 import { textOf, textsOf } from '../conversation/messages.ts';
-import { type Edit, originalOfMessages } from '../conversation/edit.ts';
-import { type Steps, runSteps } from '../conversation/steps.ts';
+import type { Edit } from '../conversation/edit.ts';
+import type { Steps } from '../conversation/steps.ts';
 import { placesEdited, freeMessagesOf, remainingInSteps } from './lib/editable-texts.ts';
-import { keyValuesInSteps, messagesStub, quote } from './lib/stubs.ts';
+import { insertedTexts, logEdits } from './lib/drop-log.ts';
 import { type FoldView, type Strategy, steppedStrategy } from './strategy.ts';
 import {
   type Pair,
@@ -26,8 +26,8 @@ export type DropOldestOptions = {
 export const dropOldestCheck = object<DropOldestOptions>({ reach: oneOf('history', 'everything') });
 
 /**
- * Drops the oldest messages, calls always together with their results, and leaves one stub in their place, by which the model can read the
- * exact messages again. System messages, the newest user message and the newest tool batch always stay.
+ * Drops the oldest messages, calls always together with their results, and leaves a log in the place of each gap, by which the model can read
+ * the exact messages again. System messages, the newest user message and the newest tool batch always stay.
  * Throws `bad-config` for options that are not allowed.
  */
 export function dropOldest(options: DropOldestOptions = {}): Strategy {
@@ -38,68 +38,49 @@ export function dropOldest(options: DropOldestOptions = {}): Strategy {
 function* proposeOldest(view: FoldView): Steps<readonly Edit[]> {
   const gone = placesEdited(view.edits);
   const remaining = yield* remainingInSteps(view);
-  const maxCharactersFor = maxValueCharacters(view, gone.messages, remaining);
-  const dropped: number[] = [];
-  // The stub costs tokens, too; where messages are counted, it is one.
-  let saved = view.excess.unit === 'tokens' ? -stubTokens(view) : -1;
+  const maxCharactersFor = maxLogCharacters(view, gone.messages, remaining);
+  const inTokens = view.excess.unit === 'tokens';
+  const dropped = new Map<number, number>();
+  // A log costs tokens, too; where messages are counted, it is one.
+  let saved = inTokens ? -logTokens : -1;
   let bytes = 0;
   // A token has at least three characters.
-  const savedWithValues = () => saved - (view.excess.unit === 'tokens' ? maxCharactersFor(bytes) / 3 : 0);
+  const savedWithLog = () => saved - (inTokens ? maxCharactersFor(bytes) / 3 : 0);
   for (const unit of unitsOf(view.conversation)) {
-    if (savedWithValues() >= view.excess.amount) break;
+    if (savedWithLog() >= view.excess.amount) break;
     yield;
-    const open = yield* freeMessagesOf(view, unit);
-    if (open.length === 0) continue;
-    dropped.push(...open.map((message) => message.index));
-    bytes += open.reduce((sum, { span }) => sum + span.end - span.start, 0);
-    saved +=
-      view.excess.unit === 'messages'
-        ? open.length
-        : open.reduce((sum, message) => sum + remaining(message.index), 0);
+    const messages = yield* freeMessagesOf(view, unit);
+    if (messages.length === 0) continue;
+    let tokens = 0;
+    for (const { index } of messages) {
+      dropped.set(index, remaining(index));
+      tokens += remaining(index);
+    }
+    bytes += messages.reduce((sum, { span }) => sum + span.end - span.start, 0);
+    const speaks = messages.some(({ role }) => role === 'user') ? Math.min(tokens, maxWordsTokens) : 0;
+    saved += inTokens ? tokens - speaks : messages.length;
   }
-  if (dropped.length === 0 || saved <= 0) return [];
-  // Values are left out of the stub if space is tight.
-  const left = savedWithValues();
+  if (dropped.size === 0 || saved <= 0) return [];
+  // If space is tight, the log is short; if the request would not fit otherwise, it has only the words of the user.
+  const left = savedWithLog();
   const isTight = left <= 0 || (Number.isFinite(view.excess.amount) && left < view.excess.amount);
   yield;
-  return yield* editsFor(view, dropped, isTight ? 0 : maxCharactersFor(bytes));
+  return yield* logEdits(
+    view,
+    dropped,
+    isTight ? (view.isForced ? 0 : maxCharactersFor(bytes) / 2) : maxCharactersFor(bytes),
+  );
 }
 
-function* editsFor(
-  view: FoldView,
-  dropped: readonly number[],
-  maxCharacters: number,
-): Steps<readonly Edit[]> {
-  const { conversation } = view;
-  const memory = view.idOf(originalOfMessages(conversation, dropped));
-  const messages = dropped.map((index) => conversation.messages[index]!);
-  yield;
-  const values = yield* keyValuesInSteps(conversation, messages, {
-    max: maxCharacters,
-    known: stubsIn(view.edits),
-  });
-  const left = maxCharacters - sizeOf(values);
-  yield;
-  const said = yield* repliesInSteps(conversation, messages, left);
-  const text = messagesStub({
-    messages: dropped.length,
-    calls: callsIn(conversation, dropped),
-    values,
-    said,
-    memory,
-    recallTool: view.recallTool,
-  });
-  return [
-    { kind: 'insert-message', before: dropped[0]!, role: 'user', text },
-    ...dropped.map((message): Edit => ({ kind: 'drop-message', message, memory })),
-  ];
-}
+/** The approximate tokens of a log without lines, and of the longest words of the user in it. */
+const logTokens = 35;
+const maxWordsTokens = 110;
 
 /**
- * Returns how many characters of values a stub may name, by the bytes it replaces: a tenth of them, about 2,000 tokens at most. All such stubs
- * together may take at most a quarter of the folded request (about half of the current one), because they stay.
+ * Returns how many characters a log may have, by the bytes it replaces: a tenth of them, about 2,000 tokens at most. All logs
+ * together may take at most a third of the folded request (about half of the current one), because they stay.
  */
-function maxValueCharacters(
+function maxLogCharacters(
   view: FoldView,
   gone: ReadonlySet<number>,
   remaining: (index: number) => number,
@@ -109,81 +90,8 @@ function maxValueCharacters(
     0,
   );
   const charactersThen = (tokens / 2) * 4;
-  const left = charactersThen / 4 - stubsIn(view.edits).length;
+  const left = charactersThen / 3 - insertedTexts(view.edits).length;
   return (bytes) => Math.max(0, Math.floor(Math.min(8_000, bytes / 10, left)));
-}
-
-/** Returns the number of characters, separators included. */
-function sizeOf(spelled: readonly string[]): number {
-  return spelled.reduce((sum, { length }) => sum + length + 2, 0);
-}
-
-/** Returns the texts of the stubs of earlier drops. */
-function stubsIn(edits: readonly Edit[]): string {
-  return edits.map((edit) => (edit.kind === 'insert-message' ? edit.text : '')).join('\n');
-}
-
-function callsIn(conversation: Conversation, dropped: readonly number[]): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const index of dropped) {
-    for (const part of conversation.messages[index]!.parts) {
-      if (part.type === 'tool-call') counts.set(part.name, (counts.get(part.name) ?? 0) + 1);
-    }
-  }
-  // Many tools make a long stub; the most used ones say enough.
-  return new Map([...counts].toSorted(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).slice(0, 8));
-}
-
-function stubTokens(view: FoldView): number {
-  const stub = messagesStub({
-    messages: 1000,
-    calls: new Map(),
-    values: [],
-    said: [],
-    memory: 'mem_0000000000000000',
-    recallTool: view.recallTool,
-  });
-  return view.measure.text(stub) + 40;
-}
-
-/** Maximum characters of one beginning. */
-const longest = 120;
-
-/**
- * Returns the beginnings of replies without calls, in order; the newest ones if not all fit in `max` characters. They keep the thread of a long
- * conversation.
- */
-export function repliesBegin(
-  conversation: Conversation,
-  messages: readonly Message[],
-  max: number,
-): readonly string[] {
-  return runSteps(repliesInSteps(conversation, messages, max));
-}
-
-function* repliesInSteps(
-  conversation: Conversation,
-  messages: readonly Message[],
-  max: number,
-): Steps<readonly string[]> {
-  const chosen: string[] = [];
-  let left = max;
-  for (const message of messages.toReversed()) {
-    yield;
-    if (message.role !== 'assistant' || message.parts.some(({ type }) => type === 'tool-call')) continue;
-    const text = textIn(conversation, message);
-    const spelled = quote(text, longest);
-    if (text === '' || spelled.length + 2 > left) continue;
-    chosen.push(spelled);
-    left -= spelled.length + 2;
-  }
-  return chosen.toReversed();
-}
-
-/** Returns the first text of a message on one line. */
-function textIn({ body }: Conversation, message: Message): string {
-  const [first] = message.parts.flatMap((part) => (part.type === 'text' ? textsOf(part) : []));
-  return first === undefined ? '' : textOf(body, message, first).replaceAll(/\s+/g, ' ').trim();
 }
 
 /**

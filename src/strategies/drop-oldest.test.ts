@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type Edit, originalsOf } from '../conversation/edit.ts';
+import type { Conversation } from '../conversation/conversation.ts';
+import { type Edit, originalsOf, withoutTakenIn } from '../conversation/edit.ts';
 import { chatBody, chatMessages, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';
 import { dropOldest } from './drop-messages.ts';
+import type { FoldView } from './strategy.ts';
 
 strategySuite(dropOldest());
 
@@ -19,11 +21,9 @@ const steps: readonly Step[] = [
   { calls: [{ name: 'run', result: 'c' }] },
   { user: 'Second' },
 ];
-const stub = (messages: number, calls: string) => ({
+const log = (messages: number, ...lines: readonly string[]) => ({
   role: 'user',
-  content:
-    `[Folded ${messages} earlier messages of this conversation${calls}. ` +
-    'To read it again call read_memory with {"id":"mem_0123456789abcdef"}.]',
+  content: `[Folded ${messages} earlier messages, in order; read_memory {"id":"mem_0123456789abcdef"} shows them:\n${lines.join('\n')}]`,
 });
 
 function messagesAfter(amount: number) {
@@ -41,10 +41,16 @@ function messagesAfter(amount: number) {
   return (JSON.parse(new TextDecoder().decode(after.body)) as { messages: unknown }).messages;
 }
 
+const onlyLast = (conversation: Conversation): FoldView['protects'] => ({
+  message: (index) => conversation.messages.length - 1 === index,
+  part: () => false,
+  recalled: () => false,
+});
+
 describe('drop-oldest', () => {
-  it('drops the oldest messages, calls with all their results, and leaves one stub', () => {
+  it('drops the oldest messages, calls with all their results, and leaves a log', () => {
     const kept = chatMessages(steps);
-    expect(messagesAfter(2)).toEqual([kept[0], stub(4, ' (calls: read_file ×1, run ×1)'), ...kept.slice(5)]);
+    expect(messagesAfter(2)).toEqual([kept[0], log(4, 'USER: First'), ...kept.slice(5)]);
   });
 
   it('drops no more than requested', () => {
@@ -54,7 +60,7 @@ describe('drop-oldest', () => {
 
   it('never drops system messages or protected content', () => {
     const kept = chatMessages(steps);
-    expect(messagesAfter(100)).toEqual([kept[0], stub(6, ' (calls: run ×2, read_file ×1)'), kept.at(-1)]);
+    expect(messagesAfter(100)).toEqual([kept[0], log(6, 'USER: First'), kept.at(-1)]);
   });
 
   it('treats adjacent assistant messages as one turn', () => {
@@ -76,46 +82,102 @@ describe('drop-oldest', () => {
     ]);
   });
 
-  it('quotes the beginnings of dropped replies', () => {
+  const step = (name: string, input: unknown, result: string): Step => ({
+    calls: [{ name, input: JSON.stringify(input), result: result.padEnd(4_000) }],
+  });
+  const everything = { unit: 'tokens', amount: Number.POSITIVE_INFINITY } as const;
+  const logsIn = (edits: readonly Edit[]) =>
+    edits.flatMap((edit) =>
+      edit.kind === 'insert-message' ? [edit.text.replaceAll(/mem_\w+/g, 'mem_…')] : [],
+    );
+
+  it('tells in order what was said, done and refused, and names a path in full once', () => {
     const conversation = readChat(
       chatBody([
-        { user: 'Why?' },
+        { user: "Fix the login.\nDon't touch the schema." },
+        step('Read', { file_path: '/app/src/login.ts' }, '1→export {}'),
+        step('Edit', { file_path: '/app/src/login.ts', old_string: 'a', new_string: 'b' }, 'Updated.'),
+        step('Bash', { command: 'npm test', description: 'Run tests' }, 'FAIL login.test.ts:12\n2 failed'),
+        step(
+          'Bash',
+          { command: 'git commit' },
+          "The user doesn't want to proceed. The user said: don't check this in",
+        ),
         { assistant: `It is the cache. ${'More of it. '.repeat(300)}` },
+        { user: `<system-reminder>${'Be brief. '.repeat(50)}</system-reminder>` },
         { user: 'Go' },
       ]),
     );
-    const [first] = dropOldest().propose(
-      foldView(conversation, { idOf, excess: { unit: 'tokens', amount: Number.POSITIVE_INFINITY } }),
-    );
-    expect(first?.kind === 'insert-message' && first.text).toMatch(
-      /^\[Folded \d earlier messages of this conversation\. Replies in them began "It is the cache\. More of it\. /,
-    );
+    const view = foldView(conversation, { excess: everything, protects: onlyLast(conversation) });
+    expect(logsIn(dropOldest().propose(view))).toEqual([
+      '[Folded 11 earlier messages, in order; read_memory with the id ahead of a line shows them:\n' +
+        "mem_…: USER: Fix the login. Don't touch the schema.\n" +
+        'Read /app/src/login.ts · Edit login.ts: ok\n' +
+        'Bash npm test (Run tests): 2 failed, login.test.ts:12\n' +
+        "Bash git commit → REFUSED by the user: don't check this in\n" +
+        'mem_…: YOU: It is the cache. More of it. More of it. More of it. More of it. More of it. More of it. More of it. More of it. More …]',
+    ]);
   });
 
-  it('names values of the dropped calls, but none that an earlier stub names', () => {
-    const read = (path: string): Step => ({
-      calls: [{ name: 'read', input: JSON.stringify({ path }), result: 'a'.repeat(400) }],
+  it('leaves one log for each gap, and takes in the log of an earlier fold beside it', () => {
+    const conversation = readChat(
+      chatBody([
+        { user: 'First' },
+        step('Read', { file_path: '/app/a.ts' }, '1→a'),
+        { user: 'Stays' },
+        step('Read', { file_path: '/app/b.ts' }, '1→b'),
+        step('Read', { file_path: '/app/c.ts' }, '1→c'),
+        { user: 'Last' },
+      ]),
+    );
+    const protects = (kept: readonly number[]) => ({
+      ...onlyLast(conversation),
+      message: (index: number) => kept.includes(index),
     });
-    const conversation = readChat(chatBody([read('/a/one.ts'), read('/a/two.ts'), { user: 'Go' }]));
-    const textIn = (earlier: string) => {
-      const edits: readonly Edit[] = [{ kind: 'insert-message', before: 4, role: 'user', text: earlier }];
-      const [first] = dropOldest().propose(
-        foldView(conversation, { idOf, edits, excess: { unit: 'messages', amount: 3 } }),
-      );
-      return first?.kind === 'insert-message' ? first.text : undefined;
-    };
-    const says = (values: string) =>
-      `[Folded 4 earlier messages of this conversation (calls: read ×2). Their calls named ${values}. ` +
-      'To read it again call read_memory with {"id":"mem_0123456789abcdef"}.]';
-    expect([textIn(''), textIn('… named /a/one.ts.')]).toEqual([
-      says('/a/two.ts, /a/one.ts'),
-      says('/a/two.ts'),
+    const first = dropOldest().propose(
+      foldView(conversation, { excess: everything, protects: protects([3, 6, 7, 8]) }),
+    );
+    const second = dropOldest().propose(
+      foldView(conversation, { edits: first, excess: everything, protects: protects([3, 8]) }),
+    );
+    const all = withoutTakenIn([...first, ...second]);
+    expect([logsIn(first), logsIn(all)]).toEqual([
+      [
+        '[Folded 3 earlier messages, in order; read_memory {"id":"mem_…"} shows them:\nUSER: First\nRead /app/a.ts]',
+        '[Folded 2 earlier messages, in order; read_memory {"id":"mem_…"} shows them:\nRead /app/b.ts]',
+      ],
+      [
+        '[Folded 3 earlier messages, in order; read_memory {"id":"mem_…"} shows them:\nUSER: First\nRead /app/a.ts]',
+        '[Folded 4 earlier messages, in order; read_memory with the id ahead of a line shows them:\n' +
+          'mem_…: Read /app/b.ts\nmem_…: Read /app/c.ts]',
+      ],
     ]);
+    const dropped = all.flatMap((edit) => (edit.kind === 'drop-message' ? [edit.message] : []));
+    expect(dropped).toEqual([0, 1, 2, 4, 5, 6, 7]);
+  });
+
+  it('keeps the words of the user when there is no space for anything else', () => {
+    const demands = Array.from({ length: 30 }, (_, at): readonly Step[] => [
+      { user: `Demand ${at}` },
+      step('Bash', { command: `run job ${at}` }, 'done'),
+    ]).flat();
+    const conversation = readChat(chatBody([...demands, { user: 'Last' }]));
+    const used = foldView(conversation).measure.message(0) * 30;
+    const view = foldView(conversation, {
+      excess: { unit: 'tokens', amount: 30 * 1_000 + used },
+      isForced: true,
+      protects: onlyLast(conversation),
+    });
+    const [text = ''] = logsIn(dropOldest().propose(view));
+    expect(text.match(/Demand \d+/g)).toEqual(Array.from({ length: 30 }, (_, at) => `Demand ${at}`));
+    expect(text).not.toContain('run job 7');
   });
 
   it('keeps the exact messages under the id', () => {
     const conversation = readChat(chatBody(steps));
-    const edits = dropOldest().propose(foldView(conversation, { idOf }));
+    const edits = dropOldest().propose(
+      foldView(conversation, { idOf, excess: { unit: 'messages', amount: 100 } }),
+    );
     const original = originalsOf(conversation, edits).get('mem_0123456789abcdef')!;
     expect(new TextDecoder().decode(original)).toBe(JSON.stringify(chatMessages(steps).slice(1)));
   });

@@ -22,7 +22,7 @@ describe('offload-results', () => {
         at: { message: 2, part: 0, text: 0 },
         memory: 'mem_0123456789abcdef',
         stub:
-          '[Result folded: 101 lines of the file as it was then. ' +
+          '[Folded result: 101 lines of the file as it was then. ' +
           'read_memory {"id":"mem_0123456789abcdef"} shows it]',
       },
     ]);
@@ -34,7 +34,7 @@ describe('offload-results', () => {
       foldView(conversation, { recallTool: undefined, idOf: () => 'mem_1' }),
     );
     expect(edit).toMatchObject({
-      stub: '[Result folded: 2000 characters. Kept as mem_1]',
+      stub: '[Folded result: 2000 characters. Kept as mem_1]',
     });
   });
 
@@ -67,13 +67,13 @@ describe('offload-results', () => {
       .propose(foldView(conversation, { idOf: () => 'mem_1' }))
       .map((edit) => (edit.kind === 'replace-text' ? edit.stub.replace(/ read_memory .*/, '') : ''));
     expect(stubs).toEqual([
-      '[Result folded: lines 300-359 of the file as it was then.',
-      '[Result folded: lines 300-359 of the file as it was then (edited since).',
-      '[Result folded: lines 300-359 of the file as it was then.',
-      '[Result folded: 182 lines; in it "FAIL parse.test.ts > adds", at its end "1 failed, 120 passed".',
-      '[Result folded: 91 lines; at its end "121 passed".',
-      '[Result folded: 94 lines; it begins "Lessons of March".',
-      `[Result folded: ${JSON.stringify({ status: 'delivered', notes: noise }).length} characters; status "delivered".`,
+      '[Folded result: lines 300-359 of the file as it was then.',
+      '[Folded result: lines 300-359 of the file as it was then (edited since).',
+      '[Folded result: lines 300-359 of the file as it was then.',
+      '[Folded result: 182 lines; in it "FAIL parse.test.ts > adds", at its end "1 failed, 120 passed".',
+      '[Folded result: 91 lines; at its end "121 passed".',
+      '[Folded result: 94 lines; it begins "Lessons of March".',
+      `[Folded result: ${JSON.stringify({ status: 'delivered', notes: noise }).length} characters; status "delivered".`,
     ]);
   });
 

@@ -19,10 +19,11 @@ import {
   mediaIn,
   placesEdited,
 } from './lib/editable-texts.ts';
-import { resultStub, argumentStub, label, mediaStub, quote } from './lib/stubs.ts';
+import { resultStub, argumentStub, mediaStub } from './lib/stubs.ts';
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { bytesOf, inputOf } from '../conversation/messages.ts';
-import { type CallWords, callWords } from '../outline/step-line.ts';
+import { quoted } from '../outline/outcome.ts';
+import { type CallWords, callWords, label } from '../outline/step-line.ts';
 import { type PartPlace, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type Splice, applySplices, literalBytes } from '../conversation/json-scan.ts';
 
@@ -288,5 +289,5 @@ function spellCall({ body }: Conversation, message: Message, part: number): stri
   if (call?.type !== 'tool-call') return '';
   const input = inputOf(body, message, call).trim();
   const isShort = input.length <= maxArguments && /^[ -~]*$/.test(input);
-  return `${label(call.name)} ${isShort ? input : quote(input, maxArguments)}`;
+  return `${label(call.name)} ${isShort ? input : quoted(input, maxArguments)}`;
 }

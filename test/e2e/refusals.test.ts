@@ -20,7 +20,7 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
   it('as too long is folded harder until it is accepted, and stays folded', async () => {
     // The known window is larger than the real one.
     await using stack = await startStack(
-      (request) => (sizeOf(request) > 40_000 ? refusal(replies[format].overflow) : hello),
+      (request) => (sizeOf(request) > 39_000 ? refusal(replies[format].overflow) : hello),
       {
         triggers: { tokenBudget: false, cacheRent: false },
       },

@@ -124,7 +124,7 @@ describe.each(formats)('summaries by a model for %s requests', (format) => {
     };
     await using stack = await startStack(script, { ...settings, triggers });
     for (const jobs of [14, 15, 16, 25]) await ask(stack, jobs);
-    expect(newest(stack)).toContain('[Result folded');
+    expect(newest(stack)).toContain('[Folded result');
     expect(newest(stack)).not.toContain('[Summary of ');
     expect(asked).toEqual([]);
   });

@@ -199,7 +199,7 @@ async function exchange(
       failures.push('a function call has lost its result');
     const isOffered = toolText(first.body).includes('read_memory');
     const hasStub =
-      /\[Folded|It is kept as mem_/.test(textOf(first.bytes)) && !textOf(first.bytes).includes('"-never-"');
+      /\[Folded|ept as mem_/.test(textOf(first.bytes)) && !textOf(first.bytes).includes('"-never-"');
     if (hasStub && !isOffered && !isForced && !isShort && !seen.at(-1)!.includes('[Folded'))
       failures.push('a request without a recall tool is folded');
   }

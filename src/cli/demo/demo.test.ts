@@ -26,18 +26,18 @@ describe('leporello demo', () => {
          4         8     5,126  5,206  read_file {"path": "src/export/select-invoices.ts"}
          5        10     5,685  5,765  read_file {"path": "src/money/parse-amount.ts"}
          6        12     6,001  6,081  run {"command": "git log -p -2 -- src/money src/store/invoice-store.t…
-         7        14     6,839  3,350  search {"pattern": "parseAmount\\\\(|\\\\.amount\\\\b", "path": "src"}
+         7        14     6,839  3,351  search {"pattern": "parseAmount\\\\(|\\\\.amount\\\\b", "path": "src"}
                 folded: 8,975 characters were replaced by this stub:
-                | [Result folded: 86 lines; it begins "2026-05-12T02:00:02 info export started run=20260512-0200
+                | [Folded result: 86 lines; it begins "2026-05-12T02:00:02 info export started run=20260512-0200
                 | batch-size=25 …". read_memory {"id":"mem_xz6p1qzs5has3qdh"} shows it]
-         8        16     7,211  3,664  read_file {"path": "src/store/invoice-store.ts"}
-         9        18     7,914  4,367  read_file {"path": "test/money/parse-amount.test.ts"}
-        10        20     8,355  4,808  edit_file {"path": "src/money/parse-amount.ts", "old": "  const norma…
-        11        22     8,602  5,055  edit_file {"path": "test/money/parse-amount.test.ts", "old": "  it('t…
-        12        24     8,823  5,276  run {"command": "npm test"}
-        13        26    10,761  4,478  "The fix is in and all 40 tests pass. For your list I read the night'…
+         8        16     7,211  3,665  read_file {"path": "src/store/invoice-store.ts"}
+         9        18     7,914  4,368  read_file {"path": "test/money/parse-amount.test.ts"}
+        10        20     8,355  4,809  edit_file {"path": "src/money/parse-amount.ts", "old": "  const norma…
+        11        22     8,602  5,056  edit_file {"path": "test/money/parse-amount.test.ts", "old": "  it('t…
+        12        24     8,823  5,277  run {"command": "npm test"}
+        13        26    10,761  4,484  "The fix is in and all 40 tests pass. For your list I read the night'…
                 folded: 3,186 characters were replaced by this stub, and 4 more like it:
-                | [Result folded: 88 lines of the file as it was then. read_memory {"id":"mem_8vvebbj8fmearh0q"}
+                | [Folded result: 88 lines of the file as it was then. read_memory {"id":"mem_8vvebbj8fmearh0q"}
                 | shows it]
                 recall: inside this answer the model called read_memory
                 {"id":"mem_xz6p1qzs5has3qdh","query":"small-amount"}. The gateway answered with 1,964 tokens, and
@@ -48,8 +48,8 @@ describe('leporello demo', () => {
                 | - RE-2026-04446, Kanzlei Öz, 3.999,99
                 | - RE-2026-04452, Autohaus Lindner, 27.315,05
 
-      60,051 tokens were sent in 13 turns instead of 80,636 (25.5 % less), including the second request for the recall.
-      The largest request had 6,442 tokens instead of 10,761, in a window of 8,000.
+      60,069 tokens were sent in 13 turns instead of 80,636 (25.5 % less), including the second request for the recall.
+      The largest request had 6,448 tokens instead of 10,761, in a window of 8,000.
       The gateway restored 6 of 6 folded texts exactly. The demo took TIME.
 
       Next steps
@@ -72,7 +72,7 @@ describe('leporello demo', () => {
     expect(lines[6]).toMatchObject({
       turn: 7,
       messages: 14,
-      folded: [{ id: expect.stringMatching(/^mem_/), stub: expect.stringMatching(/^\[Result folded/) }],
+      folded: [{ id: expect.stringMatching(/^mem_/), stub: expect.stringMatching(/^\[Folded result/) }],
       reply: { role: 'assistant', tool_calls: [{ function: { name: 'search' } }] },
     });
     expect(lines[12]).toMatchObject({ turn: 13, recall: { asked: expect.stringContaining('small-amount') } });

@@ -196,7 +196,7 @@ async function* playDemo({ sample, client, provider, receipt }: Stage): AsyncGen
 
 function stubsIn({ messages }: ChatBody, history: readonly ChatMessage[]): readonly Stub[] {
   return messages.flatMap(({ role, content, tool_call_id }) => {
-    const id = /^\[Result folded: .*(mem_[0-9a-z]{16})/s.exec(content ?? '')?.[1];
+    const id = /^\[Folded result: .*(mem_[0-9a-z]{16})/s.exec(content ?? '')?.[1];
     if (role !== 'tool' || content === null || id === undefined) return [];
     const original = history.find((message) => message.tool_call_id === tool_call_id)?.content ?? '';
     return [{ id, text: content, original }];

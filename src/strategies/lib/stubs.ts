@@ -1,14 +1,11 @@
 /**
  * Writes the texts that replace folded content: what it was, how big it is, and how to read it again. They are pure functions of
  * the original, so that the same fold gives the same bytes. Quotes from the original are JSON-quoted and short: a stub is data,
- * not instructions. Also describes calls for these texts.
+ * not instructions. Dropped messages leave a log of what was said and done in them.
  */
-import { spellValue, inputOf } from '../../conversation/messages.ts';
-import { type Steps, runSteps } from '../../conversation/steps.ts';
-import type { Conversation, Message } from '../../conversation/conversation.ts';
-import { parseRecord } from '../../conversation/json-scan.ts';
 import { answerWords, countOf, quoted, resultEnds } from '../../outline/outcome.ts';
-import { type CallWords, wordsOf } from '../../outline/step-line.ts';
+import { parseRecord } from '../../conversation/json-scan.ts';
+import { type CallWords, type StepWords, stepLines } from '../../outline/step-line.ts';
 
 /** Replaces a tool result. Its call is right before it, so the stub describes the result alone. */
 export function resultStub(folded: {
@@ -23,7 +20,7 @@ export function resultStub(folded: {
 }): string {
   const { isEditedSince = false, memory, recallTool } = folded;
   const since = isEditedSince ? ' (edited since)' : '';
-  return `[Result folded: ${gist(folded)}${since}. ${shows(memory, recallTool)}]`;
+  return `[Folded result: ${gist(folded)}${since}. ${shows(memory, recallTool)}]`;
 }
 
 type FoldedResult = Pick<Parameters<typeof resultStub>[0], 'text' | 'call' | 'isError'>;
@@ -83,26 +80,176 @@ export function mediaStub(folded: {
   return `[${name} folded: ${measured}, ${from}. ${shows(memory, recallTool)}]`;
 }
 
-/** Replaces whole messages that were dropped. */
-export function messagesStub(folded: {
-  readonly messages: number;
-  /** Names of the called tools, with their number of calls. */
-  readonly calls: ReadonlyMap<string, number>;
-  /** Values in the calls, already quoted. */
-  readonly values: readonly string[];
-  /** Beginnings of the model's replies to the user, already quoted. */
-  readonly said: readonly string[];
+/** An entry of a log: what somebody said, or a step. */
+export type LogEntry =
+  | { readonly kind: 'user' | 'reply' | 'note'; readonly text: string }
+  | { readonly kind: 'step'; readonly step: StepWords };
+
+/** Messages that one id recalls, in order, and what was said and done in them. */
+export type LogPage = {
   readonly memory: string;
+  /** Number of messages. */
+  readonly messages: number;
+  readonly entries: readonly LogEntry[];
+};
+
+type LogOptions = {
+  readonly pages: readonly LogPage[];
+  /** Characters of the lines. The first words of the user, and as many others as `maxWords` allows, are in the log even if it is 0. */
+  readonly maxCharacters: number;
+  readonly maxWords: number;
+  /** Paths that other texts of the request name in full. */
+  readonly known: KnownPaths;
   readonly recallTool: string | undefined;
-}): string {
-  const calls = [...folded.calls].map(([name, times]) => `${label(name)} ×${times}`).join(', ');
-  const named = folded.values.length === 0 ? '' : `Their calls named ${folded.values.join(', ')}. `;
-  return (
-    `[Folded ${folded.messages} earlier messages of this conversation${calls === '' ? '' : ` (calls: ${calls})`}. ` +
-    named +
-    (folded.said.length === 0 ? '' : `Replies in them began ${folded.said.join(', ')}. `) +
-    `${way(folded.memory, folded.recallTool)}]`
+};
+
+/**
+ * Replaces whole messages that were dropped by a log of them, in order: what the user said, word for word, and each step with its outcome. If
+ * space is short, it keeps words of the user, then failures, edits, outcomes of commands, replies, and last what was read.
+ */
+export function messagesLog(log: LogOptions): string {
+  const { pages, recallTool } = log;
+  const messages = pages.reduce((sum, page) => sum + page.messages, 0);
+  const isOne = pages.length === 1;
+  const ids = isOne ? pages[0]!.memory : 'the id ahead of a line';
+  const told =
+    recallTool === undefined
+      ? `kept as ${ids}`
+      : `${recallTool} ${isOne ? JSON.stringify({ id: ids }) : `with ${ids}`} shows them`;
+  const lines = fittingLines(log).flatMap(({ memory, lines: own }) =>
+    isOne ? own : [`${memory}: ${own[0] ?? '…'}`, ...own.slice(1)],
   );
+  return `[${[`Folded ${messages} earlier messages, in order; ${told}:`, ...lines].join('\n')}]`;
+}
+
+type PageLines = { readonly memory: string; readonly lines: readonly string[] };
+
+/** What a log keeps: entries up to a rank, and of the next rank the newest. */
+type LogCut = { readonly rank: number; readonly from: number };
+
+/** Ranks of entries: the lower, the longer they stay. */
+const ranks = { words: 0, failure: 1, edit: 2, outcome: 3, reading: 4, plan: 5 };
+
+function rankOf(entry: LogEntry): number {
+  if (entry.kind === 'user') return ranks.words;
+  if (entry.kind !== 'step') return ranks.outcome;
+  const { step } = entry;
+  if (step.user) return ranks.words;
+  if (step.hasFailed) return ranks.failure;
+  if (step.kind === 'edit') return ranks.edit;
+  if (step.kind === 'plan') return ranks.plan;
+  return step.kind === 'read' || step.kind === 'search' ? ranks.reading : ranks.outcome;
+}
+
+/** Returns the characters of a log that leaves nothing out. */
+export function wholeLogCharacters(pages: readonly LogPage[], known: KnownPaths): number {
+  return charactersOf(spellPages({ pages, known }, { rank: ranks.plan, from: 0 }));
+}
+
+function charactersOf(pages: readonly PageLines[]): number {
+  return pages.reduce(
+    (sum, { lines }) => sum + lines.reduce((all, line) => all + line.length + 1, idCharacters),
+    0,
+  );
+}
+
+/** Finds the longest log that fits. */
+function fittingLines(log: LogOptions): readonly PageLines[] {
+  const total = log.pages.reduce((sum, { entries }) => sum + entries.length, 0);
+  const spelled = (cut: LogCut) => spellPages(log, cut);
+  const fits = (cut: LogCut): boolean =>
+    charactersOf(spelled(cut)) <= (cut.rank === ranks.words ? log.maxWords : log.maxCharacters);
+  if (fits({ rank: ranks.plan, from: 0 })) return spelled({ rank: ranks.plan, from: 0 });
+  let rank = ranks.plan;
+  while (rank > ranks.words && !fits({ rank, from: total })) rank--;
+  // Of the rank that does not fit as a whole, the newest entries stay.
+  let [low, high] = [0, total];
+  while (low < high) {
+    const from = (low + high) >> 1;
+    if (fits({ rank, from })) high = from;
+    else low = from + 1;
+  }
+  return spelled({ rank, from: low });
+}
+
+/** Characters that are as many tokens as an id. */
+const idCharacters = 45;
+
+function spellPages(
+  { pages, known }: Pick<LogOptions, 'pages' | 'known'>,
+  { rank, from }: LogCut,
+): readonly PageLines[] {
+  const pathOf = pathNames(known);
+  const titles = new Set(known.titles);
+  let at = 0;
+  return pages.map(({ memory, entries }) => {
+    const lines: string[] = [];
+    let steps: StepWords[] = [];
+    const flush = (): void => {
+      for (const { text } of stepLines(steps, pathOf)) lines.push(text);
+      steps = [];
+    };
+    for (const entry of entries) {
+      const own = rankOf(entry);
+      const isKept = own < rank || (own === rank && at >= from) || at === 0;
+      at++;
+      if (!isKept) continue;
+      if (entry.kind === 'step') {
+        const { title } = entry.step;
+        steps.push(titles.has(title) ? { ...entry.step, title: '' } : entry.step);
+        titles.add(title);
+      } else {
+        flush();
+        lines.push(`${speakers[entry.kind]}${entry.text}`);
+      }
+    }
+    flush();
+    return { memory, lines };
+  });
+}
+
+const speakers = { user: 'USER: ', reply: 'YOU: ', note: '' };
+
+/** The paths that a request names in full, with the folders above them. */
+export type KnownPaths = {
+  readonly full: Set<string>;
+  readonly byName: Map<string, string>;
+  /** What the model called commands. */
+  readonly titles: Set<string>;
+};
+
+/** Adds the paths in a text. */
+export function addPathsIn(text: string, known: KnownPaths): KnownPaths {
+  for (const [, title] of text.matchAll(/ \(([^()\n]{4,60})\)(?:: |$)/gm)) known.titles.add(title!);
+  for (const path of text.match(/[\w.@~+-]*(?:\/[\w.@~+-]+)+/g) ?? []) addPath(known, path);
+  return known;
+}
+
+function addPath({ full, byName }: KnownPaths, path: string): void {
+  let folder = path;
+  for (let depth = 0; depth < 30 && folder !== '' && !full.has(folder); depth++) {
+    full.add(folder);
+    const name = nameOf(folder);
+    if (!byName.has(name)) byName.set(name, folder);
+    folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')));
+  }
+}
+
+/** Returns a function that spells a path in full once, and then by its name, or by its last two names where another file has the same one. */
+function pathNames({ full, byName }: KnownPaths): (path: string) => string {
+  const known: KnownPaths = { full: new Set(full), byName: new Map(byName), titles: new Set() };
+  return (path) => {
+    if (!known.full.has(path)) {
+      addPath(known, path);
+      return path;
+    }
+    const name = nameOf(path);
+    return known.byName.get(name) === path ? name : path.split('/').slice(-2).join('/');
+  };
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
 }
 
 /** Replaces the middle of a text. */
@@ -159,64 +306,12 @@ function way(memory: string, recallTool: string | undefined, path?: string): str
     : `To read it again call ${recallTool} with ${JSON.stringify({ id: memory, path })}.`;
 }
 
-/** Writes the name of a tool. Clients and models choose names, so anything unusual is quoted. */
-export function label(name: string): string {
-  return /^[\w.:/-]{1,64}$/.test(name) ? name : quote(name, 64);
-}
-
 function size(text: string): string {
   const lines = text.split('\n').length;
   return lines > 1 ? `${lines} lines` : `${text.length} characters`;
 }
 
-/** Quotes at most `max` UTF-16 units of a text as a JSON string, never cutting a character. */
-export function quote(text: string, max: number): string {
-  return JSON.stringify(
-    text.length > max
-      ? `${text
-          .slice(0, max)
-          .toWellFormed()
-          .replace(/\uFFFD$/, '')}…`
-      : text,
-  );
-}
-
-// Descriptions of calls: whether a call shows a file or searches, its name in references, and the short values that it names. A stub with these
-// values spares the model a recall just to find out what something was called.
-
-/**
- * True if a call shows a file unchanged. An agent may edit the file by quoting its lines, so these must not be rewritten. Decided by the call
- * alone, in doubt for a file. `input` is the JSON text of the arguments.
- */
-export function isFileContent({ name, input }: { readonly name: string; readonly input: string }): boolean {
-  if (wordsOf(name).some((word) => fileWords.has(word))) return true;
-  const command = commandIn(input);
-  return command !== undefined && printsFile.test(command) && !machineWritten.test(command);
-}
-
-/** Words in the names of tools that read files, or return what they changed in one. */
-const fileWords = new Set(['read', 'view', 'open', 'cat', 'edit', 'write', 'replace', 'patch', 'notebook']);
-
-/** Programs that print a file, at the start of a command; after a pipe they only filter other output. */
-const printsFile =
-  /(?:^|[;&(\n]\s*|\bxargs (?:-\S+ )*|-exec )\s*(?:sudo )?(?:cat|head|tail|sed|awk|nl|less|more|bat|git (?:-\S+ \S+ )*(?:show|diff|blame))(?:\s|$)/;
-
-const machineWritten = /\.(?:log|out|jsonl|csv|tsv)\b/;
-
-function commandIn(input: string): string | undefined {
-  const { command, cmd, script } = parseRecord(input) ?? {};
-  const found = command ?? cmd ?? script;
-  if (typeof found === 'string') return found;
-  // Some clients send the words of a command: ["bash", "-lc", "cat a.ts"].
-  return Array.isArray(found) ? found.filter((word) => typeof word === 'string').join('\n') : undefined;
-}
-
-/** True for a search tool, whose results come best first. */
-export function isSearch(name: string): boolean {
-  return wordsOf(name).some((word) => searchWords.has(word));
-}
-
-const searchWords = new Set(['search', 'find', 'query', 'retrieve', 'lookup', 'browse', 'recommend']);
+// Names of calls in references
 
 /**
  * Returns a call's name in references, such as `Read(src/app.ts)`. Short; other calls may have the same name. `input` is the JSON text of the
@@ -238,100 +333,18 @@ function firstText(input: string): string | undefined {
   for (const key in fields) {
     const value = fields[key];
     if (typeof value !== 'string' || value.trim() === '') continue;
-    if (descriptive.test(key)) return oneLine(value);
+    if (descriptive.test(key)) return labelLine(value);
     first ??= value;
   }
-  return first === undefined ? undefined : oneLine(first);
+  return first === undefined ? undefined : labelLine(first);
 }
 
 /** UTF-16 units of the longest arguments that are parsed for a name. */
 const MAX_NAMED = 1_000_000;
 
 /** Shortens a text to one line: the end of a path, or the beginning of another text. */
-function oneLine(text: string): string {
+function labelLine(text: string): string {
   const line = text.trim().split('\n', 1)[0]!;
   if (/^\S*\/\S+$/.test(line)) return line.split('/').slice(-2).join('/').slice(-MAX_LABEL);
   return line.length > MAX_LABEL ? `${line.slice(0, MAX_LABEL).toWellFormed()}…` : line;
-}
-
-/** Maximum length of a value: a longer one is content, not a name. */
-const maxLength = 160;
-const minLength = 4;
-
-/** Smaller numbers are counts and flags, which a model chooses itself. */
-const minNumber = 100;
-
-/** Returns one-line values in the arguments of the calls in these messages, up to `max` characters in total, without those in the text `known`. */
-export function keyValues(
-  conversation: Conversation,
-  messages: readonly Message[],
-  options: KeyValueOptions,
-): readonly string[] {
-  return runSteps(keyValuesInSteps(conversation, messages, options));
-}
-
-type KeyValueOptions = { readonly max: number; readonly known: string };
-
-/** Does the same in steps. */
-export function* keyValuesInSteps(
-  conversation: Conversation,
-  messages: readonly Message[],
-  { max, known }: KeyValueOptions,
-): Steps<readonly string[]> {
-  const times = new Map<string, number>();
-  for (const message of messages) {
-    for (const part of message.parts) {
-      if (part.type !== 'tool-call') continue;
-      yield;
-      for (const value of shortValues(inputOf(conversation.body, message, part))) {
-        const before = times.get(value) ?? 0;
-        // Moves the value to the end, as used last.
-        times.delete(value);
-        times.set(value, before + 1);
-      }
-    }
-  }
-  const chosen: string[] = [];
-  let left = max;
-  const byUse = [...times].toReversed().toSorted(([, one], [, other]) => other - one);
-  for (const [value] of byUse) {
-    const spelled = spellValue(value);
-    if (spelled.length + 2 > left || known.includes(spelled)) continue;
-    chosen.push(spelled);
-    left -= spelled.length + 2;
-  }
-  return chosen;
-}
-
-/** Returns the one-line values in arguments, in order. */
-function shortValues(argumentsJson: string): readonly string[] {
-  try {
-    return leavesOf(JSON.parse(argumentsJson));
-  } catch {
-    return [];
-  }
-}
-
-/** Returns the values inside a value, in order. Without recursion: a model's arguments may be very deep. */
-function leavesOf(root: unknown): readonly string[] {
-  const leaves: string[] = [];
-  const open: { readonly key: string; readonly value: unknown }[] = [{ key: '', value: root }];
-  for (let next = open.pop(); next; next = open.pop()) {
-    const { key, value } = next;
-    if (typeof value === 'string') {
-      const text = value.trim();
-      const isName =
-        text.length >= minLength && text.length <= maxLength && !text.includes('\n') && text.isWellFormed();
-      if (isName) leaves.push(text);
-    } else if (typeof value === 'number') {
-      // A number without a name would say nothing.
-      if (value >= minNumber && /^[\w-]{1,40}$/.test(key)) leaves.push(`${key}=${value}`);
-    } else if (Array.isArray(value)) {
-      for (const member of value.toReversed()) open.push({ key: '', value: member });
-    } else if (typeof value === 'object' && value !== null) {
-      for (const [name, member] of Object.entries(value).toReversed())
-        open.push({ key: name, value: member });
-    }
-  }
-  return leaves;
 }

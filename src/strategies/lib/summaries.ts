@@ -96,7 +96,7 @@ function dropOf({ index }: Message) {
 /** True for a message that a fold inserted: a summary, or a stub of messages. The user did not write it. */
 export function isFoldedHistory(conversation: Conversation, message: Message): boolean {
   const text = userText(conversation, message);
-  return readRecord(text) !== undefined || /^\[Folded \d+ earlier messages of this conversation\b/.test(text);
+  return readRecord(text) !== undefined || /^\[Folded \d+ earlier messages\b/.test(text);
 }
 
 /** Returns the text of a user message; empty for other messages and for more than one text. */

@@ -5,7 +5,7 @@
  */
 import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../../support/fake-provider/script.ts';
 
-export const tool = { name: 'read_file', description: 'Reads a file of the project.' } as const;
+export const tool = { name: 'fetch_log', description: 'Returns a log of the project.' } as const;
 
 export const parameters = {
   type: 'object' as const,
@@ -115,8 +115,12 @@ export function secretIn(texts: readonly string[], path: string): string | undef
 function memoryOf(texts: readonly string[], path: string): string | undefined {
   const stubs = texts.flatMap((one) => one.match(/\[Folded [^\]]*mem_[0-9a-z]{16}[^\]]*\]/g) ?? []);
   const stub =
-    stubs.find((one) => one.includes(path)) ?? stubs.find((one) => one.includes('earlier messages'));
-  return stub?.match(/mem_[0-9a-z]{16}/)?.[0];
+    stubs.find((one) => one.includes(path) && !one.includes('earlier messages')) ??
+    stubs.find((one) => one.includes('earlier messages') && one.includes(path));
+  // A log has the id of each page ahead of its lines.
+  const ids = stub?.match(/mem_[0-9a-z]{16}/g) ?? [];
+  const isAhead = (id: string): boolean => stub!.indexOf(id) < stub!.indexOf(path);
+  return ids.findLast(isAhead) ?? ids[0];
 }
 
 /** Returns all strings in a body of any format. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isFileContent } from './stubs.ts';
+import { isFileContent } from './step-line.ts';
 
 const call = (name: string, input: unknown = {}) => ({ name, input: JSON.stringify(input) });
 

@@ -1,0 +1,212 @@
+/**
+ * Makes the edits that replace dropped messages by logs: one log for each gap, so that it stands between the same messages as what it tells. A
+ * gap that joins the gap of an earlier fold takes in its log. The messages of a gap are stored in pages that are worth reading each.
+ */
+import type { Conversation, Message } from '../../conversation/conversation.ts';
+import { type Edit, isLog, originalOfMessages } from '../../conversation/edit.ts';
+import { inputOf, textInSteps } from '../../conversation/messages.ts';
+import type { Steps } from '../../conversation/steps.ts';
+import { type PartPlace, pairCalls, placeKey, unitsOf } from '../../conversation/turns.ts';
+import { oneLine, typedText, wholeWords } from '../../outline/outcome.ts';
+import { maxUserWords, stepWords } from '../../outline/step-line.ts';
+import type { FoldView } from '../strategy.ts';
+import { addPathsIn, type LogEntry, type LogPage, messagesLog, wholeLogCharacters } from './stubs.ts';
+
+/** Maximum tokens of messages with one id, unless one step has more. */
+const pageTokens = 4_500;
+
+/**
+ * Drops messages for logs of at most `maxCharacters` in total, besides the words of the user. `dropped` has the tokens of each message by its
+ * index, in order. A gap stays if its log would save too little.
+ */
+export function* logEdits(
+  view: FoldView,
+  dropped: ReadonlyMap<number, number>,
+  maxCharacters: number,
+): Steps<readonly Edit[]> {
+  const { recallTool, measure } = view;
+  const gaps: OpenGap[] = [];
+  const earlier = memoriesOf(view.edits);
+  const resultOf = new Map(
+    pairCalls(view.conversation).pairs.map(({ call, result }) => [placeKey(call), result]),
+  );
+  const ranges = gapsOf(view, dropped);
+  const takenIn = new Set<Edit>(ranges.flatMap(({ logs }) => logs));
+  const known = addPathsIn(insertedTexts(view.edits.filter((edit) => !takenIn.has(edit))), {
+    full: new Set(),
+    byName: new Map(),
+    titles: new Set(),
+  });
+  yield;
+  for (const range of ranges) {
+    const pages = yield* pagesOf(view, range, { earlier, resultOf });
+    gaps.push({ ...range, pages, characters: wholeLogCharacters(pages, known) });
+    yield;
+  }
+  const before = insertedTexts(takenIn);
+  const whole = gaps.reduce((sum, { characters }) => sum + characters, 0);
+  const share = Math.min(1, (maxCharacters + before.length) / whole);
+  const edits: Edit[] = [];
+  for (const { from, upTo, logs, pages, characters } of gaps) {
+    const fresh = pages.flatMap(({ indices }) => indices).filter((index) => dropped.has(index));
+    const tokens = fresh.reduce((sum, index) => sum + dropped.get(index)!, 0);
+    const text = messagesLog({
+      pages,
+      maxCharacters: characters * share,
+      maxWords: insertedTexts(logs).length + tokens * 2,
+      known,
+      recallTool,
+    });
+    yield;
+    const added = measure.text(text) - logs.reduce((sum, log) => sum + measure.text(log.text), 0);
+    if (view.excess.unit === 'tokens' && added * (view.isForced ? 1 : 2) > tokens) continue;
+    addPathsIn(text, known);
+    edits.push({ kind: 'insert-message', before: from, role: 'user', text, upTo });
+    for (const { memory, indices } of pages)
+      for (const message of indices)
+        if (dropped.has(message)) edits.push({ kind: 'drop-message', message, memory });
+  }
+  return edits;
+}
+
+/** Returns the texts that folds put in the place of messages. */
+export function insertedTexts(edits: Iterable<Edit>): string {
+  return Array.from(edits, (edit) => (edit.kind === 'insert-message' ? edit.text : '')).join('\n');
+}
+
+type LogEdit = Edit & { readonly kind: 'insert-message'; readonly upTo: number };
+
+/** Neighboring messages that are dropped, now or by an earlier fold, and the logs of earlier folds among them. */
+type DroppedRange = { readonly from: number; readonly upTo: number; readonly logs: readonly LogEdit[] };
+
+type DroppedPage = LogPage & { readonly indices: readonly number[] };
+
+/** `characters`: those of a log that leaves nothing out. */
+type OpenGap = DroppedRange & { readonly pages: readonly DroppedPage[]; readonly characters: number };
+
+/** Returns the memory of each dropped message. */
+function memoriesOf(edits: readonly Edit[]): ReadonlyMap<number, string> {
+  const memories = new Map<number, string>();
+  for (const edit of edits)
+    if (edit.kind === 'drop-message' && edit.memory !== undefined) memories.set(edit.message, edit.memory);
+  return memories;
+}
+
+/** Finds the ranges in which no message stays, and in which no text of another kind was inserted. */
+function gapsOf(
+  { conversation, edits }: FoldView,
+  dropped: ReadonlyMap<number, number>,
+): readonly DroppedRange[] {
+  const logs = new Map(edits.filter(isLog).map((log) => [log.before, log]));
+  const others = new Set(
+    edits.flatMap((edit) => (edit.kind === 'insert-message' && !isLog(edit) ? [edit.before] : [])),
+  );
+  const ranges: { from: number; upTo: number; logs: LogEdit[]; isNew: boolean }[] = [];
+  for (let index = 0; index < conversation.messages.length; ) {
+    const log = logs.get(index);
+    if (!log && !dropped.has(index)) {
+      index++;
+      continue;
+    }
+    const last = ranges.at(-1);
+    const range =
+      last?.upTo === index && !others.has(index)
+        ? last
+        : { from: index, upTo: index, logs: [], isNew: false };
+    if (range !== last) ranges.push(range);
+    if (log) range.logs.push(log);
+    else range.isNew = true;
+    range.upTo = log ? log.upTo : index + 1;
+    index = range.upTo;
+  }
+  return ranges.filter(({ isNew }) => isNew);
+}
+
+type PageSources = {
+  readonly earlier: ReadonlyMap<number, string>;
+  readonly resultOf: ReadonlyMap<string, PartPlace | undefined>;
+};
+
+/** Reads the messages of a gap page by page. Pages of earlier folds stay as they are. */
+function* pagesOf(
+  view: FoldView,
+  { from, upTo }: DroppedRange,
+  { earlier, resultOf }: PageSources,
+): Steps<readonly DroppedPage[]> {
+  const { conversation, measure } = view;
+  const pages: { memory: string | undefined; indices: number[]; entries: LogEntry[]; tokens: number }[] = [];
+  for (const unit of unitsIn(conversation, from, upTo)) {
+    const memory = earlier.get(unit[0]!.index);
+    const tokens = unit.reduce((sum, { index }) => sum + measure.message(index), 0);
+    const last = pages.at(-1);
+    const fits = memory !== undefined || (last?.tokens ?? 0) + tokens <= pageTokens;
+    const page =
+      last && last.memory === memory && fits ? last : { memory, indices: [], entries: [], tokens: 0 };
+    if (page !== last) pages.push(page);
+    page.indices.push(...unit.map(({ index }) => index));
+    page.tokens += tokens;
+    yield* addEntries(page.entries, view, unit, resultOf);
+  }
+  return pages.map(({ memory, indices, entries }) => ({
+    memory: memory ?? view.idOf(originalOfMessages(conversation, indices)),
+    messages: indices.length,
+    indices,
+    entries,
+  }));
+}
+
+/** Returns the units of these messages, from the first unit that begins there. */
+function unitsIn(conversation: Conversation, from: number, upTo: number): readonly (readonly Message[])[] {
+  return unitsOf(conversation)
+    .map((unit) => unit.filter(({ index }) => index >= from && index < upTo))
+    .filter((unit) => unit.length > 0);
+}
+
+/** Maximum UTF-16 units of a reply in a log. */
+const maxReply = 120;
+
+/** Adds what was said and done in the messages of a unit. */
+function* addEntries(
+  entries: LogEntry[],
+  { conversation, recallTool }: FoldView,
+  unit: readonly Message[],
+  resultOf: ReadonlyMap<string, PartPlace | undefined>,
+): Steps<void> {
+  const { body } = conversation;
+  const isStep = unit.some(({ parts }) => parts.some(({ type }) => type === 'tool-call'));
+  for (const message of unit) {
+    for (const [at, part] of message.parts.entries()) {
+      yield;
+      if (part.type === 'text' && message.role === 'user') {
+        for (const span of part.texts) addSaid(entries, yield* textInSteps(body, message, span));
+      } else if (part.type === 'text' && message.role === 'assistant' && !isStep) {
+        for (const span of part.texts) {
+          const words = wholeWords(oneLine(yield* textInSteps(body, message, span)), maxReply);
+          if (words !== '') entries.push({ kind: 'reply', text: words });
+        }
+      } else if (part.type === 'media' && message.role === 'user') {
+        entries.push({ kind: 'note', text: '(The user sent a file.)' });
+      } else if (part.type === 'tool-call' && part.name !== recallTool) {
+        const place = resultOf.get(placeKey({ message: message.index, part: at }));
+        const answer = place && conversation.messages[place.message]!;
+        const result = answer?.parts[place!.part];
+        const texts: string[] = [];
+        const isResult = answer !== undefined && result?.type === 'tool-result';
+        if (isResult) for (const span of result.texts) texts.push(yield* textInSteps(body, answer, span));
+        const step = stepWords({
+          tool: part.name,
+          input: inputOf(body, message, part),
+          result: isResult ? texts.join('\n') : undefined,
+          isError: isResult ? result.isError : undefined,
+        });
+        entries.push({ kind: 'step', step });
+      }
+    }
+  }
+}
+
+function addSaid(entries: LogEntry[], text: string): void {
+  const { words, note } = typedText(text);
+  if (note !== '') entries.push({ kind: 'note', text: `(${note})` });
+  if (words !== '') entries.push({ kind: 'user', text: wholeWords(oneLine(words), maxUserWords) });
+}
