@@ -4,6 +4,7 @@ export type { Prepared } from './library/prepared.ts';
 export type { CompressedResult, ResultRequest } from './library/compress-result.ts';
 export { type ErrorCode, LeporelloError } from './errors.ts';
 export type { Codec, RecallTool } from './codecs/codec.ts';
+export type { RecalledMedia } from './conversation/conversation.ts';
 export type { ModelOverrides } from './tokens/models.ts';
 export type { OwnCounter } from './tokens/own-counter.ts';
 export type { Compression } from './receipts/receipt.ts';

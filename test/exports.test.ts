@@ -61,6 +61,7 @@ const exportLists: Readonly<Record<string, Names | undefined>> = {
       'Part',
       'Prepared',
       'RecallTool',
+      'RecalledMedia',
       'ResultRequest',
       'Store',
       'StoreEntry',

@@ -1,4 +1,5 @@
 /** Leporello in process: folds request bodies before they are sent, answers recalls, and returns originals. */
+import type { RecalledMedia } from '../conversation/conversation.ts';
 import type { RecallTool } from '../codecs/codec.ts';
 import type { PreparedRequest } from '../engine/types.ts';
 import { passThrough } from '../engine/report.ts';
@@ -70,6 +71,15 @@ export interface Leporello {
    * arguments.
    */
   recall(prepared: Prepared, argumentsJson: string, maxTokens?: number): Promise<string>;
+  /**
+   * Does the same for a program that can show images: `media` are the images and documents of the answer, each as the JSON of a content part of
+   * the request's format. They belong into the result, or in Chat Completions into a message of the user after it.
+   */
+  recallWithMedia(
+    prepared: Prepared,
+    argumentsJson: string,
+    maxTokens?: number,
+  ): Promise<{ readonly text: string; readonly media: readonly RecalledMedia[] }>;
   /**
    * Folds the body for a program that keeps its own messages: old messages become one summary and stubs, and the program continues from the
    * folded messages, in this process or another with the same store and secret. The next call includes the last summary. If the body's tools
@@ -146,6 +156,12 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
     return passThrough(body, { status: 'untouched', reason: `the provider answered ${refusal.status}` });
   };
   // Arguments are checked outside of async functions, so that a mistake is thrown at once.
+  const answer = (prepared: Prepared, argumentsJson: string, maxTokens: number) => {
+    checkRecall(argumentsJson, maxTokens);
+    const request = requests.get(prepared);
+    if (!request) throw notPrepared(prepared);
+    return answerRecall(request, argumentsJson, maxTokens);
+  };
   return {
     prepare(request) {
       checkPrepare(request);
@@ -156,10 +172,10 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
       });
     },
     recall(prepared, argumentsJson, maxTokens = 8_000) {
-      checkRecall(argumentsJson, maxTokens);
-      const request = requests.get(prepared);
-      if (!request) throw notPrepared(prepared);
-      return answerRecall(request, argumentsJson, maxTokens).then(({ text }) => text);
+      return answer(prepared, argumentsJson, maxTokens).then(({ text, media }) => (media ? notAText : text));
+    },
+    recallWithMedia(prepared, argumentsJson, maxTokens = 8_000) {
+      return answer(prepared, argumentsJson, maxTokens).then(({ text, media = [] }) => ({ text, media }));
     },
     compact(request) {
       checkCompact(request);
@@ -285,7 +301,7 @@ function checkOldForm(options: unknown): void {
  * sub-goals are not folded.
  */
 function keptHistoryStrategies(strategies: readonly Strategy[]): readonly Strategy[] {
-  const others = strategies.filter(({ name, summary }) => name !== 'fold-subgoals' && summary === undefined);
+  const others = strategies.filter(({ name, summary }) => !isForRequests.has(name) && summary === undefined);
   const maxTokens = strategies.find(({ summary }) => summary !== undefined)?.summary?.maxTokens;
   const dropping = [summarizeHistory({ maxTokens }), dropOldest({ reach: 'everything' })];
   const at = others.findIndex((strategy) => isDrop(strategy) || strategy.reach !== 'history');
@@ -293,6 +309,16 @@ function keptHistoryStrategies(strategies: readonly Strategy[]): readonly Strate
   const after = at === -1 ? [] : others.slice(at).filter((strategy) => !isDrop(strategy));
   return [...before, ...dropping, ...after];
 }
+
+/** Strategies whose originals `readMemory`, which answers with texts, could not give back, or that need the whole history. */
+const isForRequests: ReadonlySet<string> = new Set([
+  'fold-subgoals',
+  'offload-media',
+  'offload-newest-media',
+]);
+
+/** The model reads it in place of an image in a program that shows only texts. */
+const notAText = 'This is an image or a document, and only texts can be shown here. Go on without it.';
 
 function isDrop({ name }: Strategy): boolean {
   return name === 'drop-oldest';
