@@ -5,6 +5,7 @@ import { createLeporelloFetch, type AnyReceipt, wrap } from './fetch.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { tokenBudget } from '../triggers/limits.ts';
 import { startFakeProvider } from '../../test/support/fake-provider/fake-provider.ts';
+import { hasStub } from '../../test/support/stub-texts.ts';
 
 type Sent = { readonly url: string; readonly method: string | undefined; readonly body: string };
 
@@ -42,7 +43,7 @@ async function foldedAt(urls: readonly string[], headers: Record<string, string>
   const { sent, send } = noted();
   const leporelloFetch = createLeporelloFetch({ ...folding, fetch: send });
   for (const url of urls) await leporelloFetch(url, { method: 'POST', body: chatOf(20), headers });
-  return sent.map(({ url, body }) => [url, body.includes('[Folded ') ? 'folded' : 'as it was']);
+  return sent.map(({ url, body }) => [url, hasStub(body) ? 'folded' : 'as it was']);
 }
 
 describe('createLeporelloFetch', () => {
@@ -95,7 +96,7 @@ describe('createLeporelloFetch', () => {
     });
     for (const url of ['https://a.example/v1/chat/completions', 'https://a.example/v10/chat/completions'])
       await leporelloFetch(url, { method: 'POST', body: chatOf(20) });
-    expect(sent.map(({ body }) => body.includes('[Folded '))).toEqual([true, false]);
+    expect(sent.map(({ body }) => hasStub(body))).toEqual([true, false]);
   });
 
   it('takes a Request, keeps the options of fetch, and names the URL of the response', async () => {
@@ -197,7 +198,7 @@ describe('wrap', () => {
     ]);
     await provider.close();
     const bodies = provider.requests.map(({ body }) => new TextDecoder().decode(body));
-    expect(bodies.map((body) => body.includes('[Folded '))).toEqual([true, false, false]);
+    expect(bodies.map((body) => hasStub(body))).toEqual([true, false, false]);
   });
 
   it('refuses a client that cannot be copied', () => {

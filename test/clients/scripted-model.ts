@@ -7,6 +7,7 @@ import { offeredTools, type OfferedTool, readingCall } from './offered-tools.ts'
 import { namesLoaded } from './loaded-tools.ts';
 import { secretIn } from './secret-files.ts';
 import { sideAnswer } from './side-answer.ts';
+import { idNear, stubIdsIn } from '../support/stub-texts.ts';
 
 /** The model's actions in one reply to the client's request, or to the gateway's request after a recall. */
 export type Step = {
@@ -121,14 +122,9 @@ function memoryOf(file: string, text: string): string {
   if (secretIn(file, text) !== undefined)
     throw new Error(`${file} is not folded: its secret is in the request.`);
   const answers = [...resultsOf(file, JSON.parse(text))].map((answer) => JSON.stringify(answer)).join('\n');
-  const stubs = [answers, text].flatMap((from) => [
-    ...from.matchAll(/\[Folded [^[\]]*?(mem_[0-9a-z]{16})[^[\]]*\]/g),
-  ]);
-  const stub = answers.includes('[Folded ')
-    ? stubs[0]
-    : (stubs.find(([words]) => words.includes(file)) ?? stubs[0]);
-  if (!stub) throw new Error(`The request has neither ${file} nor a stub.`);
-  return stub[1]!;
+  const id = stubIdsIn(answers)[0] ?? idNear(text, file) ?? stubIdsIn(text)[0];
+  if (id === undefined) throw new Error(`The request has neither ${file} nor a stub.`);
+  return id;
 }
 
 type Parsed = Readonly<Record<string, unknown>>;

@@ -17,6 +17,7 @@ import { chatFixture } from '../support/codec-suite/openai-chat/fixture.ts';
 import { responsesFixture } from '../support/codec-suite/openai-responses/fixture.ts';
 import type { ScriptRequest, Turn, TurnPart } from '../support/fake-provider/script.ts';
 import { startStack } from './stack.ts';
+import { stubIdsIn } from '../support/stub-texts.ts';
 
 const requests = 300;
 
@@ -116,9 +117,7 @@ function scriptedModel(random: () => number, made: RecallCounts) {
     call('read_memory', { id: ids[Math.floor(random() * ids.length)]!, query: 'error' });
   const read = () => call('read', { path: `log/${calls}.txt` });
   return ({ body }: ScriptRequest): Turn => {
-    const ids = [...JSON.stringify(body).matchAll(/\[Folded [^\]]*?(mem_[0-9a-z]{16})/g)].map(
-      ([, id]) => id!,
-    );
+    const ids = stubIdsIn(JSON.stringify(body));
     const dice = ids.length > 0 ? random() : 0.3 + random() * 0.7;
     const words: readonly TurnPart[] = random() < 0.5 ? [{ type: 'text', text: `I look at ${calls}. ` }] : [];
     if (dice < 0.12) {

@@ -5,6 +5,7 @@ import type { Receipt } from '../../src/receipts/receipt.ts';
 import type { Reply, Script } from '../support/fake-provider/script.ts';
 import { formats, longBody, post } from './bodies.ts';
 import { type Stack, startStack } from './stack.ts';
+import { hasStub } from '../support/stub-texts.ts';
 
 const hello: Reply = { type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] };
 const folding = { triggers: { tokenBudget: { triggerTokens: 20_000, targetTokens: 10_000 } } };
@@ -46,7 +47,7 @@ describe.each(formats)('the receipt of a %s request', (format) => {
 
   it('that the provider accepted only unfolded names the model and the session', async () => {
     const script: Script = ({ body: sent }) =>
-      JSON.stringify(sent).includes('[Folded')
+      hasStub(JSON.stringify(sent))
         ? {
             type: 'error',
             status: 400,

@@ -14,6 +14,7 @@ import { isRedisMissing, startRedis } from '../support/redis-server.ts';
 import { longBody, post } from './bodies.ts';
 import { startCountingProxy } from './counting-proxy.ts';
 import { startStack } from './stack.ts';
+import { stubIdsIn } from '../support/stub-texts.ts';
 
 const small = { models: { '*': { windowTokens: 12_000 } }, shrinks: false } as const;
 
@@ -191,7 +192,7 @@ function model() {
   return {
     recallNext: () => void (recall = true),
     script({ body }: ScriptRequest): Turn {
-      const [, memory] = /\[Folded [^\]]*?(mem_[0-9a-z]{16})/.exec(JSON.stringify(body)) ?? [];
+      const [memory] = stubIdsIn(JSON.stringify(body));
       const id = `call_${calls++}`;
       const call =
         recall && memory

@@ -3,6 +3,7 @@ import type { ScriptRequest, Turn } from '../support/fake-provider/script.ts';
 import { type AgentOptions, type Run, runAnthropic, runOpenai, runResponses } from './agent.ts';
 import { masked } from './replies.ts';
 import { startStack } from './stack.ts';
+import { stubIdsIn } from '../support/stub-texts.ts';
 
 const files = ['a.log', 'b.log', 'c.log', 'd.log', 'e.log', 'f.log', 'g.log', 'h.log', 'i.log', 'j.log'];
 
@@ -28,8 +29,8 @@ function script({ body }: ScriptRequest): Turn {
       ],
     };
   }
-  const stub = /\[Folded [^\]]*?(mem_[0-9a-z]{16})/.exec(text);
-  if (stub && !text.includes('the secret of a.log')) {
+  const id = stubIdsIn(text)[0];
+  if (id !== undefined && !text.includes('the secret of a.log')) {
     return {
       type: 'turn',
       parts: [
@@ -38,7 +39,7 @@ function script({ body }: ScriptRequest): Turn {
           type: 'tool-call',
           id: 'recall_0',
           name: 'read_memory',
-          arguments: { id: stub[1]!, query: 'secret of a.log' },
+          arguments: { id, query: 'secret of a.log' },
         },
       ],
     };

@@ -9,6 +9,7 @@ import { startFakeProvider } from '../../support/fake-provider/fake-provider.ts'
 import type { Script, ScriptRequest } from '../../support/fake-provider/script.ts';
 import { type Stack, startStack } from '../stack.ts';
 import { asks, contentOf, files, model, secretIn, usageOfOne } from './scenario.ts';
+import { hasStub } from '../../support/stub-texts.ts';
 
 export type SdkClient = {
   /** The client's finish reasons for a reply with calls and for one without; undefined if it reports none. */
@@ -139,7 +140,7 @@ async function talk(client: SdkClient, { start, streaming, window, reasoning }: 
   };
 }
 
-const privateThings = ['read_memory', 'mem_', '[Folded'];
+const privateThings = ['read_memory', 'mem_', '[Folded', 'Result folded'];
 
 /** Returns everything received, without the request's tools that Responses repeats; openai-responses.test.ts checks those. */
 function shown(received: readonly TurnResult[]): string {
@@ -151,7 +152,7 @@ function sent(stack: SdkStack) {
   const bodies = stack.provider.requests.map((request) => new TextDecoder().decode(request.body));
   return {
     requests: bodies.length,
-    folded: bodies.some((body) => body.includes('[Folded ')),
+    folded: bodies.some(hasStub),
     problems: stack.logged.filter((line) => /fail|problem|error/i.test(line)),
     stillSeen: ['a.log', 'b.log'].map((path) => secretIn(bodies.slice(-1), path)),
   };
