@@ -23,9 +23,21 @@ export function readOriginal(stored: string, isArguments = false): Original {
     const json = decoded(stored);
     return { text: isArguments ? argumentLines(json) : json, json, sections: [] };
   }
-  if (kind === 'array' && isJson(stored))
-    return { ...messagePage(stored, documentSpan(stored).start), json: stored };
+  if (kind === 'array' && isJson(stored)) {
+    const shown = withoutBase64(stored);
+    return { ...messagePage(shown, documentSpan(shown).start), json: stored };
+  }
   return { text: kind === 'object' ? argumentLines(stored) : stored, json: stored, sections: [] };
+}
+
+/** The base64 of images and files, which tells a model nothing in a text. A path still leads to it. */
+const base64 = /("data"\s*:\s*"|"data:[\w.+/-]{1,100};base64,)([A-Za-z0-9+/_-]{1000,}={0,2})"/g;
+
+function withoutBase64(json: string): string {
+  return json.replaceAll(
+    base64,
+    (_, head: string, data: string) => `${head}[${Math.ceil((data.length * 3) / 4_000)} kB, not shown]"`,
+  );
 }
 
 /** A literal that does not decode is better read raw than not at all. */
