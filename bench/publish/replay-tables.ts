@@ -34,23 +34,29 @@ export function whatItSaves(figures: ReplayFigures): string {
       ['LangChain context editing', 'LangChain contextEditing', ''],
       ['AI SDK `pruneMessages`, applied above 100,000 tokens', 'AI SDK pruneMessages over 100k', ''],
       ['keep the last 10 results', 'keep last 10', ''],
+      ["the client's own compaction at 160,000 tokens", "client's own compaction at 160,000", ''],
       ['full context', 'full context', ''],
     ] as const
-  ).map(([label, policy, mark]) => {
-    const [sessions, long] = [ofPolicy(figures, 'coding', policy), ofPolicy(figures, 'long', policy)];
-    const over =
-      long.overWindow > 0
-        ? ` (in theory: it exceeds the replay's window of ${number(figures.window)} tokens)`
-        : '';
-    const lost =
-      sessions.lost + long.lost > 0
-        ? `${lostOf(sessions)}; ${lostOf(long)} in the long session`
-        : long.recallsPer100 > 0
-          ? 'none: the agent could read or recall all of them'
-          : 'none';
-    const cost = (one: typeof long): string => `${mark}${bestPrices(one).toFixed(2)}${mark}`;
-    return [label, cost(sessions), `${cost(long)}${over}`, lost];
-  });
+  )
+    // A result that was recorded before a policy existed has no row for it.
+    .filter(([, policy]) =>
+      figures.sources.some((one) => one.policies.some((each) => each.policy === policy)),
+    )
+    .map(([label, policy, mark]) => {
+      const [sessions, long] = [ofPolicy(figures, 'coding', policy), ofPolicy(figures, 'long', policy)];
+      const over =
+        long.overWindow > 0
+          ? ` (in theory: it exceeds the replay's window of ${number(figures.window)} tokens)`
+          : '';
+      const lost =
+        sessions.lost + long.lost > 0
+          ? `${lostOf(sessions)}; ${lostOf(long)} in the long session`
+          : long.recallsPer100 > 0
+            ? 'none: the agent could read or recall all of them'
+            : 'none';
+      const cost = (one: typeof long): string => `${mark}${bestPrices(one).toFixed(2)}${mark}`;
+      return [label, cost(sessions), `${cost(long)}${over}`, lost];
+    });
   const head = ['', 'cost, coding sessions', 'cost, long session', 'values lost'];
   return markdown(head, rows, '|---|---:|---:|---|');
 }

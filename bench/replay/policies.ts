@@ -1,7 +1,14 @@
 /** Lists the policies that the benchmark compares: those of `leporello replay`, and those of two frameworks from their own packages. */
 import type { EngineChoice } from '../../src/cli/replay/replay.ts';
 import { pricesIn } from '../../src/cli/replay/conversation-body.ts';
-import { cutResults, enginePolicy, fullContext, keepLast, type Policy } from '../../src/replay/policies.ts';
+import {
+  clientCompaction,
+  cutResults,
+  enginePolicy,
+  fullContext,
+  keepLast,
+  type Policy,
+} from '../../src/replay/policies.ts';
 import { defaultStrategies } from '../../src/strategies/default-strategies.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 import { pruneAlways, pruneOverThreshold } from './ai-sdk.ts';
@@ -14,7 +21,7 @@ export type BenchEngine = EngineChoice & {
 
 export type BenchOptions = {
   readonly engines: readonly BenchEngine[];
-  /** Leaves out all policies except the full context and the engines. */
+  /** Leaves out all policies except the full context, the engines and the client's own compaction. */
   readonly enginesOnly: boolean;
   /** The context window in tokens. */
   readonly window: number;
@@ -44,7 +51,8 @@ export function benchPolicies(options: BenchOptions, counter: TokenCounter): rea
       strategies,
     });
   });
-  if (options.enginesOnly) return [fullContext, ...engines];
+  const compaction = clientCompaction({ atTokens: 160_000, summaryTokens: 5_000, counter });
+  if (options.enginesOnly) return [fullContext, ...engines, compaction];
   return [
     fullContext,
     ...engines,
@@ -54,5 +62,6 @@ export function benchPolicies(options: BenchOptions, counter: TokenCounter): rea
     keepLast(10),
     keepLast(3),
     cutResults(500),
+    compaction,
   ];
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
+import type { TokenCounter } from '../tokens/token-counter.ts';
 import { chatBody, readChat } from '../../test/support/chat-conversation.ts';
-import { cutResults, fullContext, keepLast, type Policy } from './policies.ts';
+import { clientCompaction, cutResults, fullContext, keepLast, type Policy } from './policies.ts';
 
 const body = chatBody([
   { user: 'Begin.' },
@@ -73,5 +74,54 @@ describe('cutResults', () => {
       .open(openaiChat)
       .send({ conversation, rerun: new Set([2]), at: 0 });
     expect(sent).toBe(conversation.body);
+  });
+});
+
+describe('clientCompaction', () => {
+  it('replaces everything but the newest step by a summary, and bills the request that wrote it', async () => {
+    const counter: TokenCounter = {
+      name: 'characters',
+      exact: true,
+      count: (text) => text.length,
+      image: () => 0,
+      overhead: { message: 0, tool: 0, request: 0 },
+    };
+    const long = chatBody([
+      { user: 'x'.repeat(60) },
+      { calls: [{ name: 'read', result: 'old' }] },
+      { calls: [{ name: 'read', result: 'new' }] },
+    ]);
+    const session = clientCompaction({ atTokens: 50, summaryTokens: 2, counter }).open(openaiChat);
+    const { body: sent, forSummary } = await session.send({
+      conversation: readChat(long),
+      rerun: new Set(),
+      at: 0,
+    });
+    const { messages } = JSON.parse(new TextDecoder().decode(sent)) as {
+      readonly messages: readonly { readonly role: string; readonly content?: string }[];
+    };
+    expect(messages.map(({ role, content }) => [role, content])).toMatchInlineSnapshot(`
+      [
+        [
+          "user",
+          "word word",
+        ],
+        [
+          "assistant",
+          null,
+        ],
+        [
+          "tool",
+          "new",
+        ],
+      ]
+    `);
+    expect(forSummary).toMatchInlineSnapshot(`
+      {
+        "output": 2,
+        "read": 78,
+        "written": 0,
+      }
+    `);
   });
 });

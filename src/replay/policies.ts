@@ -1,16 +1,20 @@
 /**
  * Implements the policies: the ways of making a context from a client's conversation that a replay compares. The simple ones change nothing, keep only
- * the last results, or cut every result; the engine policy runs the real engine.
+ * the last results, cut every result, or have a summary written; the engine policy runs the real engine.
  */
 import type { Codec } from '../codecs/codec.ts';
+import { unremembered } from '../codecs/read-body.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { textOf, textsOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
+import { unitsOf } from '../conversation/turns.ts';
 import { createDefaultEngine, type FoldSettings, type EngineOverrides } from '../library/default-engine.ts';
 import type { PreparedRequest } from '../engine/types.ts';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
+import { createConversationCounter } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
+import type { Tokens } from './tally.ts';
 
 export const fullContext: Policy = editPolicy('full context', () => []);
 
@@ -34,6 +38,56 @@ export function cutResults(characters: number): Policy {
       return replaced(slot, `${head}\n[${text.length - 2 * characters} characters cut]\n${tail}`);
     }),
   );
+}
+
+/**
+ * Replaces the whole history but its newest step by a summary when a request exceeds `atTokens`, as coding agents do by themselves. The summary is written
+ * by the same model: one more request reads the context from the cache and outputs the summary. Its text is filler, so it shows none of the
+ * values that later calls need; a real summary shows some.
+ */
+export function clientCompaction({ atTokens, summaryTokens, counter }: ClientCompactionOptions): Policy {
+  const summary = 'word '.repeat(summaryTokens).trim();
+  return {
+    name: `client's own compaction at ${atTokens.toLocaleString('en-US')}`,
+    hasMemory: false,
+    open(codec) {
+      const counts = createConversationCounter({ counter, memo: new Map() });
+      let from = 0;
+      return {
+        async send({ conversation }) {
+          const compact = (): Uint8Array =>
+            codec.write(conversation, compactionEdits(conversation, from, summary));
+          const body = compact();
+          const sent = from === 0 ? conversation : codec.read(body, unremembered);
+          const tokens = [
+            ...sent.preamble.map((block) => counts.block(sent, block)),
+            ...sent.messages.map(({ index }) => counts.message(sent, index)),
+          ].reduce((sum, size) => sum + size, 0);
+          const newest = unitsOf(conversation).at(-1)?.[0]?.index ?? 0;
+          if (tokens <= atTokens || newest <= from) return { body, prepared: undefined };
+          from = newest;
+          const forSummary = { read: tokens, written: 0, output: summaryTokens };
+          return { body: compact(), prepared: undefined, forSummary };
+        },
+      };
+    },
+  };
+}
+
+type ClientCompactionOptions = {
+  readonly atTokens: number;
+  readonly summaryTokens: number;
+  readonly counter: TokenCounter;
+};
+
+/** Drops the messages before `from`, except for system messages, and inserts the summary there. */
+function compactionEdits({ messages }: Conversation, from: number, summary: string): readonly Edit[] {
+  if (from === 0) return [];
+  const dropped = messages.slice(0, from).filter(({ role }) => role !== 'system');
+  return [
+    ...dropped.map(({ index }): Edit => ({ kind: 'drop-message', message: index, memory: undefined })),
+    { kind: 'insert-message', before: from, role: 'user', text: summary },
+  ];
 }
 
 function editPolicy(name: string, edits: (request: PolicyRequest) => readonly Edit[]): Policy {
@@ -105,6 +159,8 @@ export type SentContext = {
   readonly body: Uint8Array;
   /** Answers recalls; undefined for policies that keep no originals. */
   readonly prepared: PreparedRequest | undefined;
+  /** The tokens of a further request in which the client had a summary written. */
+  readonly forSummary?: Tokens;
 };
 
 type EnginePolicyOptions = {

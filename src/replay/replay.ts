@@ -116,6 +116,7 @@ export async function play(
       first,
       later: bodies.map((body) => bill(read(body))),
       replyTokens: step.replyTokens,
+      forSummary: sent.forSummary,
       needs: step.needs.length,
       missing: missing.length,
       lost,

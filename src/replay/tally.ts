@@ -36,6 +36,8 @@ export type StepFigures = {
   /** The continuations. */
   readonly later: readonly Billed[];
   readonly replyTokens: number;
+  /** The tokens of a further request that wrote a summary. */
+  readonly forSummary: Tokens | undefined;
   readonly needs: number;
   readonly missing: number;
   readonly lost: number;
@@ -75,7 +77,7 @@ export function addStep(tally: Tally, step: StepFigures, callTokens: number): Ta
   const largest = Math.max(first.context, ...later.map(({ context }) => context));
   return {
     steps: tally.steps + 1,
-    tokens: sumOf(sumOf(tally.tokens, own), forRecalls),
+    tokens: [own, forRecalls, step.forSummary ?? noTokens].reduce(sumOf, tally.tokens),
     forRecalls: sumOf(tally.forRecalls, forRecalls),
     contextSum: tally.contextSum + first.context,
     contextPeak: Math.max(tally.contextPeak, largest),
