@@ -8,7 +8,9 @@ describe('the recall tool', () => {
     expect(recallToolFor(['search'])).toEqual({
       name: 'read_memory',
       description:
-        'Reads what a stub stands for, or a part: lines 10-40, path $.a[0]; query without id searches all',
+        'Older parts of this conversation are folded into [bracketed notes]; nothing is lost. Ask before you redo a step or guess. ' +
+        'id: shows what a note stands for, with lines "10-40" or path "$.content" a part of it, with query the places that share its words. ' +
+        'query alone searches all notes.',
       parameters: {
         type: 'object',
         properties: {
@@ -24,7 +26,7 @@ describe('the recall tool', () => {
 
   it('requires an id when the stubs of the conversation are unknown', () => {
     const { description, parameters } = recallToolFor([], 'id');
-    expect(description).toBe('Reads what a stub stands for, or a part: lines 10-40, path $.a[0]');
+    expect(description).not.toContain('query alone');
     expect(parameters).toMatchObject({ required: ['id'] });
   });
 

@@ -24,10 +24,13 @@ export function recallToolFor(
 function toolNamed(name: string, by: 'id' | 'id or query'): RecallTool {
   return by === 'id'
     ? { name, description, parameters: { ...parameters, required: ['id'] } }
-    : { name, description: `${description}; query without id searches all`, parameters };
+    : { name, description: `${description} query alone searches all notes.`, parameters };
 }
 
-const description = 'Reads what a stub stands for, or a part: lines 10-40, path $.a[0]';
+/** Written for models that have never seen such a tool: what it reads, when to ask, and how. */
+const description =
+  'Older parts of this conversation are folded into [bracketed notes]; nothing is lost. Ask before you redo a step or guess. ' +
+  'id: shows what a note stands for, with lines "10-40" or path "$.content" a part of it, with query the places that share its words.';
 
 const textType = { type: 'string' } as const;
 

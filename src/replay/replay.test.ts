@@ -99,7 +99,7 @@ describe('play', () => {
       minResultBytes: 100,
       usdPerMillionTokens,
     };
-    const patient = enginePolicy({ name: 'patient', settings, window: 10_000, counter: characters });
+    const patient = enginePolicy({ name: 'patient', settings, window: 12_000, counter: characters });
     const never = await play(readRecording(source, characters), patient, options);
     expect(never.tally.folds).toBe(0);
     expect((await play(cold, patient, options)).tally.folds).toBe(1);
