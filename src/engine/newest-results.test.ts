@@ -179,6 +179,6 @@ describe('a result of 36 kB', () => {
     expect(running.texts[3]).toBe(prose(7, 6_000));
     const later = await prepared([log, ...talk], engine);
     expect(later.report.steps.map(({ strategy }) => strategy)).toEqual(['offload-results']);
-    expect(later.texts[3]).toMatch(/^\[Result folded: /);
+    expect(later.texts[3]).toMatch(/^\[Folded result: /);
   });
 });

@@ -33,5 +33,5 @@ it('a program gets a recalled screenshot as a content part of its format', async
 
 it('a program that keeps its own messages keeps its images, because its recalls are texts', async () => {
   const { body: folded } = await open().compact({ codec: openaiChat, body });
-  expect(new TextDecoder().decode(folded)).not.toContain('[Image folded');
+  expect(new TextDecoder().decode(folded)).not.toContain('[Folded image');
 });

@@ -32,8 +32,8 @@ const stubsOf = (edits: readonly Edit[]) =>
 describe('offload-media', () => {
   it('replaces old screenshots, oldest first, and leaves the newest four', () => {
     expect(stubsOf(offloadMedia().propose(viewOf(steps(6))))).toEqual([
-      [3, '[Image folded: 1280×800 pixels, sent after step 1, computer {"action":'],
-      [6, '[Image folded: 1280×800 pixels, sent after step 2, computer {"action":'],
+      [3, '[Folded image: 1280×800 pixels, sent after step 1, computer {"action":'],
+      [6, '[Folded image: 1280×800 pixels, sent after step 2, computer {"action":'],
     ]);
     expect(offloadMedia({ keepNewest: 6 }).propose(viewOf(steps(6)))).toEqual([]);
     expect(offloadMedia({ keepNewest: 0 }).propose(viewOf(steps(6)))).toHaveLength(6);
@@ -44,7 +44,7 @@ describe('offload-media', () => {
     const [edit] = offloadMedia().propose(view);
     const id = edit?.kind === 'replace-media' ? edit.memory : '';
     expect(edit).toMatchObject({
-      stub: `[Image folded: 1280×800 pixels, sent after step 1, computer {"action":"left_click","coordinate":[37,53]}. read_memory {"id":"${id}"} shows it]`,
+      stub: `[Folded image: 1280×800 pixels, sent after step 1, computer {"action":"left_click","coordinate":[37,53]}. read_memory {"id":"${id}"} shows it]`,
     });
     const original = originalsOf(view.conversation, [edit!]).get(id);
     expect(new TextDecoder().decode(original)).toBe(
@@ -68,10 +68,10 @@ describe('offload-media', () => {
         .propose(view)
         .map((edit) => (edit.kind === 'replace-media' ? edit.stub.split('. read_memory')[0] : '')),
     ).toEqual([
-      '[PDF folded: about 31 kB, sent at the start',
-      '[Document folded: about 31 kB, sent at the start',
-      '[Sound folded: about 301 kB, sent at the start',
-      `[Image folded: at "https://example.com/${'a'.repeat(100)}", sent at the start`,
+      '[Folded PDF: about 31 kB, sent at the start',
+      '[Folded document: about 31 kB, sent at the start',
+      '[Folded sound: about 301 kB, sent at the start',
+      `[Folded image: at "https://example.com/${'a'.repeat(100)}", sent at the start`,
     ]);
   });
 

@@ -23,7 +23,7 @@ function agent() {
   const script = ({ body }: ScriptRequest): Turn => {
     const text = JSON.stringify(body);
     if (calls === steps && asked === undefined) {
-      asked = /\[Image folded: .*?(mem_[0-9a-z]{16})/.exec(text)?.[1] ?? 'mem_none';
+      asked = /\[Folded image: .*?(mem_[0-9a-z]{16})/.exec(text)?.[1] ?? 'mem_none';
       seen.push(screenshotsIn(text));
       return { type: 'turn', parts: [{ type: 'tool-call', name: 'read_memory', arguments: { id: asked } }] };
     }

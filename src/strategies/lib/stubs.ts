@@ -77,7 +77,7 @@ export function mediaStub(folded: {
   readonly recallTool: string | undefined;
 }): string {
   const { name, size: measured, from, memory, recallTool } = folded;
-  return `[${name} folded: ${measured}, ${from}. ${shows(memory, recallTool)}]`;
+  return `[Folded ${name === 'PDF' ? name : name.toLowerCase()}: ${measured}, ${from}. ${shows(memory, recallTool)}]`;
 }
 
 /** An entry of a log: what somebody said, or a step. */
