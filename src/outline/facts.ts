@@ -4,6 +4,7 @@
  */
 import { userReply } from './outcome.ts';
 import { endsOf, nameOf, sentencesOf, termsOf } from './sentences.ts';
+import type { StepWords } from './step-line.ts';
 import type { SummaryStep } from './summarizer.ts';
 
 /** A sentence that somebody or something said. */
@@ -33,11 +34,17 @@ const maxReplies = 1_500_000;
 const maxSentences = 120;
 
 /** Returns the sentences of steps with their scores, in order. */
-export function factsIn(steps: readonly SummaryStep[]): readonly Fact[] {
-  return scored(candidatesIn(steps), steps);
+export function factsIn(
+  steps: readonly SummaryStep[],
+  calls: ReadonlyMap<number, StepWords>,
+): readonly Fact[] {
+  return scored(candidatesIn(steps, calls), steps, calls);
 }
 
-function candidatesIn(steps: readonly SummaryStep[]): readonly FactCandidate[] {
+function candidatesIn(
+  steps: readonly SummaryStep[],
+  calls: ReadonlyMap<number, StepWords>,
+): readonly FactCandidate[] {
   const found: FactCandidate[][] = [];
   let next = steps.length;
   let isCalled = false;
@@ -59,7 +66,10 @@ function candidatesIn(steps: readonly SummaryStep[]): readonly FactCandidate[] {
     };
     if (step.type === 'called') {
       const { result = '', tool } = step;
-      if (results < maxResults && !userReply(result)) {
+      const words = calls.get(at);
+      // An editing tool says what it always says.
+      const isSilent = words?.kind === 'edit' || words?.kind === 'plan' || userReply(result) !== undefined;
+      if (results < maxResults && !isSilent) {
         add(sentencesInResult(result), 'result', nameOf(tool));
         results += Math.min(result.length, maxResult);
       }
@@ -108,8 +118,15 @@ export function isProse(text: string): boolean {
 
 const worthOf: Readonly<Record<Fact['from'], number>> = { final: 1.6, reply: 1.2, result: 0.6, client: 0.6 };
 
+/** Sentences in files are read again where they matter. */
+const ofFile = 0.4;
+
 /** Scores sentences: rare terms count, names and numbers twice; terms of the very next call do not, terms that later steps use do more. */
-function scored(candidates: readonly FactCandidate[], steps: readonly SummaryStep[]): readonly Fact[] {
+function scored(
+  candidates: readonly FactCandidate[],
+  steps: readonly SummaryStep[],
+  calls: ReadonlyMap<number, StepWords>,
+): readonly Fact[] {
   const times = new Map<string, number>();
   for (const { terms } of candidates) for (const term of terms) times.set(term, (times.get(term) ?? 0) + 1);
   const inputs = new Map<number, ReadonlySet<string>>();
@@ -138,7 +155,10 @@ function scored(candidates: readonly FactCandidate[], steps: readonly SummarySte
       sum += own;
       if (rare >= 0.25 && (lastUse.get(term) ?? -1) > fact.at) used += rare;
     }
-    const score = (place * worthOf[fact.from] * (sum + Math.min(2 * used, 5))) / Math.sqrt(terms.size + 6);
+    const kind = fact.from === 'result' ? calls.get(Math.floor(fact.at))?.kind : undefined;
+    const share = kind === 'read' || kind === 'search' ? ofFile : 1;
+    const score =
+      (share * place * worthOf[fact.from] * (sum + Math.min(2 * used, 5))) / Math.sqrt(terms.size + 6);
     return { ...fact, score };
   });
 }

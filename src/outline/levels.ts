@@ -94,7 +94,7 @@ export function ratioFor(
 }
 
 /** Minimum tokens of what a node says below its head, whatever the ratio; less says nothing. */
-const minText = 24;
+const minText = 48;
 
 /** A light merge keeps a third of the tokens, but at most `mergeTokens`. */
 const mergeRatio = 3;

@@ -54,7 +54,9 @@ export function nodeOf(
     .find((text) => text !== '');
   const done = doneLines(calls, idOfStep);
   const said = factLines(
-    facts.filter((fact) => !came?.includes(fact.text) && !isLogged(fact, wordsOf)),
+    facts.filter(
+      (fact) => !came?.includes(fact.text) && !goal.includes(fact.text) && !isLogged(fact, wordsOf),
+    ),
     new Set(),
   ).map((line): OutlineLine => {
     const text = idOfStep ? `${idOfStep(Math.floor(line.at))} ${line.text}` : line.text;
@@ -142,6 +144,9 @@ function spread<T>(items: readonly T[], max: number): readonly T[] {
 /** Lengths of titles and clauses that are tried, longest first. */
 const lengths = [740, 500, 400, 320, 260, 200, 160, 130, 100, 80, 60, 45, 32, 20] as const;
 
+/** Tokens of a title, whatever the room. */
+const minTitle = 40;
+
 /** A node as text: its title, and the lines below it. */
 export type NodeText = { readonly title: string; readonly body: string };
 
@@ -160,9 +165,9 @@ export type NodeRoom = {
 export function spellNode(node: OutlineNode, { room, tokensOf, count, mark }: NodeRoom): NodeText {
   if (node.children.length > 0) return spellParts(node, { room, tokensOf, count, mark });
   // What is known below the title needs some of the room.
-  const fits = lengths.find(
-    (max) => tokensOf({ title: titleOf(node, max), body: '' }) <= Math.max(room * 0.6, 24),
-  );
+  const around = tokensOf({ title: '', body: '' });
+  const forTitle = Math.max(around + minTitle, room * 0.6);
+  const fits = lengths.find((max) => tokensOf({ title: titleOf(node, max), body: '' }) <= forTitle);
   const title = titleOf(node, fits ?? lengths.at(-1)!);
   const taken: OutlineLine[] = [];
   let used = tokensOf({ title, body: '' });

@@ -46,6 +46,12 @@ export function inTurns(lists: readonly Share[], last: Share, units: number): re
   }
 }
 
+/** Returns how many lines have at most `units` UTF-16 units together. */
+export function countWithin(lines: readonly OutlineLine[], units: number): number {
+  let left = units;
+  return lines.filter(({ text }) => (left -= text.length) >= 0).length;
+}
+
 /** Returns sentences of replies and of results, best first. One whose terms a better one has comes last; replies count before results. */
 export function factLines(facts: readonly Fact[], known: ReadonlySet<string>): readonly OutlineLine[] {
   const covered = new Set<string>(known);

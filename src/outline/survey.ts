@@ -48,7 +48,7 @@ export function survey(steps: readonly SummaryStep[]): Survey {
     plan = planIn(input) ?? plan;
   }
   const last = steps.findLast((step) => step.type === 'said' && step.by === 'assistant');
-  const facts = factsIn(steps);
+  const facts = factsIn(steps, new Map(calls.map(({ at, words }) => [at, words])));
   return {
     asked,
     facts,

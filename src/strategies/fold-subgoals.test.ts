@@ -95,7 +95,7 @@ describe('fold-subgoals', () => {
     expect(contents.slice(0, 5)).toEqual([
       'Be brief.',
       'Mend all of it. Never change the public API.',
-      `[Steps folded, 4 calls: read_memory {"id":"mem_0000000000002431"} shows them] Mend alpha → read_file src/alpha/part-1.ts: failed, …
+      `[Steps folded, 4 calls: read_memory {"id":"mem_0000000000002431"} shows them] Mend alpha → read_file src/alpha/part-1.ts: failed, "Error: alpha is broken"
 - read_file part-0.ts
 - read_file part-1.ts: failed, "Error: alpha is broken"
 - read_file part-2.ts`,
