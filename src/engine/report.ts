@@ -15,7 +15,7 @@ import type { EngineRequest, Identity, PreparedRequest, SummaryJob, UnfoldedOutc
 import type { FoldReport, FoldStep, Outcome } from '../receipts/receipt.ts';
 import type { Correction } from '../tokens/calibration.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
-import { type OriginalTitle, titlesOf } from '../recall/titles.ts';
+import { type OriginalTitle, titlesOf } from '../recall/message-page.ts';
 import type { Demand } from '../triggers/trigger.ts';
 
 /** Everything that the report of a request is built from. */

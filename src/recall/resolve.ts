@@ -17,7 +17,7 @@ import {
   unitOf,
 } from './read-original.ts';
 import { searchPage } from './search.ts';
-import type { OriginalTitle } from './titles.ts';
+import type { OriginalTitle } from './message-page.ts';
 import type { Searched } from './whole-matches.ts';
 
 // Arguments of the tool, read as leniently as possible without guessing: models send numbers as strings, arrays for ranges, ids in quotes

@@ -5,7 +5,7 @@
 import type { RecallTool } from '../codecs/codec.ts';
 import type { RecalledMedia } from '../conversation/conversation.ts';
 import { parseArguments, resolveRecall } from './resolve.ts';
-import type { OriginalTitle } from './titles.ts';
+import type { OriginalTitle } from './message-page.ts';
 
 const usualName = 'read_memory';
 

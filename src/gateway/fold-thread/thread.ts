@@ -14,7 +14,7 @@ import { warmUp } from '../warm-up.ts';
 import { type FoldSettings, createDefaultEngine } from '../../library/default-engine.ts';
 import type { SummaryRequest } from '../../outline/summarizer.ts';
 import { createEncryptedStore } from '../../store/encrypted-store.ts';
-import type { OriginalTitle } from '../../recall/titles.ts';
+import type { OriginalTitle } from '../../recall/message-page.ts';
 import type { Store } from '../../store/store.ts';
 import { type loadVocabulary, provideVocabularies } from '../../tokens/load-counter.ts';
 
