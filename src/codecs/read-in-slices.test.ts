@@ -28,6 +28,8 @@ describe.each(formats.map(([codec, fixture]) => ({ name: codec.name, codec, fixt
 
     it('gives the same conversation as reading at once, with a pause after each message', async () => {
       expect(bodies.length).toBeGreaterThan(0);
+      // No time passes, so that repeated steps never take longer than new ones.
+      vi.spyOn(performance, 'now').mockReturnValue(1);
       for (const [name, body] of bodies) {
         let pauses = 0;
         const slices = { isOver: () => true, pause: async () => void pauses++ };
@@ -41,7 +43,6 @@ describe.each(formats.map(([codec, fixture]) => ({ name: codec.name, codec, fixt
       const [, body] = bodies.toSorted(([, one], [, other]) => other.length - one.length)[0]!;
       let pauses = 0;
       const slices = { isOver: () => true, pause: async () => void pauses++ };
-      // No time passes, so that repeated steps never take longer than new ones.
       vi.spyOn(performance, 'now').mockReturnValue(1);
       // A long block is read in steps: its digest, the check of its JSON, its members, and each part.
       const long = codec.write(codec.read(body, newReading()), [

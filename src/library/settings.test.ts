@@ -227,7 +227,7 @@ const wrongOfGateway: readonly (readonly [settings: WrongSettings, message: stri
     'summaries.maxTokens is 5, but must be a whole number of at least 100.',
   ],
   [{ preset: 'fast' }, 'preset is "fast", but must be "production", "debugging", "long-horizon" or "cost".'],
-  [{ subgoals: { ratio: 20 } }, 'subgoals.ratio is 20, but must be a number from 1.5 to 15, or "adaptive".'],
+  [{ subgoals: { ratio: 1 } }, 'subgoals.ratio is 1, but must be a number from 1.5 to 1000, or "adaptive".'],
   [{ subgoals: { levels: 'never' } }, 'subgoals.levels is "never", but must be "always" or "as-needed".'],
   [
     { mode: 'off', preset: 'fast' },
