@@ -77,7 +77,7 @@ describe('a client that sets no cache breakpoints', () => {
     const { toolsRun, answer } = await runAnthropic({ ...agent, url: stack.url, streaming: true });
     expect([toolsRun.length, answer]).toEqual([8, 'Hello.']);
     // The continuation after a recall has the breakpoints of its request. A fold removes the message with the newest one.
-    expect(sent(stack).map(marksIn)).toEqual([0, 3, 3, 3, 3, 3, 2, 3, 3, 3, 3]);
+    expect(sent(stack).map(marksIn)).toEqual([0, 3, 3, 3, 3, 3, 3, 2, 3, 3, 3]);
     const done = (await receipts(stack)).toReversed();
     const made = done.filter(({ steps }) => steps.length > 0);
     expect(made.length).toBeGreaterThan(0);
