@@ -212,9 +212,9 @@ function requestsOf(messages: readonly JsonObject[]): readonly (readonly JsonObj
 }
 
 const each: readonly (readonly [name: string, strategies: readonly Strategy[]])[] = [
-  // No list is among these results.
+  // No list and no image is among these results.
   ...defaultStrategies()
-    .filter(({ reach }) => reach !== 'newest')
+    .filter(({ name, reach }) => reach !== 'newest' && !name.endsWith('media'))
     .map((strategy) => [strategy.name, [strategy]] as const),
   ['all of them', defaultStrategies()],
   ['all of them, with summaries', defaultStrategies({ summaries: { kind: 'extractive' } })],
