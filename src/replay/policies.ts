@@ -2,15 +2,14 @@
  * Implements the policies: the ways of making a context from a client's conversation that a replay compares. The simple ones change nothing, keep only
  * the last results, cut every result, or have a summary written; the engine policy runs the real engine.
  */
-import type { Codec } from '../codecs/codec.ts';
-import { unremembered } from '../codecs/read-body.ts';
+import type { Codec, ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { textOf, textsOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { unitsOf } from '../conversation/turns.ts';
 import { createDefaultEngine, type FoldSettings, type EngineOverrides } from '../library/default-engine.ts';
 import type { PreparedRequest } from '../engine/types.ts';
-import { createEncryptedStore } from '../store/encrypted-store.ts';
+import { createEncryptedStore, sha256 } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { createConversationCounter } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
@@ -51,14 +50,15 @@ export function clientCompaction({ atTokens, summaryTokens, counter }: ClientCom
     name: `client's own compaction at ${atTokens.toLocaleString('en-US')}`,
     hasMemory: false,
     open(codec) {
-      const counts = createConversationCounter({ counter, memo: new Map() });
+      const counts = createConversationCounter({ counter });
+      const reading: ReadContext = { digest: sha256, blocks: new Map() };
       let from = 0;
       return {
         async send({ conversation }) {
           const compact = (): Uint8Array =>
             codec.write(conversation, compactionEdits(conversation, from, summary));
           const body = compact();
-          const sent = from === 0 ? conversation : codec.read(body, unremembered);
+          const sent = from === 0 ? conversation : codec.read(body, reading);
           const tokens = [
             ...sent.preamble.map((block) => counts.block(sent, block)),
             ...sent.messages.map(({ index }) => counts.message(sent, index)),
