@@ -10,6 +10,7 @@ import { type PartPlace, pairCalls, placeKey, unitsOf } from '../../conversation
 import { oneLine, typedText, wholeWords } from '../../outline/outcome.ts';
 import { maxUserWords, stepWords } from '../../outline/step-line.ts';
 import type { FoldView } from '../strategy.ts';
+import { placesEdited } from './editable-texts.ts';
 import { addPathsIn, type LogEntry, type LogPage, messagesLog, wholeLogCharacters } from './stubs.ts';
 
 /** Maximum tokens of messages with one id, unless one step has more. */
@@ -101,14 +102,17 @@ function gapsOf(
   const others = new Set(
     edits.flatMap((edit) => (edit.kind === 'insert-message' && !isLog(edit) ? [edit.before] : [])),
   );
+  const gone = placesEdited(edits).messages;
   const ranges: { from: number; upTo: number; logs: LogEdit[]; isNew: boolean }[] = [];
   for (let index = 0; index < conversation.messages.length; ) {
     const log = logs.get(index);
+    const last = ranges.at(-1);
     if (!log && !dropped.has(index)) {
+      // A recall that an earlier fold dropped leaves no log. It must not divide a step, whose call and result stay or go together.
+      if (gone.has(index) && last?.upTo === index && !others.has(index)) last.upTo = index + 1;
       index++;
       continue;
     }
-    const last = ranges.at(-1);
     const range =
       last?.upTo === index && !others.has(index)
         ? last
