@@ -44,6 +44,7 @@ function* proposeOldest(view: FoldView): Steps<readonly Edit[]> {
   // A log costs tokens, too; where messages are counted, it is one.
   let saved = inTokens ? -logTokens : -1;
   let bytes = 0;
+  let wordsTokens = 0;
   // A token has at least three characters.
   const savedWithLog = () => saved - (inTokens ? maxCharactersFor(bytes) / 3 : 0);
   for (const unit of unitsOf(view.conversation)) {
@@ -58,18 +59,22 @@ function* proposeOldest(view: FoldView): Steps<readonly Edit[]> {
     }
     bytes += messages.reduce((sum, { span }) => sum + span.end - span.start, 0);
     const speaks = messages.some(({ role }) => role === 'user') ? Math.min(tokens, maxWordsTokens) : 0;
+    wordsTokens += speaks;
     saved += inTokens ? tokens - speaks : messages.length;
   }
   if (dropped.size === 0 || saved <= 0) return [];
   // If space is tight, the log is short; if the request would not fit otherwise, it has only the words of the user.
   const left = savedWithLog();
   const isTight = left <= 0 || (Number.isFinite(view.excess.amount) && left < view.excess.amount);
+  // Even the words of the user give way if the request would not fit with them.
+  const isTooMuch = view.isForced && inTokens && saved < view.excess.amount;
   yield;
-  return yield* logEdits(
-    view,
-    dropped,
-    isTight ? (view.isForced ? 0 : maxCharactersFor(bytes) / 2) : maxCharactersFor(bytes),
-  );
+  return yield* logEdits(view, dropped, {
+    maxCharacters: isTight ? (view.isForced ? 0 : maxCharactersFor(bytes) / 2) : maxCharactersFor(bytes),
+    maxWords: isTooMuch
+      ? Math.max(0, saved + wordsTokens - view.excess.amount) * 2
+      : Number.POSITIVE_INFINITY,
+  });
 }
 
 /** The approximate tokens of a log without lines, and of the longest words of the user in it. */

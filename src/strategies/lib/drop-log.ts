@@ -17,13 +17,13 @@ import { addPathsIn, type LogEntry, type LogPage, messagesLog, wholeLogCharacter
 const pageTokens = 4_500;
 
 /**
- * Drops messages for logs of at most `maxCharacters` in total, besides the words of the user. `dropped` has the tokens of each message by its
- * index, in order. A gap stays if its log would save too little.
+ * Drops messages for logs of at most `maxCharacters` in total, besides the words of the user, which may have `maxWords` characters. `dropped` has
+ * the tokens of each message by its index, in order. A gap stays if its log would save too little.
  */
 export function* logEdits(
   view: FoldView,
   dropped: ReadonlyMap<number, number>,
-  maxCharacters: number,
+  { maxCharacters, maxWords }: { readonly maxCharacters: number; readonly maxWords: number },
 ): Steps<readonly Edit[]> {
   const { recallTool, measure } = view;
   const gaps: OpenGap[] = [];
@@ -47,6 +47,8 @@ export function* logEdits(
   const before = insertedTexts(takenIn);
   const whole = gaps.reduce((sum, { characters }) => sum + characters, 0);
   const share = Math.min(1, (maxCharacters + before.length) / whole);
+  const all = [...dropped.values()].reduce((sum, tokens) => sum + tokens, 0);
+  const wordsPerToken = Math.min(2, maxWords / Math.max(1, all));
   const edits: Edit[] = [];
   for (const { from, upTo, logs, pages, characters } of gaps) {
     const fresh = pages.flatMap(({ indices }) => indices).filter((index) => dropped.has(index));
@@ -54,7 +56,7 @@ export function* logEdits(
     const text = messagesLog({
       pages,
       maxCharacters: characters * share,
-      maxWords: insertedTexts(logs).length + tokens * 2,
+      maxWords: insertedTexts(logs).length + tokens * wordsPerToken,
       known,
       recallTool,
     });
