@@ -6,6 +6,7 @@ import { expect, it } from 'vitest';
 import * as markers from '../src/arrival/markers.ts';
 import { sameLines, sameNumbered, sameText } from '../src/arrival/shown-texts.ts';
 import { shrink } from '../src/arrival/shrink.ts';
+import { runSteps } from '../src/conversation/steps.ts';
 import { openBudget } from '../src/gateway/recall-loop.ts';
 import type { PreparedRequest } from '../src/engine/types.ts';
 import { extract } from '../src/outline/extract.ts';
@@ -115,8 +116,8 @@ function stubTexts(recallTool: string | undefined): readonly string[] {
       recallTool,
     }),
     stubs.mediaStub({ name: 'PDF', size: 'about 340 kB', from: 'sent at the start', memory, recallTool }),
-    stubs.messagesLog({ ...log, pages }),
-    stubs.messagesLog({ ...log, pages: pages.slice(0, 1), maxCharacters: 0 }),
+    runSteps(stubs.messagesLog({ ...log, pages })),
+    runSteps(stubs.messagesLog({ ...log, pages: pages.slice(0, 1), maxCharacters: 0 })),
     stubs.clipStub({ characters: 900, fromLine: 10, toLine: 40, memory, recallTool }),
     stubs.clipStub({ characters: 900, fromLine: 10, toLine: 10, memory, recallTool }),
     stubs.shrunkNote({ characters: 9_000, memory, recallTool }),

@@ -31,6 +31,7 @@ export function* logEdits(
   const resultOf = new Map(
     pairCalls(view.conversation).pairs.map(({ call, result }) => [placeKey(call), result]),
   );
+  const unitsBetween = unitsByPlace(view.conversation);
   const ranges = gapsOf(view, dropped);
   const takenIn = new Set<Edit>(ranges.flatMap(({ logs }) => logs));
   const known = addPathsIn(insertedTexts(view.edits.filter((edit) => !takenIn.has(edit))), {
@@ -40,8 +41,8 @@ export function* logEdits(
   });
   yield;
   for (const range of ranges) {
-    const pages = yield* pagesOf(view, range, { earlier, resultOf });
-    gaps.push({ ...range, pages, characters: wholeLogCharacters(pages, known) });
+    const pages = yield* pagesOf(view, range, { earlier, resultOf, unitsBetween });
+    gaps.push({ ...range, pages, characters: yield* wholeLogCharacters(pages, known) });
     yield;
   }
   const before = insertedTexts(takenIn);
@@ -53,7 +54,7 @@ export function* logEdits(
   for (const { from, upTo, logs, pages, characters } of gaps) {
     const fresh = pages.flatMap(({ indices }) => indices).filter((index) => dropped.has(index));
     const tokens = fresh.reduce((sum, index) => sum + dropped.get(index)!, 0);
-    const text = messagesLog({
+    const text = yield* messagesLog({
       pages,
       maxCharacters: characters * share,
       maxWords: insertedTexts(logs).length + tokens * wordsPerToken,
@@ -131,17 +132,19 @@ function gapsOf(
 type PageSources = {
   readonly earlier: ReadonlyMap<number, string>;
   readonly resultOf: ReadonlyMap<string, PartPlace | undefined>;
+  readonly unitsBetween: ReturnType<typeof unitsByPlace>;
 };
 
 /** Reads the messages of a gap page by page. Pages of earlier folds stay as they are. */
 function* pagesOf(
   view: FoldView,
   { from, upTo }: DroppedRange,
-  { earlier, resultOf }: PageSources,
+  { earlier, resultOf, unitsBetween }: PageSources,
 ): Steps<readonly DroppedPage[]> {
-  const { conversation, measure } = view;
+  const { measure } = view;
   const pages: { memory: string | undefined; indices: number[]; entries: LogEntry[]; tokens: number }[] = [];
-  for (const unit of unitsIn(conversation, from, upTo)) {
+  for (const unit of unitsBetween(from, upTo)) {
+    yield;
     const memory = earlier.get(unit[0]!.index);
     const tokens = unit.reduce((sum, { index }) => sum + measure.message(index), 0);
     const last = pages.at(-1);
@@ -154,18 +157,28 @@ function* pagesOf(
     yield* addEntries(page.entries, view, unit, resultOf);
   }
   return pages.map(({ memory, indices, entries }) => ({
-    memory: memory ?? view.idOf(originalOfMessages(conversation, indices)),
+    memory: memory ?? view.idOf(originalOfMessages(view.conversation, indices)),
     messages: indices.length,
     indices,
     entries,
   }));
 }
 
-/** Returns the units of these messages, from the first unit that begins there. */
-function unitsIn(conversation: Conversation, from: number, upTo: number): readonly (readonly Message[])[] {
-  return unitsOf(conversation)
-    .map((unit) => unit.filter(({ index }) => index >= from && index < upTo))
-    .filter((unit) => unit.length > 0);
+/** Returns a function that divides messages into their units. All ranges together take one pass, however many there are. */
+function unitsByPlace(
+  conversation: Conversation,
+): (from: number, upTo: number) => readonly (readonly Message[])[] {
+  const unitOf: number[] = [];
+  for (const [at, unit] of unitsOf(conversation).entries()) for (const { index } of unit) unitOf[index] = at;
+  return (from, upTo) => {
+    const units: Message[][] = [];
+    for (let index = from; index < upTo; index++) {
+      const message = conversation.messages[index]!;
+      if (index > from && unitOf[index] === unitOf[index - 1]) units.at(-1)!.push(message);
+      else units.push([message]);
+    }
+    return units;
+  };
 }
 
 /** Maximum UTF-16 units of a reply in a log. */

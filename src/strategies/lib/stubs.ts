@@ -5,6 +5,7 @@
  */
 import { answerWords, countOf, quoted, resultEnds } from '../../outline/outcome.ts';
 import { parseRecord } from '../../conversation/json-scan.ts';
+import type { Steps } from '../../conversation/steps.ts';
 import { type CallWords, type StepWords, stepLines } from '../../outline/step-line.ts';
 
 /** Replaces a tool result. Its call is right before it, so the stub describes the result alone. */
@@ -107,7 +108,7 @@ type LogOptions = {
  * Replaces whole messages that were dropped by a log of them, in order: what the user said, word for word, and each step with its outcome. If
  * space is short, it keeps words of the user, then failures, edits, outcomes of commands, replies, and last what was read.
  */
-export function messagesLog(log: LogOptions): string {
+export function* messagesLog(log: LogOptions): Steps<string> {
   const { pages, recallTool } = log;
   const messages = pages.reduce((sum, page) => sum + page.messages, 0);
   const isOne = pages.length === 1;
@@ -116,7 +117,8 @@ export function messagesLog(log: LogOptions): string {
     recallTool === undefined
       ? `kept as ${ids}`
       : `${recallTool} ${isOne ? JSON.stringify({ id: ids }) : `with ${ids}`} shows them`;
-  const lines = fittingLines(log).flatMap(({ memory, lines: own }) =>
+  const fitting = yield* fittingLines(log);
+  const lines = fitting.flatMap(({ memory, lines: own }) =>
     isOne ? own : [`${memory}: ${own[0] ?? '…'}`, ...own.slice(1)],
   );
   return `[${[`Folded ${messages} earlier messages, in order; ${told}:`, ...lines].join('\n')}]`;
@@ -124,7 +126,7 @@ export function messagesLog(log: LogOptions): string {
 
 type PageLines = { readonly memory: string; readonly lines: readonly string[] };
 
-/** What a log keeps: entries up to a rank, and of the next rank the newest. */
+/** The entries that a log keeps: all below a rank, and the newest of that rank. */
 type LogCut = { readonly rank: number; readonly from: number };
 
 /** Ranks of entries: the lower, the longer they stay. */
@@ -142,8 +144,8 @@ function rankOf(entry: LogEntry): number {
 }
 
 /** Returns the characters of a log that leaves nothing out. */
-export function wholeLogCharacters(pages: readonly LogPage[], known: KnownPaths): number {
-  return charactersOf(spellPages({ pages, known }, { rank: ranks.plan, from: 0 }));
+export function* wholeLogCharacters(pages: readonly LogPage[], known: KnownPaths): Steps<number> {
+  return charactersOf(yield* spellPages({ pages, known }, { rank: ranks.plan, from: 0 }));
 }
 
 function charactersOf(pages: readonly PageLines[]): number {
@@ -154,35 +156,40 @@ function charactersOf(pages: readonly PageLines[]): number {
 }
 
 /** Finds the longest log that fits. */
-function fittingLines(log: LogOptions): readonly PageLines[] {
+function* fittingLines(log: LogOptions): Steps<readonly PageLines[]> {
   const total = log.pages.reduce((sum, { entries }) => sum + entries.length, 0);
-  const spelled = (cut: LogCut) => spellPages(log, cut);
-  const fits = (cut: LogCut): boolean =>
-    charactersOf(spelled(cut)) <= (cut.rank === ranks.words ? log.maxWords : log.maxCharacters);
-  if (fits({ rank: ranks.plan, from: 0 })) return spelled({ rank: ranks.plan, from: 0 });
+  function* fits(cut: LogCut): Steps<readonly PageLines[] | undefined> {
+    const spelled = yield* spellPages(log, cut);
+    const max = cut.rank === ranks.words ? log.maxWords : log.maxCharacters;
+    return charactersOf(spelled) <= max ? spelled : undefined;
+  }
+  const whole = yield* fits({ rank: ranks.plan, from: 0 });
+  if (whole) return whole;
   let rank = ranks.plan;
-  while (rank > ranks.words && !fits({ rank, from: total })) rank--;
-  // Of the rank that does not fit as a whole, the newest entries stay.
+  while (rank > ranks.words && !(yield* fits({ rank, from: total }))) rank--;
+  // The newest entries of the rank that does not fit as a whole stay.
   let [low, high] = [0, total];
   while (low < high) {
     const from = (low + high) >> 1;
-    if (fits({ rank, from })) high = from;
+    if (yield* fits({ rank, from })) high = from;
     else low = from + 1;
   }
-  return spelled({ rank, from: low });
+  return yield* spellPages(log, { rank, from: low });
 }
 
 /** Characters that are as many tokens as an id. */
 const idCharacters = 45;
 
-function spellPages(
+function* spellPages(
   { pages, known }: Pick<LogOptions, 'pages' | 'known'>,
   { rank, from }: LogCut,
-): readonly PageLines[] {
+): Steps<readonly PageLines[]> {
   const pathOf = pathNames(known);
   const titles = new Set(known.titles);
   let at = 0;
-  return pages.map(({ memory, entries }) => {
+  const spelled: PageLines[] = [];
+  for (const { memory, entries } of pages) {
+    yield;
     const lines: string[] = [];
     let steps: StepWords[] = [];
     const flush = (): void => {
@@ -204,8 +211,9 @@ function spellPages(
       }
     }
     flush();
-    return { memory, lines };
-  });
+    spelled.push({ memory, lines });
+  }
+  return spelled;
 }
 
 const speakers = { user: 'USER: ', reply: 'YOU: ', note: '' };
@@ -214,7 +222,7 @@ const speakers = { user: 'USER: ', reply: 'YOU: ', note: '' };
 export type KnownPaths = {
   readonly full: Set<string>;
   readonly byName: Map<string, string>;
-  /** What the model called commands. */
+  /** Titles that the model gave to commands. */
   readonly titles: Set<string>;
 };
 
