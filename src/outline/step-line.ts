@@ -31,9 +31,9 @@ export type CallWords = {
   readonly tool: string;
   /** The call's file; empty without one. It is not part of `about`. */
   readonly path: string;
-  /** What else the call names: a command, a pattern, ids. May be empty. */
+  /** Other subjects of the call: a command, a pattern, ids. May be empty. */
   readonly about: string;
-  /** What the model called the command; empty if it said nothing. */
+  /** The title that the model gave to the command; empty without one. */
   readonly title: string;
   /** True if the result shows a text of others, in which words like error report no failure. */
   readonly isListing: boolean;
@@ -41,7 +41,7 @@ export type CallWords = {
 
 /** A step in words. */
 export type StepWords = CallWords & {
-  /** What came of it: `ok`, `not found`, `"0 issues."`. Empty if the call says enough. */
+  /** The outcome: `ok`, `not found`, `"0 issues."`. Empty if the call says enough. */
   readonly outcome: string;
   readonly hasFailed: boolean;
   /** The user's words in the result; empty for a refusal without words. Undefined if the user said nothing. */
@@ -177,7 +177,7 @@ function subjectOf({ kind, path, about }: StepWords, pathOf?: (path: string) => 
   return kind === 'search' ? `${about} in ${file}` : `${file} ${about}`;
 }
 
-// What a call names
+// The subject of a call
 
 /** UTF-16 units of the longest arguments that are parsed. */
 const maxInput = 1_000_000;
@@ -318,20 +318,31 @@ function isListing(kind: StepKind, sent: JsonRecord): boolean {
   );
 }
 
-type PlanItem = { readonly status: string; readonly words: string };
+/** An item of a plan. `words` is empty if none of its values is a text of several words. */
+export type PlanItem = { readonly status: string; readonly words: string };
 
-/** Returns the items of a plan: a list in the arguments whose items all have a status. */
-function planIn(sent: JsonRecord): readonly PlanItem[] | undefined {
-  const list = Object.values(sent).find(
-    (value): value is readonly JsonRecord[] =>
-      Array.isArray(value) &&
-      value.length > 0 &&
-      value.every((item) => isRecord(item) && typeof item['status'] === 'string'),
-  );
-  return list?.map((item) => {
-    const words = Object.values(item).find((value) => typeof value === 'string' && /\s/.test(value.trim()));
-    return { status: String(item['status']), words: typeof words === 'string' ? words : '' };
+/**
+ * Finds a plan in the arguments of a call: a list of items with a status. Tools for plans have many names, but share this shape. Undefined
+ * if there is no plan.
+ */
+export function planIn(sent: JsonRecord): readonly PlanItem[] | undefined {
+  const list = planItems(sent) ?? [];
+  const items = list.flatMap(({ status, ...rest }) => {
+    const texts = Object.values(rest).filter((value) => typeof value === 'string');
+    const words = texts.find((text) => severalWords.test(text.trim())) ?? '';
+    return typeof status === 'string' ? [{ status, words }] : [];
   });
+  return items.length > 0 && items.length === list.length ? items : undefined;
+}
+
+const severalWords = /[\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
+
+/** Returns the list in a call's arguments whose items all have a status; undefined if there is none. */
+export function planItems(sent: JsonRecord): readonly JsonRecord[] | undefined {
+  return Object.values(sent).find(
+    (inner): inner is readonly JsonRecord[] =>
+      Array.isArray(inner) && inner.length > 0 && inner.every((item) => isRecord(item) && 'status' in item),
+  );
 }
 
 const isDone = /^(?:completed?|done|finished)$/i;

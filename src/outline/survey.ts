@@ -2,17 +2,17 @@
  * Surveys the steps of a conversation, read once in order: what the user asked, what was done and with which outcome, what was found, and what is
  * open. Linear. Pure.
  */
-import { isRecord, parseRecord, type JsonRecord } from '../conversation/json-scan.ts';
+import { parseRecord } from '../conversation/json-scan.ts';
 import { type Fact, factsIn, isProse, maxTyped } from './facts.ts';
 import { oneLine, typedText, wholeWords } from './outcome.ts';
 import { endsOf, linesOf, nameOf, partsOf, plain, sentencesOf } from './sentences.ts';
-import { stepWords, type StepWords } from './step-line.ts';
+import { planIn, stepWords, type StepWords } from './step-line.ts';
 import type { SummaryStep } from './summarizer.ts';
 import { createValues, type Values } from './values.ts';
 
-/** What steps said and did. */
+/** The words and deeds in some steps. */
 export type Survey = {
-  /** What the user asked, word for word, in order, each with what it is worth. */
+  /** The user's requests, word for word, in order, each with its worth. */
   readonly asked: Map<string, number>;
   /** Sentences of replies and results, in order. */
   readonly facts: readonly Fact[];
@@ -21,7 +21,7 @@ export type Survey = {
   /** The newest plan in a call: items by status. */
   readonly plan: ReadonlyMap<string, readonly string[]>;
   readonly values: Values;
-  /** What the model said last. */
+  /** The last words of the model. */
   readonly lastSaid: string;
   /** The reply after which no call follows, or else the last line of the last result, if it is a sentence. */
   readonly outcome: string;
@@ -45,7 +45,7 @@ export function survey(steps: readonly SummaryStep[]): Survey {
     const words = stepWords({ tool, input, result, isError: failed || undefined });
     calls.push({ at, words });
     if (words.user && words.user.words !== '') addAsked(asked, words.user.words);
-    plan = planIn(input) ?? plan;
+    plan = planByStatus(input) ?? plan;
   }
   const last = steps.findLast((step) => step.type === 'said' && step.by === 'assistant');
   const facts = factsIn(steps, new Map(calls.map(({ at, words }) => [at, words])));
@@ -94,37 +94,20 @@ function outcomeOf(steps: readonly SummaryStep[]): string {
 
 const maxItems = 40;
 
-/**
- * Finds a plan in the arguments of a call: a list of items with a status. Tools for plans have many names, but share this shape. Returns the
- * items by status, in the words of the call; undefined if there is no plan.
- */
-function planIn(argumentsJson: string): ReadonlyMap<string, readonly string[]> | undefined {
+/** Returns the items of a plan in the arguments of a call by status, in the words of the call; undefined if there is no plan. */
+function planByStatus(argumentsJson: string): ReadonlyMap<string, readonly string[]> | undefined {
   if (!argumentsJson.includes('"status"')) return undefined;
-  const list = planItems(parseRecord(argumentsJson) ?? {});
-  if (list === undefined) return undefined;
+  const items = planIn(parseRecord(argumentsJson) ?? {})?.slice(-maxItems);
+  if (items === undefined || items.some(({ words }) => words === '')) return undefined;
   const plan = new Map<string, string[]>();
-  for (const item of list.slice(-maxItems)) {
-    const { status, ...rest } = item;
-    const texts = Object.values(rest).filter((value) => typeof value === 'string');
-    const text = texts.find((value) =>
-      /[\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(value.trim()),
-    );
-    if (typeof status !== 'string' || text === undefined) return undefined;
+  for (const { status, words } of items) {
     const key = nameOf(plain(status));
-    plan.set(key, [...(plan.get(key) ?? []), wholeWords(oneLine(text), 160)]);
+    plan.set(key, [...(plan.get(key) ?? []), wholeWords(oneLine(words), 160)]);
   }
-  return plan.size === 0 ? undefined : plan;
+  return plan;
 }
 
 /** True for the status of an item that needs nothing more. */
 export function isClosed(status: string): boolean {
   return /^(?:completed?|done|finished|closed|resolved|cancell?ed|skipped|success\w*)$/i.test(status);
-}
-
-/** Returns the list in a call's arguments whose items all have a status; undefined if there is none. */
-export function planItems(sent: JsonRecord): readonly JsonRecord[] | undefined {
-  return Object.values(sent).find(
-    (inner): inner is readonly JsonRecord[] =>
-      Array.isArray(inner) && inner.length > 0 && inner.every((item) => isRecord(item) && 'status' in item),
-  );
 }

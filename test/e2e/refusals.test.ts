@@ -5,6 +5,7 @@ import type { Reply, ScriptRequest } from '../support/fake-provider/script.ts';
 import { formats, longBody, post, requestBody, shapes } from './bodies.ts';
 import { replies } from './replies.ts';
 import { offering, type Stack, startStack } from './stack.ts';
+import { hasStub } from '../support/stub-texts.ts';
 
 const hello: Reply = { type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] };
 const refusal = (message: string): Reply => ({
@@ -121,8 +122,7 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
 
   it('because of our edits is sent again unchanged, and the conversation is not folded any more', async () => {
     await using stack = await startStack(
-      ({ body }) =>
-        JSON.stringify(body).includes('[Folded') ? refusal('messages: something is odd') : hello,
+      ({ body }) => (hasStub(JSON.stringify(body)) ? refusal('messages: something is odd') : hello),
       { triggers: { tokenBudget: { triggerTokens: 20_000, targetTokens: 10_000 } } },
     );
     const response = await post(stack.url, format, longBody(format, 30));

@@ -12,6 +12,7 @@ import { type Format, messagesIn, mutate } from './mutations.ts';
 import { lostOriginals, lostReferences, missedRecalls, textOf, unpairedFunctions } from './losses.ts';
 import { isObject, parseJson } from '../support/fake-provider/json.ts';
 import { type Random, randomFrom } from './random.ts';
+import { hasStub } from '../support/stub-texts.ts';
 
 export type Route = {
   readonly name: string;
@@ -198,9 +199,8 @@ async function exchange(
     if (unpairedFunctions(first.body) > unpairedFunctions(asJson(bytes)))
       failures.push('a function call has lost its result');
     const isOffered = toolText(first.body).includes('read_memory');
-    const hasStub =
-      /\[Folded|ept as mem_/.test(textOf(first.bytes)) && !textOf(first.bytes).includes('"-never-"');
-    if (hasStub && !isOffered && !isForced && !isShort && !seen.at(-1)!.includes('[Folded'))
+    const leavesStub = hasStub(textOf(first.bytes)) && !textOf(first.bytes).includes('"-never-"');
+    if (leavesStub && !isOffered && !isForced && !isShort && !hasStub(seen.at(-1)!))
       failures.push('a request without a recall tool is folded');
   }
   const known = [...seen, ...sent.map((one) => textOf(one.bytes))];

@@ -4,6 +4,7 @@
  * first turn with text and before an answer, in the second without text and before a call. Pure.
  */
 import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../../support/fake-provider/script.ts';
+import { idNear } from '../../support/stub-texts.ts';
 
 export const tool = { name: 'fetch_log', description: 'Returns a log of the project.' } as const;
 
@@ -90,7 +91,7 @@ function recalling(
   path: string,
   ...before: readonly TurnPart[]
 ): readonly TurnPart[] | undefined {
-  const id = secretIn(texts, path) === undefined ? memoryOf(texts, path) : undefined;
+  const id = secretIn(texts, path) === undefined ? idNear(texts.join('\n'), path) : undefined;
   return id === undefined ? undefined : [...before, call('read_memory', { id, query: `secret of ${path}` })];
 }
 
@@ -109,18 +110,6 @@ function call(name: string, input: JsonObject): TurnPart {
 export function secretIn(texts: readonly string[], path: string): string | undefined {
   const line = new RegExp(`the secret of ${path} is (\\d+)`);
   return texts.map((seen) => line.exec(seen)?.[1]).find((secret) => secret !== undefined);
-}
-
-/** Returns the id in the stub of a file's result, else in the stub of its messages. */
-function memoryOf(texts: readonly string[], path: string): string | undefined {
-  const stubs = texts.flatMap((one) => one.match(/\[Folded [^\]]*mem_[0-9a-z]{16}[^\]]*\]/g) ?? []);
-  const stub =
-    stubs.find((one) => one.includes(path) && !one.includes('earlier messages')) ??
-    stubs.find((one) => one.includes('earlier messages') && one.includes(path));
-  // A log has the id of each page ahead of its lines.
-  const ids = stub?.match(/mem_[0-9a-z]{16}/g) ?? [];
-  const isAhead = (id: string): boolean => stub!.indexOf(id) < stub!.indexOf(path);
-  return ids.findLast(isAhead) ?? ids[0];
 }
 
 /** Returns all strings in a body of any format. */

@@ -140,7 +140,7 @@ async function talk(client: SdkClient, { start, streaming, window, reasoning }: 
   };
 }
 
-const privateThings = ['read_memory', 'mem_', '[Folded', 'Result folded'];
+const privateThings = ['read_memory', 'mem_', '[Folded'];
 
 /** Returns everything received, without the request's tools that Responses repeats; openai-responses.test.ts checks those. */
 function shown(received: readonly TurnResult[]): string {
