@@ -75,7 +75,7 @@ async function main(): Promise<void> {
   );
 }
 
-const intro = `# What a model reads after a fold
+const intro = `# Texts that a model reads after a fold
 
 Ten texts that Leporello put in place of messages, in recorded sessions of a coding agent (github.com/entireio/cli, MIT license), played with a window of
 32,000 tokens by \`node bench/folded-texts.ts\`. The sessions are taken at even distances, not chosen; of each, the longest text of the last request is shown. Long texts are shown up to a line, and then \`[…]\`;

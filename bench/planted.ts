@@ -30,7 +30,7 @@ const conversationCount = 200;
 
 type Way = {
   readonly name: string;
-  /** What the way is to keep. */
+  /** The kinds of facts that this way is to keep. */
   readonly of: readonly FactKind[];
   readonly fold: (planted: PlantedConversation, count: Count) => Folded | Promise<Folded>;
 };

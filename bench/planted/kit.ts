@@ -26,9 +26,9 @@ export type Kit = {
   readonly outcomes: Templates;
   /** Items of a plan. */
   readonly plans: Templates;
-  /** What an agent says before a call. */
+  /** Sentences that an agent says before a call. */
   readonly announcements: Templates;
-  /** What a user says without asking for anything new. */
+  /** Sentences of a user who asks for nothing new. */
   readonly small: readonly string[];
   /** Sentences of pages and records that nobody needs. */
   readonly prose: Templates;

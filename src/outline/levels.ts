@@ -156,7 +156,7 @@ export type CompressionLevel = {
   readonly maxTokens: number;
 };
 
-/** What an option may say. A ratio beyond `maxRatio` is reached by levels. */
+/** The options of compression, each optional. A ratio beyond `maxRatio` is reached by levels. */
 export type CompressionOptions = {
   readonly [Key in keyof CompressionLevel]?: CompressionLevel[Key] | undefined;
 };

@@ -16,9 +16,9 @@ export type OutlineNode = {
   readonly level: number;
   /** Its id, such as `s3`, where nodes have ids. */
   readonly id: string;
-  /** What it was for; empty for higher levels. */
+  /** The purpose of the steps; empty for higher levels. */
   readonly goal: string;
-  /** What came of it; empty for higher levels. */
+  /** The result of the steps; empty for higher levels. */
   readonly outcome: string;
   /** Lines about it, most important first. */
   readonly lines: readonly OutlineLine[];
@@ -27,11 +27,11 @@ export type OutlineNode = {
   readonly artifacts: readonly string[];
 };
 
-/** What is known of a sub-goal besides its steps. */
+/** The facts of a sub-goal that its steps do not say. */
 export type NodeOrigin = {
   readonly id?: string;
   readonly goal: string;
-  /** What came of it, if somebody said so. */
+  /** The outcome that the program stated; undefined if it stated none. */
   readonly told?: string | undefined;
   /** The id of a step, where steps have ids. */
   readonly idOfStep?: (at: number) => string;
@@ -164,7 +164,7 @@ export type NodeRoom = {
 /** Writes a node in as many tokens as it has room for; a title alone may take more. */
 export function spellNode(node: OutlineNode, { room, tokensOf, count, mark }: NodeRoom): NodeText {
   if (node.children.length > 0) return spellParts(node, { room, tokensOf, count, mark });
-  // What is known below the title needs some of the room.
+  // The lines below the title need some of the room.
   const around = tokensOf({ title: '', body: '' });
   const forTitle = Math.max(around + minTitle, room * 0.6);
   const fits = lengths.find((max) => tokensOf({ title: titleOf(node, max), body: '' }) <= forTitle);

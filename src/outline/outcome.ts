@@ -180,7 +180,7 @@ export function answerWords(result: string, line: string, max = 70): string {
 
 // The user's words
 
-/** What the user said in a result: a refusal of the call, with or without words, or answers to questions. */
+/** The user's words in a result: a refusal of the call, with or without words, or answers to questions. */
 export type UserReply = { readonly isRefusal: boolean; readonly words: string };
 
 const refusing =

@@ -16,7 +16,7 @@ export type OutlineLine = {
   readonly text: string;
   /** Its place among the lines of its section; may be less than zero. */
   readonly at: number;
-  /** What begins the item that the text is put in with others: the tool and argument of a value, the folder of a file. */
+  /** The beginning of an item that holds this text and others: the tool and argument of a value, the folder of a file. */
   readonly group?: string;
   /** True for what the user asked, which may take more room than the rest. */
   readonly isBinding?: boolean;

@@ -198,7 +198,7 @@ function* argumentsOf(json: string): Generator<Leaf> {
 export type OriginalTitle = {
   /** Index of the message, or of the first of several. */
   readonly message: number;
-  /** What the original is, such as `result of Read src/app.ts`; undefined for whole messages, which say it themselves. */
+  /** A description of the original, such as `result of Read src/app.ts`; undefined for whole messages, which say it themselves. */
   readonly text: string | undefined;
   /** True for the arguments of a call. */
   readonly isCall: boolean;

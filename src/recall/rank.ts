@@ -38,12 +38,12 @@ const usualWindow = 250;
 const linesAround = 20;
 const worthAround = 5;
 
-/** What a quoted line adds to the score, what the path of the query adds in a heading, and how much better the newest text is than the oldest. */
+/** Points for a quoted line, points for the path of the query in a heading, and the advantage of the newest text over the oldest. */
 const worthOfQuote = 1.2;
 const worthOfPath = 8;
 const worthOfNewest = 0.15;
 
-/** What a word loses when a place chosen before has it. */
+/** The share of its weight that a word loses when a place chosen before has it. */
 const lossOfRepeats = 0.8;
 
 const maxCompared = 400;

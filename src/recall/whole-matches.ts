@@ -13,7 +13,7 @@ export type Searched = {
   readonly text: string;
   /** The part of the text to search. */
   readonly within: TextSpan;
-  /** What the text is, such as `result of Read src/app.ts`; undefined when it is unknown or each section says it. */
+  /** A description of the text, such as `result of Read src/app.ts`; undefined when it is unknown or each section says it. */
   readonly title: string | undefined;
   readonly sections: readonly PageSection[];
   /** Place in the conversation: newer texts have larger numbers. */
@@ -25,7 +25,7 @@ export type Searched = {
 /** A place in a text. */
 export type Place = TextSpan & { readonly from: Searched };
 
-/** What places are worth by their kind: what users said and what was done, before what was read. */
+/** Weights of places by their kind: words of users and steps come before texts that were read. */
 export const worthOf: Readonly<Record<PageSection['kind'], number>> = {
   user: 1.1,
   assistant: 1.1,

@@ -177,7 +177,7 @@ export type Compression = {
   readonly kept?: KeptShare | undefined;
 };
 
-/** What a text keeps, by kind. A ratio alone says nothing about quality. */
+/** The shares that a text keeps, by kind. A ratio alone says nothing about quality. */
 export type KeptShare = Readonly<
   Partial<
     Record<'outcomes' | 'findings' | 'demands' | 'artifacts', { readonly kept: number; readonly of: number }>

@@ -8,6 +8,7 @@ import { shown, view } from '../../../test/support/codec-suite/views.ts';
 import { testEngine } from '../../../test/support/test-engine.ts';
 import { relayed, tailOf } from '../../../test/support/codec-suite/relay.ts';
 import { openaiChat } from './index.ts';
+import { hasStub } from '../../../test/support/stub-texts.ts';
 
 const encoder = new TextEncoder();
 const log = (at: number) => `log ${at}\n${'one line of the log\n'.repeat(150)}`;
@@ -65,9 +66,8 @@ describe('a request in the legacy function form', () => {
     for (const [at, message] of sent.messages.entries())
       if (message.function_call)
         expect(sent.messages[at + 1]).toMatchObject({ role: 'function', name: message.function_call.name });
-    const stub = /^\[Folded (?:result|\d+ earlier messages)/;
     expect(
-      sent.messages.filter(({ content }) => content !== null && stub.test(content)).length,
+      sent.messages.filter(({ content }) => content !== null && hasStub(content)).length,
     ).toBeGreaterThan(0);
   });
 });
