@@ -1,4 +1,5 @@
 /** Implements `leporello recall`: prints an original, or a part of it. Does not change the store. */
+import { runSteps } from '../conversation/steps.ts';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createEncryptedStore, isMemoryId } from '../store/encrypted-store.ts';
@@ -111,6 +112,6 @@ function whyPartIsMissing({ part }: RecallArgs, original: string): string | unde
     order: 0,
     callFor: () => '',
   };
-  if (part.query === undefined || findsAny([source], part.query)) return undefined;
+  if (part.query === undefined || runSteps(findsAny([source], part.query))) return undefined;
   return `Nothing matches ${JSON.stringify(part.query)}: use fewer or other words.`;
 }

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { runSteps } from '../conversation/steps.ts';
 import { rankPlaces } from './rank.ts';
 import { findWhole, type Searched, windowsOf } from './whole-matches.ts';
 import { queryTerms, spellingsOf } from '../arrival/items/query-terms.ts';
@@ -18,7 +19,7 @@ function placesFor(query: string, ...texts: readonly string[]): readonly string[
     text,
     parts: [{ start: 0, end: text.length, heading: '', worth: 1 }],
   }));
-  return rankPlaces(ranked, query).map(({ text, start, end }) => texts[text]!.slice(start, end));
+  return runSteps(rankPlaces(ranked, query)).map(({ text, start, end }) => texts[text]!.slice(start, end));
 }
 
 describe('places for a query of words', () => {
@@ -85,7 +86,7 @@ describe('places for a query of words', () => {
         { start: 0, end: text.length, heading: `result of Read src/${at === 1 ? 'b' : 'a'}.ts`, worth: 1 },
       ],
     }));
-    expect(rankPlaces(texts, 'Read src/a.ts port').map(({ text }) => text)).toEqual([2, 0, 1]);
+    expect(runSteps(rankPlaces(texts, 'Read src/a.ts port')).map(({ text }) => text)).toEqual([2, 0, 1]);
   });
 
   it('show lines once that several texts have', () => {
@@ -98,14 +99,16 @@ describe('places for a query of words', () => {
     const line = 'const port = readPort(settings);';
     const text = [filler(30), `  12→${line}`, filler(30)].join('\n');
     const parts = [{ start: 0, end: text.length, heading: '', worth: 1 }];
-    const [place] = rankPlaces([{ text, parts }], `Edit src/a.ts ${line}`);
+    const [place] = runSteps(rankPlaces([{ text, parts }], `Edit src/a.ts ${line}`));
     expect(place?.quotes).toEqual([line]);
   });
 });
 
 describe('passages that hold the whole query', () => {
   const foundIn = (query: string, ...sources: readonly Searched[]) =>
-    findWhole(sources, query).map(({ from, hit }) => `${from.id} ${from.text.slice(hit, hit + 10)}`);
+    runSteps(findWhole(sources, query)).map(
+      ({ from, hit }) => `${from.id} ${from.text.slice(hit, hit + 10)}`,
+    );
 
   it('hold the exact value, else the value in other case', () => {
     const [exact, other] = ['id users/4711 here', 'ID USERS/4711 THERE'].map((text, at) => source(text, at));
@@ -127,13 +130,15 @@ describe('passages that hold the whole query', () => {
   it('stay within the range', () => {
     const text = 'needle\nhay\nneedle\nhay\nneedle';
     const from = source(text, 0, { start: 7, end: 21 });
-    expect(findWhole([from], 'needle')).toEqual([{ from, start: 7, end: 21, hit: 11, isWord: true }]);
-    expect(findWhole([source(text, 0, { start: 7, end: 15 })], 'needle')).toEqual([]);
+    expect(runSteps(findWhole([from], 'needle'))).toEqual([
+      { from, start: 7, end: 21, hit: 11, isWord: true },
+    ]);
+    expect(runSteps(findWhole([source(text, 0, { start: 7, end: 15 })], 'needle'))).toEqual([]);
   });
 
   it('are found in a long line, and across the border of two windows', () => {
     const from = source(`${'x'.repeat(1_494)} needle-in-hay ${'y'.repeat(4_000)}`);
-    expect(findWhole([from], 'needle-in-hay')).toEqual([
+    expect(runSteps(findWhole([from], 'needle-in-hay'))).toEqual([
       { from, start: 0, end: 1_508, hit: 1_495, isWord: true },
     ]);
   });
@@ -158,7 +163,7 @@ describe('passages that hold the whole query', () => {
         .slice(at, at + length)
         .toWellFormed()
         .trim();
-      const best = findWhole([source(whole)], wanted)[0];
+      const best = runSteps(findWhole([source(whole)], wanted))[0];
       if (wanted === '' || !whole.includes(wanted)) return;
       expect(whole.slice(best?.hit, best?.end).startsWith(wanted)).toBe(true);
     });

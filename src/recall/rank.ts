@@ -4,6 +4,7 @@
  * query quotes count most, and newer texts a little more. Each text is read once, whatever the query. Pure.
  */
 import { wholeBefore } from '../conversation/messages.ts';
+import type { Steps } from '../conversation/steps.ts';
 import type { TextSpan } from './read-original.ts';
 
 /** A part of a text under one heading. */
@@ -50,12 +51,12 @@ const maxCompared = 400;
 const maxPlaces = 40;
 
 /** Returns places without overlap, the best first, each different from those before it. Empty when no word of the query occurs. */
-export function rankPlaces(texts: readonly RankedText[], query: string): readonly RankedPlace[] {
+export function* rankPlaces(texts: readonly RankedText[], query: string): Steps<readonly RankedPlace[]> {
   const terms = queryTermsOf(query);
   const reader = createReader(terms, query);
-  const parts = texts.flatMap(({ text, parts: own }, at) =>
-    own.map((part, index) => reader.read(text, part, at, index)),
-  );
+  const parts: ReadPart[] = [];
+  for (const [at, { text, parts: own }] of texts.entries())
+    for (const [index, part] of own.entries()) parts.push(yield* reader.read(text, part, at, index));
   const worth = terms.weights.map((weight, term) => weight * rarity(reader.holding[term]!, reader.lines()));
   const headings = terms.weights.map(
     (weight, term) =>
@@ -65,11 +66,14 @@ export function rankPlaces(texts: readonly RankedText[], query: string): readonl
         parts.length,
       ),
   );
-  const found = parts.flatMap((part, at) => {
+  const found: Window[] = [];
+  for (const [at, part] of parts.entries()) {
     const ofHeading = part.heading.reduce((sum, term) => sum + headings[term]!, 0);
     const bonus = ofHeading + (part.hasPath ? worthOfPath : 0);
-    return bestWindows(part, worth, bonus, part.worth * (1 + (worthOfNewest * at) / parts.length), at);
-  });
+    const factor = part.worth * (1 + (worthOfNewest * at) / parts.length);
+    found.push(...(yield* bestWindows(part, worth, bonus, factor, at)));
+  }
+  yield;
   found.sort((one, other) => other.score - one.score || other.order - one.order);
   return chosen(found.slice(0, maxCompared), parts, texts, worth);
 }
@@ -178,6 +182,9 @@ type ReadPart = {
 
 const noTerms: readonly number[] = [];
 
+/** Lines that are read, or windows that are scored, in one step. */
+const linesPerStep = 500;
+
 /** Words remembered with their terms, because words repeat. */
 const maxKnown = 50_000;
 
@@ -185,6 +192,7 @@ function createReader({ index, weights, paths }: Terms, query: string) {
   const holding = weights.map(() => 0);
   const known = new Map<string, readonly number[]>();
   const paired = new Set([...index.keys()].flatMap((term) => (term.includes(' ') ? term.split(' ') : [])));
+  const mayHold = possibleLines(index);
   let lines = 0;
 
   function termsOfWord(found: string): readonly number[] {
@@ -204,6 +212,7 @@ function createReader({ index, weights, paths }: Terms, query: string) {
   function termsIn(line: string): readonly number[] {
     let found: Set<number> | undefined;
     let before: string | undefined;
+    if (!mayHold.test(line)) return noTerms;
     for (const own of line.match(word) ?? []) {
       const terms = termsOfWord(own);
       if (terms.length === 0) {
@@ -230,9 +239,11 @@ function createReader({ index, weights, paths }: Terms, query: string) {
   return {
     holding,
     lines: () => lines,
-    read(text: string, part: RankedPart, at: number, partAt: number): ReadPart {
+    *read(text: string, part: RankedPart, at: number, partAt: number): Steps<ReadPart> {
       const read: Line[] = [];
+      yield;
       for (let start = part.start; start < part.end; ) {
+        if (read.length % linesPerStep === linesPerStep - 1) yield;
         const end = lineEnd(text, start, part.end);
         const line = text.slice(start, end);
         const terms = termsIn(line);
@@ -248,6 +259,15 @@ function createReader({ index, weights, paths }: Terms, query: string) {
       return { text: at, part: partAt, end, heading: termsIn(heading), hasPath, worth, lines: read };
     },
   };
+}
+
+/** Matches lines that may hold a term, because splitting a line into words takes long. Terms have only letters, digits and underscores. */
+function possibleLines(index: ReadonlyMap<string, number>): RegExp {
+  const needles = [...index.keys()].flatMap((term) =>
+    // An ending that becomes a y, as in parties, is left out.
+    term.includes(' ') ? [] : term.replace(/^~/, '').replace(/(?<=.)y$/, ''),
+  );
+  return new RegExp(needles.length === 0 ? '(?!)' : needles.join('|'), 'iu');
 }
 
 function lineEnd(text: string, start: number, end: number): number {
@@ -266,13 +286,13 @@ type Window = {
 };
 
 /** Scores the windows of a part, and returns those that no window near them surpasses, at most `maxCompared`. */
-function bestWindows(
+function* bestWindows(
   { lines, end }: ReadPart,
   worth: readonly number[],
   bonus: number,
   factor: number,
   order: number,
-): readonly Window[] {
+): Steps<readonly Window[]> {
   const sums = [0];
   for (const { terms } of lines) sums.push(terms.reduce((sum, term) => sum + worth[term]!, sums.at(-1)!));
   const scores = new Float64Array(Math.max(1, lines.length - linesPerWindow + 1));
@@ -288,6 +308,7 @@ function bestWindows(
   };
   for (let at = 0; at < linesPerWindow; at++) count(lines[at], 1);
   for (let at = 0; at < scores.length; at++) {
+    if (at % linesPerStep === 0) yield;
     const to = Math.min(lines.length, at + linesPerWindow);
     if (own > 1e-9) {
       const length = (lines[to]?.start ?? end) - lines[at]!.start;

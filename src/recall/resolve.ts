@@ -4,6 +4,7 @@
  */
 import { type CountTokens, clip, longestFit } from '../conversation/messages.ts';
 import { isRecord } from '../conversation/json-scan.ts';
+import { openSlices, runInSlices } from '../conversation/steps.ts';
 import { selectPath } from './json-path.ts';
 import {
   type TextSpan,
@@ -205,11 +206,8 @@ async function answerOne(
   const callFor = (lines: string) => argumentsFor(asked, lines);
   if (asked.query === undefined) return pageOf(text, within, { ...options, callFor });
   const sections = chosen === undefined ? original.sections : [];
-  return searchPage(
-    [{ id: undefined, text, within, title: title?.text, sections, order: 0, callFor }],
-    asked.query,
-    options,
-  );
+  const source = { id: undefined, text, within, title: title?.text, sections, order: 0, callFor };
+  return runInSlices(searchPage([source], asked.query, options), openSlices());
 }
 
 async function searchAll(
@@ -228,7 +226,7 @@ async function searchAll(
       return [{ id, text, within, title: title?.text, sections, order: title?.message ?? -index, callFor }];
     }),
   );
-  return searchPage(found.flat(), query, { maxTokens, countTokens });
+  return runInSlices(searchPage(found.flat(), query, { maxTokens, countTokens }), openSlices());
 }
 
 function spanOf(text: string, lines: string | undefined): TextSpan | { readonly why: string } {

@@ -3,6 +3,7 @@
  * around it; other queries get the places that share most with it, ranked in rank.ts, a few lines of each. The last line names other places. Pure.
  */
 import { type CountTokens, clip, longestFit, wholeBefore } from '../conversation/messages.ts';
+import type { Steps } from '../conversation/steps.ts';
 import { type RankedPart, rankPlaces } from './rank.ts';
 import { type TextSpan, spellRange } from './read-original.ts';
 import {
@@ -24,18 +25,24 @@ const maxWordTokens = 1_550;
 const maxOtherPlaces = 3;
 
 /** Searches one source or more. */
-export function searchPage(sources: readonly Searched[], query: string, options: SearchOptions): string {
-  const [whole, ...others] = findWhole(sources, query.trim());
+export function* searchPage(
+  sources: readonly Searched[],
+  query: string,
+  options: SearchOptions,
+): Steps<string> {
+  const [whole, ...others] = yield* findWhole(sources, query.trim());
   if (whole !== undefined) return wholePage(sources, [whole, ...others], options);
-  const places = wordPlaces(sources, query);
+  const places = yield* wordPlaces(sources, query);
+  yield;
   const [best] = places;
   if (best === undefined) return clip(noMatch(sources, query), options.maxTokens, options.countTokens);
   return wordPage(sources, [best, ...places.slice(1)], options);
 }
 
 /** True if a search finds anything. */
-export function findsAny(sources: readonly Searched[], query: string): boolean {
-  return findWhole(sources, query.trim()).length > 0 || wordPlaces(sources, query).length > 0;
+export function* findsAny(sources: readonly Searched[], query: string): Steps<boolean> {
+  const whole = yield* findWhole(sources, query.trim());
+  return whole.length > 0 || (yield* wordPlaces(sources, query)).length > 0;
 }
 
 // Queries that stand in the texts as they are.
@@ -92,10 +99,11 @@ type WordPlace = Place & {
   readonly quotes: readonly string[];
 };
 
-function wordPlaces(sources: readonly Searched[], query: string): readonly WordPlace[] {
+function* wordPlaces(sources: readonly Searched[], query: string): Steps<readonly WordPlace[]> {
   const ordered = sources.toSorted((one, other) => one.order - other.order);
   const texts = ordered.map((source) => ({ text: source.text, parts: partsOf(source) }));
-  return rankPlaces(texts, query).map(({ text, part, start, end, quotes }) => {
+  const places = yield* rankPlaces(texts, query);
+  return places.map(({ text, part, start, end, quotes }) => {
     return { from: ordered[text]!, hit: start, start, end, limit: texts[text]!.parts[part]!, quotes };
   });
 }

@@ -1,6 +1,7 @@
 /**
  * Finds the passages that hold a query as it is: windows of some twenty lines around each match. Each text is searched once, without an index. Pure.
  */
+import type { Steps } from '../conversation/steps.ts';
 import { wholeAfter, wholeBefore } from '../conversation/messages.ts';
 import { spellingsOf } from '../arrival/items/query-terms.ts';
 import type { PageSection } from './message-page.ts';
@@ -55,21 +56,30 @@ const maxAcross = 1_500;
  * Returns the passages that hold the query as one of its spellings, else those that hold it in other case. Whole words come before parts of words,
  * what was said and done before what was read, and newer texts before older ones.
  */
-export function findWhole(sources: readonly Searched[], query: string): readonly Passage[] {
+export function* findWhole(sources: readonly Searched[], query: string): Steps<readonly Passage[]> {
   if (query === '') return [];
   const spellings = spellingsOf(query);
-  const found = sources.flatMap((from) => {
+  const found: Match[] = [];
+  for (const from of sources) {
     const spelling = spellings.find((one) => placeIn(from, one, from.within.start) >= 0);
-    return spelling === undefined ? [] : exactIn(from, spelling);
-  });
-  const matches = found.length > 0 ? found : sources.flatMap((from) => anyCaseIn(from, query.toLowerCase()));
-  return matches.toSorted(
+    yield;
+    if (spelling !== undefined) for (const match of yield* exactIn(from, spelling)) found.push(match);
+  }
+  if (found.length === 0)
+    for (const from of sources)
+      for (const match of yield* anyCaseIn(from, query.toLowerCase())) found.push(match);
+  const ranked = found.map((match) => ({ match, worth: worthAt(match) }));
+  ranked.sort(
     (one, other) =>
-      Number(other.isWord) - Number(one.isWord) ||
-      worthAt(other) - worthAt(one) ||
-      other.from.order - one.from.order,
+      Number(other.match.isWord) - Number(one.match.isWord) ||
+      other.worth - one.worth ||
+      other.match.from.order - one.match.from.order,
   );
+  return ranked.map(({ match }) => match);
 }
+
+/** Windows that are searched in one step. */
+const windowsPerStep = 100;
 
 type Match = Passage & { readonly isWord: boolean };
 
@@ -85,7 +95,7 @@ function placeIn({ text, within }: Searched, wanted: string, start: number): num
   return at + wanted.length <= within.end ? at : -1;
 }
 
-function exactIn(from: Searched, spelling: string): readonly Match[] {
+function* exactIn(from: Searched, spelling: string): Steps<readonly Match[]> {
   const { text, within } = from;
   const matches: Match[] = [];
   let at = placeIn(from, spelling, within.start);
@@ -93,6 +103,7 @@ function exactIn(from: Searched, spelling: string): readonly Match[] {
     if (at >= 0 && at < window.start) at = placeIn(from, spelling, window.start);
     if (at < 0) break;
     if (at >= window.end) continue;
+    if (matches.length % windowsPerStep === 0) yield;
     let word = at;
     while (word >= 0 && word < window.end && !isWordAt(text, word, spelling.length))
       word = placeIn(from, spelling, word + 1);
@@ -113,11 +124,13 @@ function isJoined(text: string, at: number): boolean {
   return /^[\p{L}\p{N}_]{2}$/u.test(text.slice(Math.max(0, at - 1), at + 1));
 }
 
-function anyCaseIn(from: Searched, lower: string): readonly Match[] {
+function* anyCaseIn(from: Searched, lower: string): Steps<readonly Match[]> {
   const { text, within } = from;
   const beyond = Math.min(lower.length, maxAcross);
   const matches: Match[] = [];
+  let windows = 0;
   for (const window of windowsOf(text, within)) {
+    if (windows++ % windowsPerStep === 0) yield;
     const length = window.end - window.start;
     const at = text
       .slice(window.start, Math.min(within.end, window.end + beyond))

@@ -200,8 +200,11 @@ function* spellPages(
       const own = rankOf(entry);
       const isKept = own < rank || (own === rank && at >= from) || at === 0;
       at++;
+      if (at % entriesPerStep === 0) yield;
       if (!isKept) continue;
       if (entry.kind === 'step') {
+        // Steps beyond this number are joined in another line, because a line is written at once.
+        if (steps.length >= entriesPerStep) flush();
         const { title } = entry.step;
         steps.push(titles.has(title) ? { ...entry.step, title: '' } : entry.step);
         titles.add(title);
@@ -215,6 +218,9 @@ function* spellPages(
   }
   return spelled;
 }
+
+/** Entries that are written in one step. */
+const entriesPerStep = 500;
 
 const speakers = { user: 'USER: ', reply: 'YOU: ', note: '' };
 
