@@ -113,7 +113,7 @@ export type StrategyDefaults = {
   readonly minResultBytes?: number | undefined;
   /** The newest images, documents and sounds that stay, in number. Default 4. */
   readonly keepNewestMedia?: number | undefined;
-  /** Replaces old messages by a summary instead of a stub that names their calls. Default: a stub. */
+  /** Replaces old messages by a summary instead of a log. Default: a log. */
   readonly summaries?: SummarySettings | false | undefined;
   /** Replaces finished sub-goals by short records, and many of these by the record of a phase. Overrides `preset`. Default: the preset. */
   readonly subgoals?: SubgoalOptions | false | undefined;

@@ -181,7 +181,7 @@ export const summaries = switchable(
     deadlineMs: whole(1_000, 60_000, 'Milliseconds that a model may take for a summary.'),
   }),
   'kind, maxTokens, model and deadlineMs',
-  'Replaces old messages by a summary instead of a stub; false uses stubs.',
+  'Replaces old messages by a summary instead of a log; false uses logs.',
 );
 
 /** The option `preset`, which is not set by default. */
