@@ -2,10 +2,20 @@
  * Parses the command line. Throws `bad-usage` for invalid arguments, and names the valid ones. Values of the configuration stay text here;
  * config/ parses and checks them.
  */
-import { type ParseArgsOptionsConfig, parseArgs as parseFlags } from 'node:util';
+import type { ParseArgsOptionsConfig } from 'node:util';
 import { LeporelloError } from '../errors.ts';
 import { parseRange } from '../recall/read-original.ts';
 import { nearest } from '../checks.ts';
+import {
+  type ParsedFlags,
+  type SettingArgs,
+  noOperands,
+  oneOperand,
+  parseCommand,
+  readFlags,
+  settingsIn,
+  wholeNumber,
+} from './flags.ts';
 
 /** A parsed command line. */
 export type Args =
@@ -69,15 +79,6 @@ export type ReplayArgs = {
 
 export type DemoArgs = { readonly command: 'demo'; readonly json: boolean };
 
-/** The part of a command line that sets the configuration. */
-export type SettingArgs = {
-  readonly file: string | undefined;
-  readonly values: readonly FlagValue[];
-};
-
-/** A flag that sets an option. `key` is the option, such as `port` or, from `--set`, `limits.maxBodyBytes`. */
-export type FlagValue = { readonly flag: string; readonly key: string; readonly text: string };
-
 export const commandNames = ['serve', 'compact', 'recall', 'replay', 'demo'] as const;
 export type CommandName = (typeof commandNames)[number];
 
@@ -89,7 +90,7 @@ export function parseArgs(argv: readonly string[]): Args {
   if (first === 'help') return parseHelp(rest);
   const command = commandNames.find((name) => name === first);
   if (command === undefined) throw new LeporelloError('bad-usage', unknownCommand(first));
-  const given = parseCommand(command, rest);
+  const given = parseCommand(command, rest, flagsOf[command]);
   if (given.has('help')) return { command: 'help', topic: command };
   return parsers[command](given);
 }
@@ -150,27 +151,6 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     ...everywhere,
   },
   demo: everywhere,
-};
-
-/** The options of the configuration that have their own flag. */
-export const keyOfFlag: Readonly<Record<string, string>> = {
-  port: 'port',
-  host: 'host',
-  data: 'data',
-  'openai-url': 'openaiUrl',
-  'anthropic-url': 'anthropicUrl',
-  'log-level': 'logLevel',
-  'min-result-bytes': 'minResultBytes',
-  lossless: 'shrinks.lossless',
-  preset: 'preset',
-};
-
-type ParsedFlags = {
-  readonly command: CommandName;
-  readonly operands: readonly string[];
-  has(flag: string): boolean;
-  text(flag: string): string | undefined;
-  texts(flag: string): readonly string[];
 };
 
 const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
@@ -264,67 +244,6 @@ function parseHelp(rest: readonly string[]): Args {
   return { command: 'help', topic };
 }
 
-function parseCommand(command: CommandName, argv: readonly string[]): ParsedFlags {
-  const { values, positionals } = readFlags(argv, flagsOf[command], command);
-  return {
-    command,
-    operands: positionals,
-    has: (flag) => values[flag] !== undefined,
-    // The value of a boolean flag is true.
-    text: (flag) => (values[flag] === undefined ? undefined : String(values[flag])),
-    texts: (flag) => (values[flag] as readonly string[] | undefined) ?? [],
-  };
-}
-
-function readFlags(argv: readonly string[], options: ParseArgsOptionsConfig, what: string) {
-  try {
-    return parseFlags({ args: [...argv], options, strict: true, allowPositionals: true });
-  } catch (cause) {
-    throw new LeporelloError('bad-usage', flagProblem(cause, options, what), { cause });
-  }
-}
-
-/** Explains an error of Node's parser, whose own messages give advice that does not fit every shell. */
-function flagProblem(cause: unknown, options: ParseArgsOptionsConfig, what: string): string {
-  const said = cause instanceof Error ? cause.message : String(cause);
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
-  const flag = /'(?:-\w, )?(--?[^' =<]+)/.exec(said)?.[1] ?? '';
-  const known = Object.keys(options).map((name) => `--${name}`);
-  switch (code) {
-    case 'ERR_PARSE_ARGS_UNKNOWN_OPTION': {
-      const meant = nearest(flag, known);
-      const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
-      return `${what} has no flag ${flag}.${hint} Its flags are ${known.toSorted().join(', ')}.`;
-    }
-    case 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE':
-      return options[flag.replace(/^-+/, '')]?.type === 'boolean'
-        ? `${flag} takes no value.`
-        : `${flag} needs a value: ${flag}=VALUE, or ${flag} VALUE if the value does not begin with a dash.`;
-    default:
-      return said;
-  }
-}
-
-function unknownCommand(word: string): string {
-  const meant = nearest(word, commandNames);
-  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
-  return `There is no command ${word}.${hint} The commands are ${commandNames.join(', ')} and help.`;
-}
-
-function noOperands({ command, operands }: ParsedFlags): void {
-  if (operands[0] === undefined) return;
-  throw new LeporelloError('bad-usage', `${command} accepts only flags, not ${operands[0]}.`);
-}
-
-function oneOperand({ command, operands }: ParsedFlags, what: string): string {
-  const [only, extra] = operands;
-  if (only === undefined) throw new LeporelloError('bad-usage', `${command} needs ${what}.`);
-  if (extra !== undefined) {
-    throw new LeporelloError('bad-usage', `${command} accepts only one argument, not ${operands.join(' ')}.`);
-  }
-  return only;
-}
-
 function formatIn(given: ParsedFlags): Format {
   const word = given.text('format') ?? 'auto';
   const format = formats.find((name) => name === word);
@@ -332,25 +251,8 @@ function formatIn(given: ParsedFlags): Format {
   throw new LeporelloError('bad-usage', `--format is ${word}, but must be one of ${formats.join(', ')}.`);
 }
 
-function wholeNumber(given: ParsedFlags, flag: string): number | undefined {
-  const value = given.text(flag);
-  if (value === undefined) return undefined;
-  if (/^[1-9]\d{0,14}$/.test(value)) return Number(value);
-  throw new LeporelloError('bad-usage', `--${flag} is ${value}, but must be a whole number of at least 1.`);
-}
-
-function settingsIn(given: ParsedFlags): SettingArgs {
-  const own = Object.entries(keyOfFlag).flatMap(([flag, key]): FlagValue[] => {
-    const value = given.text(flag);
-    return value === undefined ? [] : [{ flag: `--${flag}`, key, text: value }];
-  });
-  const set = given.texts('set').map((assignment): FlagValue => {
-    const [, key, value] = /^([^=]+)=(.*)$/s.exec(assignment) ?? [];
-    if (key !== undefined && value !== undefined) return { flag: '--set', key, text: value };
-    throw new LeporelloError(
-      'bad-usage',
-      `--set is ${assignment}, but must be KEY=VALUE, as in --set port=8788.`,
-    );
-  });
-  return { file: given.text('config'), values: [...own, ...set] };
+function unknownCommand(word: string): string {
+  const meant = nearest(word, commandNames);
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  return `There is no command ${word}.${hint} The commands are ${commandNames.join(', ')} and help.`;
 }

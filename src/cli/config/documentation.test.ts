@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { commandNames, keyOfFlag } from '../args.ts';
+import { commandNames } from '../args.ts';
+import { keyOfFlag } from '../flags.ts';
 import { helpText } from '../help.ts';
 import { type Option, options } from './options.ts';
 import { configSchema } from './schema.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LeporelloError } from '../../errors.ts';
-import type { SettingArgs } from '../args.ts';
+import type { SettingArgs } from '../flags.ts';
 import { gatewaySettings } from './to-settings.ts';
 import { loadConfig } from './load-config.ts';
 

@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { LeporelloError } from '../../errors.ts';
-import type { SettingArgs } from '../args.ts';
+import type { SettingArgs } from '../flags.ts';
 import { mergeSources, type MergedConfig, spellProblems } from './merge-sources.ts';
 import { type Config, configSchema } from './schema.ts';
 import type { Environment } from '../terminal.ts';

@@ -1,7 +1,7 @@
 /** Merges flags, variables and the configuration file, remembers where each value comes from, and explains what is wrong with them. */
 import { isRecord } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
-import type { FlagValue } from '../args.ts';
+import type { FlagValue } from '../flags.ts';
 import { nearest } from '../../checks.ts';
 import type { Environment } from '../terminal.ts';
 import { describeAt, type Option, options, valueOf } from './options.ts';
