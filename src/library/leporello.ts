@@ -1,6 +1,6 @@
 /** Leporello in process: folds request bodies before they are sent, answers recalls, and returns originals. */
 import type { RecalledMedia } from '../conversation/conversation.ts';
-import type { RecallTool } from '../codecs/codec.ts';
+import type { Codec, RecallTool } from '../codecs/codec.ts';
 import type { PreparedRequest } from '../engine/types.ts';
 import { passThrough } from '../engine/report.ts';
 import { createCaches, engineCacheMb } from '../caches.ts';
@@ -33,6 +33,7 @@ import {
   notPrepared,
   preparedFor,
 } from './prepared.ts';
+import { bytesOfBody, codecFor } from './request-body.ts';
 import { engineChecks } from './settings.ts';
 import { recallToolFor, answerRecall } from '../recall/tool.ts';
 import { resolveRecall } from '../recall/resolve.ts';
@@ -62,7 +63,7 @@ export type LeporelloOptions = EngineSettings & {
 
 export interface Leporello {
   /**
-   * Returns the body to send. On a failure inside Leporello, the outcome is `failed` and the body is unchanged. Throws `bad-config` at once for
+   * Returns the body to send. Its wire format is found by its shape unless `codec` names it. On a failure inside Leporello, the outcome is `failed` and the body is unchanged. Throws `bad-config` at once for
    * arguments that are not allowed; never rejects.
    */
   prepare(request: PrepareRequest): Promise<Prepared>;
@@ -85,7 +86,9 @@ export interface Leporello {
    * folded messages, in this process or another with the same store and secret. The next call includes the last summary. If the body's tools
    * include `recallTool`, stubs name it. Throws as `prepare` does.
    */
-  compact(request: Omit<PrepareRequest, 'refusal'>): Promise<Pick<Prepared, 'outcome' | 'body' | 'report'>>;
+  compact(
+    request: Omit<PrepareRequest, 'refusal'>,
+  ): Promise<Pick<Prepared, 'outcome' | 'body' | 'json' | 'report'>>;
   /** The definition of `read_memory`, for the tools of a program that keeps its own messages. */
   readonly recallTool: RecallTool;
   /**
@@ -143,11 +146,12 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   };
   const requests = new WeakMap<Prepared, PreparedRequest>();
   const prepare = async ({
-    codec,
+    codec: given,
     body,
     tenant = 'local',
     refusal,
-  }: PrepareRequest): Promise<PreparedRequest> => {
+  }: ReadRequest): Promise<PreparedRequest> => {
+    const codec = await given;
     if (!refusal) return engine.prepare({ codec, body, tenant });
     const overflow = codec.overflowIn(refusal.status, refusal.body);
     if (overflow) return engine.prepare({ codec, body, tenant, refusal: { reason: 'too long', overflow } });
@@ -165,7 +169,7 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   return {
     prepare(request) {
       checkPrepare(request);
-      return prepare(request).then((prepared) => {
+      return prepare(readRequest(request)).then((prepared) => {
         const forProgram = preparedFor(prepared);
         requests.set(forProgram, prepared);
         return forProgram;
@@ -179,10 +183,11 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
     },
     compact(request) {
       checkCompact(request);
-      const { codec, body, tenant = 'local' } = request;
-      return historyEngine
-        .prepare({ codec, body, tenant })
-        .then(({ outcome, body: folded, report }) => ({ outcome, body: folded, report }));
+      const { codec: given, body, tenant = 'local' } = readRequest(request);
+      return Promise.resolve(given)
+        .then((codec) => historyEngine.prepare({ codec, body, tenant }))
+        .then(preparedFor)
+        .then(({ outcome, body: folded, json, report }) => ({ outcome, body: folded, json, report }));
     },
     recallTool: recallToolFor([], 'id'),
     readMemory(argumentsJson, { tenant = 'local', maxTokens = 8_000 } = {}) {
@@ -214,6 +219,17 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
       return original(id, tenant);
     },
   };
+}
+
+type ReadRequest = Omit<PrepareRequest, 'codec' | 'body'> & {
+  readonly codec: Codec | Promise<Codec>;
+  readonly body: Uint8Array;
+};
+
+/** Reads the body of a request now, so that the program may change its object later. Throws `bad-config` for an unknown wire format. */
+function readRequest({ codec, body, ...others }: PrepareRequest): ReadRequest {
+  const bytes = bytesOfBody(body);
+  return { ...others, codec: codec ?? codecFor(bytes), body: bytes };
 }
 
 // Checks the lists of strategies and triggers that a program passes in, and adapts the strategies to a program that keeps its

@@ -18,11 +18,14 @@ import { LeporelloError } from '../errors.ts';
 import type { FoldReport, Outcome } from '../receipts/receipt.ts';
 import { recallToolFor } from '../recall/tool.ts';
 import type { ResultRequest } from './compress-result.ts';
+import type { RequestBody } from './request-body.ts';
 
 /** A request that is ready to be sent. */
 export type Prepared = {
   /** The bytes to send. */
-  readonly body: Uint8Array;
+  readonly body: Uint8Array<ArrayBuffer>;
+  /** Returns the body as an object, for SDKs that take one. Numbers above 2^53 lose digits: send `body` if yours has any. */
+  readonly json: () => unknown;
   /** Says whether the body was changed, and why not. */
   readonly outcome: Outcome;
   /** The changes to the request, and its size before and after, in tokens and bytes. */
@@ -40,9 +43,10 @@ export type Prepared = {
 
 /** The arguments of `prepare`. */
 export type PrepareRequest = {
-  readonly codec: Codec;
-  /** The request body. Its bytes must not change before `prepare` resolves. */
-  readonly body: Uint8Array;
+  /** The wire format, from `leporello/codecs/`. Default: it is found by the shape of the body. */
+  readonly codec?: Codec;
+  /** The request body: its bytes, their text, or the object. It must not change before `prepare` resolves. */
+  readonly body: RequestBody;
   /** The owner of the conversation: 1 to 64 of a-z, 0-9, -. Originals of one tenant are never read for another. Default `local`. */
   readonly tenant?: string;
   /**
@@ -57,7 +61,8 @@ export type PrepareRequest = {
 export function preparedFor(request: PreparedRequest): Prepared {
   const { body, outcome, report, recallTool: name, summary } = request;
   return {
-    body,
+    body: body as Uint8Array<ArrayBuffer>,
+    json: () => JSON.parse(new TextDecoder().decode(body)) as unknown,
     outcome,
     report,
     recallTool: name === undefined ? undefined : { ...recallToolFor([]), name },
@@ -86,8 +91,8 @@ function typeOf(value: unknown): string {
 const checks = {
   codec: secret('a codec, imported from leporello/codecs/', isCodec, typeOf),
   body: secret(
-    'the bytes of the request body: new TextEncoder().encode(JSON.stringify(request))',
-    (value) => value instanceof Uint8Array,
+    'the request body: an object, its JSON text, or the bytes of that text',
+    (value) => value instanceof Uint8Array || typeof value === 'string' || isObject(value),
     typeOf,
   ),
   tenant: allowed(
@@ -96,7 +101,7 @@ const checks = {
   ),
 };
 
-const compactCheck = object<Omit<PrepareRequest, 'refusal'>>(checks, { required: ['codec', 'body'] });
+const compactCheck = object<Omit<PrepareRequest, 'refusal'>>(checks, { required: ['body'] });
 
 const prepareCheck = object<PrepareRequest>(
   {
@@ -106,7 +111,7 @@ const prepareCheck = object<PrepareRequest>(
       { required: ['status', 'body'] },
     ),
   },
-  { required: ['codec', 'body'] },
+  { required: ['body'] },
 );
 
 const resultCheck = object<ResultRequest>(

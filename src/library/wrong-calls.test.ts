@@ -17,6 +17,9 @@ const argumentWords =
 const notPrepared =
   'but must be what prepare() of the same instance resolved with: const prepared = await leporello.prepare({ codec, body }).';
 
+const noFormat =
+  'so its wire format cannot be found. Pass codec, one of those that leporello/codecs/ exports: openaiChat, openaiResponses, anthropicMessages, gemini.';
+
 const wrong: readonly (readonly [name: string, call: WrongCall, message: string])[] = [
   [
     'prepare without a request',
@@ -29,14 +32,24 @@ const wrong: readonly (readonly [name: string, call: WrongCall, message: string]
     'request.codec is a text of 6 characters, but must be a codec, imported from leporello/codecs/.',
   ],
   [
-    'prepare with a text as the body',
-    (library) => library.prepare({ ...request, body: '{"messages":[]}' }),
-    'request.body is a text of 15 characters, but must be the bytes of the request body: new TextEncoder().encode(JSON.stringify(request)).',
+    'prepare with a number as the body',
+    (library) => library.prepare({ ...request, body: 5 }),
+    'request.body is a value of the type number, but must be the request body: an object, its JSON text, or the bytes of that text.',
   ],
   [
-    'prepare with an object as the body',
-    (library) => library.prepare({ ...request, body: { messages: [] } }),
-    'request.body is a value of the type object, but must be the bytes of the request body: new TextEncoder().encode(JSON.stringify(request)).',
+    'prepare with messages instead of a body',
+    (library) => library.prepare({ body: [{ role: 'user', content: 'Hi' }] }),
+    'request.body is a value of the type object, but must be the request body: an object, its JSON text, or the bytes of that text.',
+  ],
+  [
+    'prepare with a body of no known format',
+    (library) => library.prepare({ body: { model: 'm', prompt: 'a secret' } }),
+    `request.body is an object with the members model, prompt, ${noFormat}`,
+  ],
+  [
+    'prepare with a text that is no JSON',
+    (library) => library.prepare({ body: 'a secret' }),
+    `request.body is not one JSON object, ${noFormat}`,
   ],
   [
     'prepare with a misspelled option',
