@@ -26,7 +26,7 @@ import {
 } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
 import type { Codec, RecallTool } from './codec.ts';
-import { inSteps, oneStep } from '../conversation/steps.ts';
+import { inSteps, oneStep, runAtOnce } from '../conversation/steps.ts';
 import { startsWith } from './read-body.ts';
 
 const encoder = new TextEncoder();
@@ -76,7 +76,7 @@ export function messageSplices(
   if (edits.length === 0 && added.length === 0) return [];
   const dropped = oneStep(() => droppedMessages(conversation, edits));
   spellReplaced(conversation, edits);
-  const perMessage = oneStep(() => groupByMessage(conversation, edits, dropped));
+  const perMessage = groupByMessage(conversation, edits, dropped);
   const insertions: Insertion[] = [];
   for (const edit of edits) {
     if (edit.kind !== 'insert-message') continue;
@@ -87,7 +87,7 @@ export function messageSplices(
   const splices: Splice[] = [];
   if (dropped.size > 0 || insertions.length > 0) {
     const spans = conversation.messages.map((message) => message.span);
-    // An edit names an existing message, so the list has elements and the position of its closing bracket does not matter.
+    // An edit names an existing message, so the list has elements, and its end does not matter.
     const end = spans.at(-1)?.end ?? 0;
     for (const splice of oneStep(() => listSplices(spans, end, (index) => dropped.has(index), insertions)))
       splices.push(splice);
@@ -132,7 +132,8 @@ function groupByMessage(
   edits: readonly Edit[],
   droppedWhole: ReadonlySet<number>,
 ): readonly MessageEdits[] {
-  const groups = new Map<number, EditGroup>();
+  // The steps add to this map, so it must outlast a pause.
+  const groups = oneStep(() => new Map<number, EditGroup>());
   const groupOf = (index: number): EditGroup => {
     const known = groups.get(index);
     if (known) return known;
@@ -140,22 +141,28 @@ function groupByMessage(
     groups.set(index, group);
     return group;
   };
-  for (const edit of edits) {
+  const add = (edit: Edit): void => {
     if (edit.kind === 'drop-part' && !droppedWhole.has(edit.message)) {
       const group = groupOf(edit.message);
       group.dropped = (group.dropped ?? new Set()).add(edit.part);
     }
-    if (edit.kind === 'replace-media') {
-      const { media } = groupOf(edit.message);
-      media.push({ edit, span: mediaSpan(conversation, edit) });
-      continue;
-    }
-    if (edit.kind !== 'replace-text' && edit.kind !== 'replace-input') continue;
+    if (edit.kind === 'replace-media')
+      groupOf(edit.message).media.push({ edit, span: mediaSpan(conversation, edit) });
+    if (edit.kind !== 'replace-text' && edit.kind !== 'replace-input') return;
     const replaced = replacedBy(conversation, edit);
     const group = groupOf(lastMessageOf(edit));
     if (isReplaced(group, replaced.splice.span.start)) throw replacedTwice(edit);
     group.replaced.push(replaced);
-  }
+  };
+  inSteps(partsOfEdits(edits), (part) => runAtOnce(() => part.forEach(add)));
+  return oneStep(() => editsOfGroups(conversation, groups, droppedWhole));
+}
+
+function editsOfGroups(
+  conversation: Conversation,
+  groups: ReadonlyMap<number, EditGroup>,
+  droppedWhole: ReadonlySet<number>,
+): readonly MessageEdits[] {
   const result: MessageEdits[] = [];
   for (const [index, { dropped = noParts, replaced, media: all }] of groups) {
     if (droppedWhole.has(index)) continue;
@@ -238,13 +245,17 @@ function spellReplaced(conversation: Conversation, edits: readonly Edit[]): void
   inSteps(long, (edit) => {
     if (edit.kind === 'replace-text') literals.set(edit, longLiteral(edit.stub));
   });
-  const starts = oneStep(() =>
-    Array.from({ length: Math.ceil(edits.length / editsPerStep) }, (_, at) => at * editsPerStep),
-  );
-  inSteps(starts, (start) => {
-    for (const edit of edits.slice(start, start + editsPerStep))
+  inSteps(partsOfEdits(edits), (part) => {
+    for (const edit of part)
       if (edit.kind === 'replace-text' || edit.kind === 'replace-input') replacedBy(conversation, edit);
   });
+}
+
+/** Divides edits into the parts that are handled in one step each. */
+function partsOfEdits(edits: readonly Edit[]): readonly (readonly Edit[])[] {
+  if (edits.length <= editsPerStep) return [edits];
+  const starts = Array.from({ length: Math.ceil(edits.length / editsPerStep) }, (_, at) => at * editsPerStep);
+  return oneStep(() => starts.map((start) => edits.slice(start, start + editsPerStep)));
 }
 
 function longLiteral(text: string): Uint8Array {
@@ -301,44 +312,36 @@ export function shift(span: Span, by: number): Span {
 function messageAt(conversation: Conversation, index: number): Message {
   const message = conversation.messages[index];
   if (message) return message;
-  throw new LeporelloError('bad-edit', `An edit names message ${index} of ${conversation.messages.length}.`);
+  throw missing(`message ${index} of ${conversation.messages.length}`);
+}
+
+function missing(place: string): LeporelloError {
+  return new LeporelloError('bad-edit', `An edit names ${place}.`);
 }
 
 function partAt(conversation: Conversation, message: number, part: number): Part {
   const found = messageAt(conversation, message).parts[part];
   if (found) return found;
-  throw new LeporelloError(
-    'bad-edit',
-    `An edit names part ${part} of message ${message}, which has no such part.`,
-  );
+  throw missing(`part ${part} of message ${message}, which has no such part`);
 }
 
 function literalAt(conversation: Conversation, at: TextPlace): Span {
   const found = textsOf(partAt(conversation, at.message, at.part))[at.text];
   if (found) return found;
-  throw new LeporelloError(
-    'bad-edit',
-    `An edit names text ${at.text} of part ${at.part} of message ${at.message}, which has none.`,
-  );
+  throw missing(`text ${at.text} of part ${at.part} of message ${at.message}, which has none`);
 }
 
 function mediaSpan(conversation: Conversation, at: MediaPlace): Span {
   const found = mediaAt(conversation, at);
   if (found) return shift(found.span, conversation.messages[at.message]!.span.start);
-  throw new LeporelloError(
-    'bad-edit',
-    `An edit names media ${at.media} of part ${at.part} of message ${at.message}, which has none.`,
-  );
+  throw missing(`media ${at.media} of part ${at.part} of message ${at.message}, which has none`);
 }
 
 /** A call without arguments has no place for others. */
 function inputAt(conversation: Conversation, at: { readonly message: number; readonly part: number }): Span {
   const part = partAt(conversation, at.message, at.part);
   if (part.type === 'tool-call' && part.input.end > part.input.start) return part.input;
-  throw new LeporelloError(
-    'bad-edit',
-    `An edit names the arguments of part ${at.part} of message ${at.message}, which has none.`,
-  );
+  throw missing(`the arguments of part ${at.part} of message ${at.message}, which has none`);
 }
 
 /** Adds messages at the end of the array field `key`, without reading its elements. */
@@ -382,10 +385,7 @@ export function appendTool(conversation: Conversation, definition: Uint8Array): 
   throw new LeporelloError('bad-edit', 'The recall tool cannot be added: the request offers no tools.');
 }
 
-/**
- * Creates the `write` of a codec with a list of messages and a list of tools: it splices in edits and the recall tool and keeps
- * every other byte.
- */
+/** Creates the `write` of a codec with lists of messages and tools: it splices in edits and the recall tool, and keeps all other bytes. */
 export function bodyWriter(
   writer: MessageWriter,
   toolDefinition: (tool: RecallTool) => Uint8Array,

@@ -10,6 +10,7 @@ import { isOfferedAlways, newProblems, toolToOffer } from './protect.ts';
 import { preambleOf } from './finish.ts';
 import { shrinkingOf } from './shrinks.ts';
 import { type Slices, nextTurn } from '../conversation/steps.ts';
+import { pairCalls } from '../conversation/turns.ts';
 import {
   type FoldMemory,
   type EngineState,
@@ -249,6 +250,7 @@ export async function openRequest(
   );
   const now = options.clock?.();
   const { fullConversation, memory, found } = withStoredState(engine, request, incoming, now);
+  await slices?.pause();
   const { clientLinks, fullLinks } = memory;
   const { foldingDisabled = false, foldingDisabledSince } = found?.fold ?? {};
   const last = engine.lastSent.find(clientLinks);
@@ -263,6 +265,10 @@ export async function openRequest(
     fullConversation,
     found?.fold,
   );
+  await slices?.pause();
+  // The pairing is remembered. Many functions need it, so it is a step of its own.
+  pairCalls(fullConversation);
+  await slices?.pause();
   const ready = stored.ready.find(({ upTo, link }) => fullLinks[upTo] === link);
   const notReady = () => engine.summaryNotes.find(memory.tenant, fullLinks) ?? 'none was begun in time';
   const input: PlanInput = {

@@ -149,8 +149,8 @@ export type PreparedRequest = {
   readonly titleOf: (id: string) => OriginalTitle | undefined;
   /** Does the same where the originals are held elsewhere. Rejects with `store-failed`. */
   readonly lookUpTitle?: (id: string) => Promise<OriginalTitle | undefined>;
-  /** The ids that a recall without an id searches, the most likely first. */
-  readonly searched: readonly string[];
+  /** Returns the ids that a recall without an id searches, the most likely first. */
+  readonly searched: () => readonly string[];
   /** The images and documents among the originals, by id. */
   readonly media: ReadonlyMap<string, FoldedMedia>;
   /** Stores a hidden recall made for the reply to this request, to be put back into later requests. Rejects with `store-failed`. */

@@ -64,8 +64,8 @@ type RecallSource = {
   readonly titleOf?: (id: string) => OriginalTitle | undefined;
   /** Does the same as `titleOf` when the originals are held elsewhere. */
   readonly lookUpTitle?: (id: string) => Promise<OriginalTitle | undefined>;
-  /** The ids that a recall without an id searches, the most likely first. */
-  readonly searched: readonly string[];
+  /** Returns the ids that a recall without an id searches, the most likely first. */
+  readonly searched: () => readonly string[];
   /** The images and documents among the originals, by id. */
   readonly media?: ReadonlyMap<string, FoldedMedia> | undefined;
 };
@@ -106,7 +106,7 @@ export async function answerRecall(
       return original && new TextDecoder().decode(original);
     },
     titleOf: (id) => (request.lookUpTitle ?? request.titleOf)?.(id),
-    all: request.searched,
+    all: request.searched(),
     maxTokens,
     countTokens: count,
   });

@@ -101,13 +101,13 @@ describe('a thread that folds large bodies', () => {
         tokensKept: undefined,
         compressions: [],
       });
-      expect([there.recallTool, there.searched, there.room, there.counter?.name]).toEqual([
+      expect([there.recallTool, there.searched(), there.room, there.counter?.name]).toEqual([
         here.recallTool,
-        here.searched,
+        here.searched(),
         here.room,
         here.counter?.name,
       ]);
-      for (const id of here.searched) {
+      for (const id of here.searched()) {
         const argumentsJson = JSON.stringify({ id });
         expect(await answerRecall(there, argumentsJson, 8_000)).toEqual(
           await answerRecall(here, argumentsJson, 8_000),
@@ -121,7 +121,7 @@ describe('a thread that folds large bodies', () => {
     const { engine, encryptedStore } = open();
     const folded = await engine.prepare(requestOf(openaiChat, chat));
     expect(folded.report.trigger).toBe('token-budget');
-    const [id] = folded.searched;
+    const [id] = folded.searched();
     await folded.known;
     expect(await encryptedStore.recall('tenant', id!)).toEqual({
       status: 'found',
@@ -138,7 +138,7 @@ describe('a thread that folds large bodies', () => {
     const { engine } = open({ fromBytes: chat.length + 1 });
     const here = await engine.prepare(requestOf(openaiChat, chat));
     expect(here.lookUpOriginal).toBeUndefined();
-    expect(here.original(here.searched[0]!)).toBeDefined();
+    expect(here.original(here.searched()[0]!)).toBeDefined();
   });
 
   it('keeps a reply for requests of both threads', async () => {
@@ -209,7 +209,7 @@ describe('a thread that ends', () => {
   it('does the same when the gateway ends, and originals come from the store', async () => {
     const { engine, thread } = open();
     const folded = await engine.prepare(requestOf(openaiChat, chat));
-    const [id] = folded.searched;
+    const [id] = folded.searched();
     const original = await folded.lookUpOriginal!(id!);
     const going = engine.prepare(requestOf(openaiChat, chat));
     await thread.close();

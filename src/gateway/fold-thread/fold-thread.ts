@@ -199,7 +199,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
   async function preparedOf(
     remote: Remote<ThreadFunctions>,
     request: EngineRequest,
-    { handle, body = request.body, isCounted, summary, ...data }: ThreadPrepared,
+    { handle, body = request.body, isCounted, searched, summary, ...data }: ThreadPrepared,
   ): Promise<PreparedRequest> {
     const { tenant } = request;
     const counter = isCounted ? await loadTokenCounter(data.report.model, settings.models) : undefined;
@@ -212,6 +212,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
       counter,
       original: () => undefined,
       titleOf: () => undefined,
+      searched: () => searched,
       lookUpTitle: (id) => remote.titleOf(kept.handle, id).catch(() => undefined),
       async lookUpOriginal(id) {
         const here = await remote.original(kept.handle, id).catch(() => undefined);

@@ -43,7 +43,8 @@ type NotCopied =
   | 'keepReply'
   | 'counter'
   | 'known'
-  | 'reportPromptTokens';
+  | 'reportPromptTokens'
+  | 'searched';
 
 /** The parts of a prepared request that can be copied back. The rest stays in the thread and is requested with `handle`. */
 export type ThreadPrepared = Omit<PreparedRequest, NotCopied | 'body' | 'summary'> & {
@@ -51,6 +52,7 @@ export type ThreadPrepared = Omit<PreparedRequest, NotCopied | 'body' | 'summary
   /** The body to send; undefined for the client's own body. */
   readonly body: Uint8Array | undefined;
   readonly isCounted: boolean;
+  readonly searched: readonly string[];
   readonly summary:
     | { readonly key: string; readonly earlier: ReadonlySet<string>; readonly tokens: number }
     | undefined;
@@ -166,8 +168,7 @@ function requestOf({ format, route, endsAt, ...request }: ThreadRequest): Engine
 
 function dataOf(handle: number, prepared: PreparedRequest, clientBody: Uint8Array): ThreadPrepared {
   const { body, summary, counter } = prepared;
-  const { outcome, maySendClientBody, report, problem, identity, recallTool, searched, media, room, prompt } =
-    prepared;
+  const { outcome, maySendClientBody, report, problem, identity, recallTool, media, room, prompt } = prepared;
   return {
     outcome,
     maySendClientBody,
@@ -175,7 +176,7 @@ function dataOf(handle: number, prepared: PreparedRequest, clientBody: Uint8Arra
     problem,
     identity,
     recallTool,
-    searched,
+    searched: prepared.searched(),
     media,
     room,
     prompt,
