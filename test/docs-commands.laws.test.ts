@@ -11,12 +11,12 @@ import { codeBlocks } from './support/code-blocks.ts';
 
 const blocks = codeBlocks('sh').filter(({ code }) => /\bleporello (?!&&)/.test(code));
 
-/** The stand-in for `leporello`, which runs the real command. A server gets SIGTERM once it listens; a recall only prints help, because its id is an example. */
+/** The stand-in for `leporello`, which runs the real command. A server gets SIGTERM once it listens; recall and inspect only print help, because their ids are examples. */
 const leporello = `#!${process.execPath}
 import { spawn } from 'node:child_process';
 const args = process.argv.slice(2);
 const serves = args[0] === 'serve';
-const more = serves ? ['--port', '0'] : args[0] === 'recall' ? ['--help'] : [];
+const more = serves ? ['--port', '0'] : ['recall', 'inspect'].includes(args[0]) ? ['--help'] : [];
 const child = spawn(process.execPath, [${JSON.stringify(resolve('src/cli/main.ts'))}, ...args, ...more], {
   stdio: ['ignore', serves ? 'pipe' : 'inherit', 'inherit'],
 });

@@ -100,12 +100,13 @@ const exportLists: Readonly<Record<string, Names | undefined>> = {
     ],
   },
   './gateway/node': {
-    values: ['foldThread', 'prometheusMetrics', 'serveNode', 'undiciUpstream'],
+    values: ['foldThread', 'prometheusMetrics', 'receiptArchive', 'serveNode', 'undiciUpstream'],
     types: [
       'FoldThread',
       'FoldThreadOptions',
       'NodeServer',
       'NodeServerOptions',
+      'ReceiptArchive',
       'UndiciUpstream',
       'UndiciUpstreamOptions',
     ],

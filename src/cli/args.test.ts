@@ -17,6 +17,23 @@ function problem(argv: readonly string[]): string {
 }
 
 describe('parseArgs', () => {
+  it('reads inspect: the newest receipt, the newest ones, or one by its id', () => {
+    const inspect = {
+      command: 'inspect',
+      receipt: undefined,
+      last: 1,
+      tenant: undefined,
+      settings: nothing,
+      json: false,
+    };
+    expect(parse('inspect')).toEqual(inspect);
+    expect(parse('inspect --last 5 --tenant acme')).toEqual({ ...inspect, last: 5, tenant: 'acme' });
+    expect(parse('inspect some-id --json')).toEqual({ ...inspect, receipt: 'some-id', json: true });
+    expect(problem(['inspect', 'some-id', '--last', '2'])).toBe(
+      'bad-usage: inspect shows the receipt some-id or the newest ones (--last), not both. Leave out one of them.',
+    );
+  });
+
   it('recognizes help and version in every spelling', () => {
     expect(['', '--help', '-h', 'help', '--json'].map(parse)).toEqual(
       Array.from({ length: 5 }, () => ({ command: 'help', topic: undefined })),
@@ -142,10 +159,16 @@ describe('parseArgs', () => {
   it.each([
     [
       'srve',
-      'There is no command srve. Did you mean serve? The commands are serve, compact, recall, replay, demo and help.',
+      'There is no command srve. Did you mean serve? The commands are serve, compact, recall, inspect, replay, demo and help.',
     ],
-    ['start', 'There is no command start. The commands are serve, compact, recall, replay, demo and help.'],
-    ['help me', 'There is no command me. The commands are serve, compact, recall, replay, demo and help.'],
+    [
+      'start',
+      'There is no command start. The commands are serve, compact, recall, inspect, replay, demo and help.',
+    ],
+    [
+      'help me',
+      'There is no command me. The commands are serve, compact, recall, inspect, replay, demo and help.',
+    ],
     ['--prot', 'leporello without a command has no flag --prot. Its flags are --help, --json, --version.'],
     ['-x', 'leporello without a command has no flag -x. Its flags are --help, --json, --version.'],
     ['--json serve', 'The command must come before the flags: leporello serve ...'],

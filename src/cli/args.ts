@@ -24,6 +24,7 @@ export type Args =
   | ServeArgs
   | CompactArgs
   | RecallArgs
+  | InspectArgs
   | ReplayArgs
   | DemoArgs;
 
@@ -59,6 +60,18 @@ export type RecallArgs = {
   readonly json: boolean;
 };
 
+export type InspectArgs = {
+  readonly command: 'inspect';
+  /** The id of a receipt; undefined for the newest ones. */
+  readonly receipt: string | undefined;
+  /** The number of newest receipts. */
+  readonly last: number;
+  /** The label of the tenant; undefined for the one that all requests belong to. */
+  readonly tenant: string | undefined;
+  readonly settings: SettingArgs;
+  readonly json: boolean;
+};
+
 export type ReplayArgs = {
   readonly command: 'replay';
   readonly files: readonly string[];
@@ -79,7 +92,7 @@ export type ReplayArgs = {
 
 export type DemoArgs = { readonly command: 'demo'; readonly json: boolean };
 
-export const commandNames = ['serve', 'compact', 'recall', 'replay', 'demo'] as const;
+export const commandNames = ['serve', 'compact', 'recall', 'inspect', 'replay', 'demo'] as const;
 export type CommandName = (typeof commandNames)[number];
 
 /** Parses the arguments of the process. */
@@ -136,6 +149,7 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     ...settingFlags,
     ...everywhere,
   },
+  inspect: { last: text, tenant: text, ...settingFlags, ...everywhere },
   replay: {
     format: text,
     'window-tokens': text,
@@ -196,6 +210,23 @@ const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
       part,
       maxTokens: wholeNumber(given, 'max-tokens'),
       raw: given.has('raw'),
+      settings: settingsIn(given),
+      json: given.has('json'),
+    };
+  },
+  inspect(given) {
+    const [receipt] = given.operands;
+    if (receipt !== undefined) oneOperand(given, '');
+    if (receipt !== undefined && given.has('last'))
+      throw new LeporelloError(
+        'bad-usage',
+        `inspect shows the receipt ${receipt} or the newest ones (--last), not both. Leave out one of them.`,
+      );
+    return {
+      command: 'inspect',
+      receipt,
+      last: wholeNumber(given, 'last') ?? 1,
+      tenant: given.text('tenant'),
       settings: settingsIn(given),
       json: given.has('json'),
     };

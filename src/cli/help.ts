@@ -13,6 +13,7 @@ Usage
   leporello serve                 run the gateway: set it as the base URL of a client
   leporello compact FILE|-        fold request bodies, or a JSONL file of conversations, offline
   leporello recall ID             print an original that was folded away
+  leporello inspect [RECEIPT]     show what was folded in a request, and why
   leporello replay FILE...        compute what folding would cost and save on recorded conversations
   leporello demo                  show how it works, without any key
   leporello help [COMMAND]        print help; also: leporello COMMAND --help
@@ -158,6 +159,37 @@ Exit codes
   2  invalid arguments or configuration
 `;
 
+const inspect = `leporello inspect - shows what became of a request: why it was folded, what each message was before and
+after, why the others were not folded, and what it cost.
+
+Usage
+  leporello inspect [RECEIPT | --last N] [flags]
+
+RECEIPT is the id of a receipt, as in the response header x-leporello-receipt. Without it, the newest request
+is shown. The gateway need not run: receipts are in its store for 30 days, the newest 2,000 of each tenant.
+
+Flags
+  --last N         the newest N requests; default 1
+  --tenant LABEL   whose receipts; default: the tenant that all requests belong to (local)
+  --data DIR       data folder; default ~/.leporello
+  --config FILE    configuration, JSON
+  --json           one receipt with its edits per line
+  -h, --help
+
+Examples
+  leporello inspect
+  leporello inspect --last 5
+  leporello inspect 6f2c1d0e-8a57-4e0b-9a53-0d5f3c0f7a11 --json
+
+Environment
+  LEPORELLO_DATA, LEPORELLO_CONFIG, LEPORELLO_SECRET
+
+Exit codes
+  0  printed
+  1  not found
+  2  invalid arguments or configuration
+`;
+
 const replay = `leporello replay - replays recorded conversations with the engine, and with other ways to shorten them.
 
 Usage
@@ -221,4 +253,11 @@ Exit codes
   130  interrupted
 `;
 
-const commands: Readonly<Record<CommandName, string>> = { serve, compact, recall, replay, demo };
+const commands: Readonly<Record<CommandName, string>> = {
+  serve,
+  compact,
+  recall,
+  inspect,
+  replay,
+  demo,
+};

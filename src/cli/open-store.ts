@@ -1,5 +1,6 @@
 /** Opens the secret and the store of a command. Optionally falls back to an in-memory store. */
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { LeporelloError } from '../errors.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
@@ -68,6 +69,27 @@ export async function openStoreOrFallBack(
     const lost = error instanceof Error ? error.message : String(error);
     return { secret: secret ?? randomBytes(32), store: inMemoryStore(), lost };
   }
+}
+
+/** Opens a store that exists, for commands that only read it; or says why there is none. */
+export async function openExistingStore(
+  dataDir: string | undefined,
+  env: Environment,
+  redis: Redis,
+): Promise<OpenedStore | { readonly missing: string }> {
+  const isGiven = givenSecret(env) !== undefined;
+  if (dataDir === undefined && !(redis && isGiven))
+    return { missing: 'This user has no home folder: set the data folder with --data.' };
+  const folder = dataDir ?? '';
+  if (redis === false && !existsSync(storeFile(folder)))
+    return { missing: `The data folder ${folder} contains no store. Set another data folder with --data.` };
+  if (!isGiven && !existsSync(join(folder, 'secret'))) {
+    const missing = `The secret of ${folder} is missing: restore the file secret there, or set LEPORELLO_SECRET.`;
+    return { missing };
+  }
+  const secret = await loadSecret({ dataDir: folder, env });
+  const store = redis === false ? await sqliteStore({ file: storeFile(folder) }) : await redisStore(redis);
+  return { store, secret };
 }
 
 /** Loads the secret. With Redis and a secret in the environment, no data folder is needed. */

@@ -1,11 +1,6 @@
 /** Implements `leporello recall`: prints an original, or a part of it. Does not change the store. */
 import { runSteps } from '../conversation/steps.ts';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { createEncryptedStore, isMemoryId } from '../store/encrypted-store.ts';
-import { redisStore } from '../store/redis/redis.ts';
-import { givenSecret, loadSecret } from '../store/secret.ts';
-import { sqliteStore } from '../store/sqlite/sqlite.ts';
 import { countLines, locate, parseRange, readOriginal } from '../recall/read-original.ts';
 import { findsAny } from '../recall/search.ts';
 import { resolveRecall } from '../recall/resolve.ts';
@@ -13,7 +8,7 @@ import { selectPath } from '../recall/json-path.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import type { RecallArgs } from './args.ts';
 import { loadConfig } from './config/load-config.ts';
-import { type Redis, spellRedis, storeFile } from './open-store.ts';
+import { type Redis, openExistingStore, spellRedis } from './open-store.ts';
 import type { Environment, Terminal } from './terminal.ts';
 
 /** Runs the command. Resolves with the exit code, 1 when there is no such original or part. */
@@ -52,25 +47,15 @@ async function find(
   env: Environment,
 ): Promise<FoundOriginal> {
   if (!isMemoryId(id)) return missing(`${JSON.stringify(id)} is not an id: an id is mem_ and 16 characters.`);
-  const isGiven = givenSecret(env) !== undefined;
-  if (dataDir === undefined && !(redis && isGiven))
-    return missing('This user has no home folder: set the data folder with --data.');
-  const folder = dataDir ?? '';
-  if (redis === false && !existsSync(storeFile(folder)))
-    return missing(`The data folder ${folder} contains no store. Set another data folder with --data.`);
-  if (!isGiven && !existsSync(join(folder, 'secret'))) {
-    return missing(
-      `The secret of ${folder} is missing: restore the file secret there, or set LEPORELLO_SECRET.`,
-    );
-  }
-  const secret = await loadSecret({ dataDir: folder, env });
-  const store = redis === false ? await sqliteStore({ file: storeFile(folder) }) : await redisStore(redis);
+  const opened = await openExistingStore(dataDir, env, redis);
+  if ('missing' in opened) return missing(opened.missing);
+  const { store, secret } = opened;
   try {
     const recalled = await createEncryptedStore({ store, secret }).recallAny(id);
     if (recalled.status === 'found') return recalled;
     return missing(
       redis === false
-        ? `There is no original ${id} in ${folder}. It may have expired, or be in another data folder (--data), or belong to another secret.`
+        ? `There is no original ${id} in ${dataDir ?? ''}. It may have expired, or be in another data folder (--data), or belong to another secret.`
         : `There is no original ${id} in ${spellRedis(redis)}. It may have expired, or belong to another secret.`,
     );
   } finally {

@@ -10,6 +10,7 @@ import { beginningOf, compressionsOf, correctedSteps, reservedTokens } from './d
 import { type OpenedRequest, inTime, windowKey } from './history.ts';
 import type { Draft, FoldPlan } from './plan.ts';
 import type { FinishedBody } from './finish.ts';
+import { detailOf } from './inspect.ts';
 import { type EngineState, clientLinksOf } from './state.ts';
 import type { EngineRequest, Identity, PreparedRequest, SummaryJob, UnfoldedOutcome } from './types.ts';
 import type { FoldReport, FoldStep, Outcome } from '../receipts/receipt.ts';
@@ -77,6 +78,7 @@ export function preparedFrom(
       engine.windows.accepted(windowKey(request, conversation), reported);
     },
     summary,
+    detail: () => detailOf(sent),
     report: { ...foldReport(sent), ...finished.report },
   };
 }

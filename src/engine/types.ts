@@ -2,6 +2,7 @@
 import type { Caches } from '../caches.ts';
 import type { Codec, SeenBodies, Overflow } from '../codecs/codec.ts';
 import type { HiddenRecall, KeptReply } from '../conversation/conversation.ts';
+import type { RequestDetail } from '../receipts/detail.ts';
 import type { FoldReport, Outcome } from '../receipts/receipt.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { FoldStore } from '../store/fold-store.ts';
@@ -169,6 +170,8 @@ export type PreparedRequest = {
   readonly summary?: SummaryJob | undefined;
   /** Takes the number of tokens that the provider reported for the prompt of `body`, which makes later counts more exact. Never throws. */
   readonly reportPromptTokens: (reported: number) => void;
+  /** Describes the request, for a receipt that is read later. Undefined when it was sent without looking at its messages. */
+  readonly detail?: () => RequestDetail | Promise<RequestDetail | undefined>;
 };
 
 /** Identifies a conversation. */

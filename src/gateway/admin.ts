@@ -6,12 +6,14 @@ import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { type NamedTotals, type ReceiptTotals, type Totals, summaryOf } from '../receipts/totals.ts';
 import { hasCredential, type Tenant, type TenantRule } from './routing/tenant.ts';
 import { type GatewayRequest, type GatewayResponse, jsonResponse } from './http/http.ts';
-import type { ReceiptLog, GatewayMetrics } from './receipts/receipts.ts';
+import type { ReceiptArchive } from './receipts/archive.ts';
+import type { AnyReceipt, ReceiptLog, GatewayMetrics } from './receipts/receipts.ts';
 import type { BackgroundSummarizer } from './background-summarizer.ts';
 
 type AdminDeps = MetricsDeps & {
   readonly encryptedStore: Pick<EncryptedStore, 'recall' | 'recallAny'>;
   readonly receipts: ReceiptLog;
+  readonly archive: ReceiptArchive | undefined;
   readonly totals: ReceiptTotals;
   readonly tenants: TenantRule;
 };
@@ -37,10 +39,10 @@ export async function answerOwn(
   const { tenant } = viewer;
   const limit = Math.min(maxListed, Number(route.query.get('limit') ?? 50) || 50);
   if (kind === 'receipts' && id === undefined) {
-    return jsonResponse(200, { receipts: deps.receipts.list(tenant, limit) });
+    return jsonResponse(200, { receipts: await receiptsOf(deps, tenant, limit) });
   }
   if (kind === 'receipts' && id !== undefined) {
-    const receipt = deps.receipts.get(tenant, id);
+    const receipt = deps.receipts.get(tenant, id) ?? (await storedReceipt(deps, tenant, id));
     return receipt ? jsonResponse(200, receipt) : notFound(`This tenant has no receipt ${id}.`);
   }
   if (kind === 'totals' && id === undefined) return jsonResponse(200, sumsFor(deps.totals, tenant, limit));
@@ -58,6 +60,33 @@ function viewerOf(tenant: Tenant): { readonly tenant: string } | { readonly prob
     problem:
       'This gateway reads the tenant from a token that it does not verify, so the token shows nothing here: use the adminToken.',
   };
+}
+
+/** Returns the newest receipts. A tenant also gets those of earlier processes, if they are kept; the administrator those of this process. */
+async function receiptsOf(
+  { receipts, archive }: AdminDeps,
+  tenant: string | undefined,
+  limit: number,
+): Promise<readonly AnyReceipt[]> {
+  const here = receipts.list(tenant, limit);
+  if (here.length >= limit || tenant === undefined || !archive) return here;
+  try {
+    const known = new Set(here.map(({ id }) => id));
+    const stored = (await archive.list(tenant, limit)).filter(({ id }) => !known.has(id));
+    return [...here, ...stored.map(({ receipt }) => receipt)].slice(0, limit);
+  } catch {
+    // The store cannot be read at the moment.
+    return here;
+  }
+}
+
+async function storedReceipt(
+  { archive }: AdminDeps,
+  tenant: string | undefined,
+  id: string,
+): Promise<AnyReceipt | undefined> {
+  if (tenant === undefined) return undefined;
+  return (await archive?.get(tenant, id).catch(() => undefined))?.receipt;
 }
 
 /** Returns the totals since the gateway started. For the administrator each row names its tenant. */

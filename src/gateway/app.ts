@@ -21,6 +21,7 @@ import {
   upstreamProblem,
 } from './http/http.ts';
 import { type GatewayOptions, serveModel } from './model-call.ts';
+import type { ReceiptArchive } from './receipts/archive.ts';
 import {
   type AnyReceipt,
   type GatewayLog,
@@ -206,6 +207,8 @@ export type GatewayDeps = {
   readonly metrics?: GatewayMetrics;
   /** Folds large requests in another thread, such as `foldThread()` of `leporello/gateway/node`. Default: all are folded in this thread. */
   readonly foldThread?: { engineFor(parts: EngineParts): Engine };
+  /** Keeps receipts beyond the process, such as `receiptArchive()` of `leporello/gateway/node`. Default: they end with the process. */
+  readonly archive?: ReceiptArchive;
   /** Is called with each receipt, after its response has ended. Its errors are ignored. */
   readonly onReceipt?: (receipt: AnyReceipt) => void;
 };
@@ -252,7 +255,8 @@ export function gatewayParts(
     ...engineParts,
     keptReplies,
   });
-  const { store, secret, log, foldThread } = deps;
+  const { store, secret, log, foldThread, archive } = deps;
+  archive?.open({ encryptedStore, log });
   return {
     engine:
       foldThread?.engineFor({
@@ -267,7 +271,8 @@ export function gatewayParts(
     encryptedStore,
     upstream: deps.upstream,
     urls: { ...defaultUpstreams, ...settings.urls },
-    receipts: reportedTo(deps.onReceipt, createReceiptLog()),
+    receipts: reportedTo(deps, createReceiptLog()),
+    archive,
     totals: createReceiptTotals(),
     prices: pricesFrom(settings.usdPerMillionTokens),
     costs: createCostTracker(caches),
@@ -286,14 +291,15 @@ export function gatewayParts(
   };
 }
 
-function reportedTo(onReceipt: GatewayDeps['onReceipt'], receipts: ReceiptLog): ReceiptLog {
-  if (onReceipt === undefined) return receipts;
+function reportedTo({ onReceipt, archive }: GatewayDeps, receipts: ReceiptLog): ReceiptLog {
+  if (onReceipt === undefined && archive === undefined) return receipts;
   return {
     ...receipts,
-    add(tenant, receipt) {
+    add(tenant, receipt, source) {
       receipts.add(tenant, receipt);
+      archive?.add(tenant, receipt, source);
       try {
-        onReceipt(receipt);
+        onReceipt?.(receipt);
       } catch {
         // An error of the caller's own function must not break off the response.
       }

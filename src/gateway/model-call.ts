@@ -32,6 +32,7 @@ import {
   logCompressions,
   logFold,
 } from './receipts/receipts.ts';
+import type { ReceiptArchive } from './receipts/archive.ts';
 import { type Exchange, type RecallLimits, relayStream, relayWhole } from './recall-loop.ts';
 import { type Route, type UpstreamUrls, promptUrl, sessionOf } from './routing/routes.ts';
 import { type BackgroundSummarizer, addSummaryReceipt } from './background-summarizer.ts';
@@ -304,6 +305,8 @@ export type GatewayOptions = {
   readonly upstream: Upstream;
   readonly urls: UpstreamUrls;
   readonly receipts: ReceiptLog;
+  /** Keeps receipts beyond the process; undefined when they end with it. */
+  readonly archive: ReceiptArchive | undefined;
   readonly totals: ReceiptTotals;
   readonly prices: Prices;
   readonly costs: CostTracker;

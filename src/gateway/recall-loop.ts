@@ -25,7 +25,8 @@ export type Exchange = ContinuationDeps & {
 
 /** Reports events of an exchange to its receipt. */
 export type ExchangeNotes = {
-  recalled(report: RecallReport): void;
+  /** `asked`: the arguments of the call. */
+  recalled(report: RecallReport, asked: string): void;
   /** Called at the end of each round with the usage of all rounds so far. */
   used(usage: Usage | undefined): void;
   upstreamStatus(status: number): void;
@@ -201,7 +202,7 @@ async function answersTo(
         ? { text: most, found: false, tokens: prepared.counter?.count(most) ?? most.length }
         : await answerRecall(prepared, call.argumentsJson, most);
     budget.spend(tokens);
-    note.recalled({ round, found, tokens });
+    note.recalled({ round, found, tokens }, call.argumentsJson);
     answers.push({ call, text, ...(media && { media }) });
   }
   return answers;

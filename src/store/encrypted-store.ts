@@ -3,11 +3,18 @@
  * sees nothing in clear but labels and keys. The holder of the secret can read everything; the holder of only the store, nothing.
  * This module does not decide which originals are kept, nor who may read them.
  */
-import { type Caches, createCaches } from '../caches.ts';
+import type { Caches } from '../caches.ts';
 import { createHmac, hash } from 'node:crypto';
 import { nextTurn, openSlices } from '../conversation/steps.ts';
 import { LeporelloError } from '../errors.ts';
-import { type Clock, type FirstFound, type Store, type StoreEntry, storeWithDeadline } from './store.ts';
+import {
+  type Clock,
+  type FirstFound,
+  type Store,
+  type StoreEntry,
+  createRenewals,
+  storeWithDeadline,
+} from './store.ts';
 import { base32Of, createSealer, deriveKey, macWith } from './records.ts';
 import { type StoreView, openStoreView } from './in-memory.ts';
 
@@ -44,6 +51,11 @@ export interface EncryptedStore {
   renewOriginals(ids: readonly string[]): void;
   /** Extends the retention of a value that `putSealed` or `keep` stored under this key for `ttlMs`. */
   renewSealed(tenant: string, key: string, ttlMs: number, known?: SealedUse): void;
+  /** Deletes an original and values of `putSealed` and `keep`. Anything of another tenant stays. */
+  forget(
+    tenant: string,
+    what: { readonly original?: string; readonly sealed?: readonly string[] },
+  ): Promise<void>;
   /** Counts what others have written (see `StoreView`), not what users of this object have: so each engine needs one of its own. */
   writesByOthers(): StoreView['writesByOthers'];
 }
@@ -208,6 +220,12 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
       const places = keys.map((key) => sealedKey(tenant, key));
       return opened(places, await store.getFirst(places));
     },
+    async forget(tenant, { original, sealed: keys = [] }) {
+      const isOwn =
+        original !== undefined && (await find(checkedTenant(tenant), original)).status === 'found';
+      const own = isOwn ? [memoryKey(original)] : [];
+      await store.delete([...own, ...keys.map((key) => sealedKey(tenant, key))]);
+    },
     renewOriginals(ids) {
       for (const id of ids) renewals.used(memoryKey(id), ttlMs);
     },
@@ -335,66 +353,4 @@ export function commonLength(one: Uint8Array, other: Uint8Array): number {
     while (at + size <= length && isSame(at, at + size)) at += size;
   }
   return at;
-}
-
-// Renewals extend the retention of records from their last use. Renewing is a write, so not every use renews: a record is renewed
-// when a tenth of its retention, at most one day, has passed since this process last wrote or renewed it. Nobody waits for a
-// renewal, and a failed one is left to a later use. Records used in one turn of the event loop are renewed in one call of the store.
-
-export type Renewals = {
-  /** Notes that these keys were written just now. */
-  written(keys: readonly string[]): void;
-  /** Notes that a record is used now and must be kept for `ttlMs` from now on. Returns at once. */
-  used(key: string, ttlMs: number, known?: RecordUse): void;
-};
-
-type RecordUse = {
-  /** When the record was written, in milliseconds since the epoch, if the record says so. */
-  readonly writtenAt?: number | undefined;
-  /** Further keys that are renewed together with this one. */
-  readonly along?: () => readonly string[];
-};
-
-const dayMs = 24 * 60 * 60 * 1_000;
-
-export function createRenewals(store: Pick<Store, 'touch'>, clock: Clock, caches = createCaches()): Renewals {
-  const freshAt = caches<number>('fresh records');
-  /** Keys to renew, by their retention in milliseconds. */
-  const due = new Map<number, string[]>();
-
-  function renewLater(keys: readonly string[], ttlMs: number): void {
-    if (due.size === 0) setImmediate(renewDue);
-    const others = due.get(ttlMs);
-    if (others) others.push(...keys);
-    else due.set(ttlMs, [...keys]);
-  }
-
-  function renewDue(): void {
-    const now = clock();
-    for (const [ttlMs, keys] of due) void renew(keys, now + ttlMs);
-    due.clear();
-  }
-
-  async function renew(keys: readonly string[], expiresAt: number): Promise<void> {
-    try {
-      await store.touch(keys, expiresAt);
-    } catch {
-      for (const key of keys) freshAt.delete(key);
-    }
-  }
-
-  return {
-    written(keys) {
-      const now = clock();
-      for (const key of keys) freshAt.set(key, now);
-    },
-    used(key, ttlMs, { writtenAt = Number.NEGATIVE_INFINITY, along } = {}) {
-      const now = clock();
-      const latest = now - Math.min(ttlMs / 10, dayMs);
-      if ((freshAt.get(key) ?? Number.NEGATIVE_INFINITY) > latest) return;
-      const isFresh = writtenAt > latest;
-      freshAt.set(key, isFresh ? writtenAt : now);
-      if (!isFresh) renewLater([key, ...(along?.() ?? [])], ttlMs);
-    },
-  };
 }

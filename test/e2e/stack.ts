@@ -6,6 +6,7 @@ import { expect } from 'vitest';
 import { assembleGateway, type GatewaySettings } from '../../src/gateway/app.ts';
 import { foldThread } from '../../src/gateway/fold-thread/fold-thread.ts';
 import { serveNode } from '../../src/gateway/http/node-server.ts';
+import type { ReceiptArchive } from '../../src/gateway/receipts/archive.ts';
 import { prometheusMetrics } from '../../src/gateway/receipts/prometheus.ts';
 import { undiciUpstream } from '../../src/gateway/http/undici-upstream.ts';
 import { sqliteStore } from '../../src/store/sqlite/sqlite.ts';
@@ -37,6 +38,8 @@ export async function startStack(
   settings: GatewaySettings = {},
   deps: {
     readonly store?: Store;
+    readonly secret?: Uint8Array;
+    readonly archive?: ReceiptArchive;
     readonly upstreamUrl?: string;
     readonly other?: FakeProviderOptions['other'];
     /** Bodies of this many bytes or more are folded in a worker thread. Default: none. */
@@ -69,11 +72,12 @@ export async function startStack(
       },
       {
         store,
-        secret: new Uint8Array(32).fill(9),
+        secret: deps.secret ?? new Uint8Array(32).fill(9),
         upstream,
         log: { info: record, warn: record },
         metrics: prometheusMetrics(),
         ...(thread && { foldThread: thread }),
+        ...(deps.archive && { archive: deps.archive }),
       },
     );
     await thread?.warmUp('gpt-4o');
@@ -85,6 +89,7 @@ export async function startStack(
     return {
       url: `http://127.0.0.1:${server.port}`,
       async close() {
+        await deps.archive?.close();
         await server.close(1_000);
         await thread?.close();
         await upstream.close();

@@ -1,6 +1,7 @@
 /** Implements `leporello serve`: runs the gateway on a port until it is stopped. */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { assembleGateway } from '../../gateway/app.ts';
+import { type ReceiptArchive, receiptArchive } from '../../gateway/receipts/archive.ts';
 import { type FoldThread, foldThread } from '../../gateway/fold-thread/fold-thread.ts';
 import { type NodeServer, serveNode } from '../../gateway/http/node-server.ts';
 import { prometheusMetrics } from '../../gateway/receipts/prometheus.ts';
@@ -31,11 +32,13 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
   const upstream = undiciUpstream();
   const thread = openFoldThread(config);
   const metrics = prometheusMetrics();
+  const archive = receiptArchive();
   const handler = assembleGateway(gatewaySettings(config), {
     ...memory,
     upstream,
     log,
     metrics,
+    archive,
     ...(thread && { foldThread: thread }),
   });
   const stopped = whenStopped(terminal);
@@ -55,13 +58,14 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
     const place = memory.lost === undefined ? placeOf(config, dataDir) : undefined;
     await terminal.out(startText(server, args.json, place, memory.store.name)).catch(() => undefined);
     warn(log, config, memory, unknownVariables);
-    await drain(server, stopped, config.limits.drainMs, log);
+    await drain(server, stopped, config.limits.drainMs, log, archive);
     return 0;
   } finally {
     stopped.forget();
     await warming.stop();
     // No client waits any more. Only background summaries may still be in progress.
     await upstream.cut();
+    await archive.close();
     await thread?.close();
     await memory.store.close();
   }
@@ -147,9 +151,17 @@ async function listen(
 }
 
 /** Waits for the first signal, then for the requests in progress. A second signal cuts them off. */
-async function drain(server: NodeServer, stopped: StopSignals, drainMs: number, log: Log): Promise<void> {
+async function drain(
+  server: NodeServer,
+  stopped: StopSignals,
+  drainMs: number,
+  log: Log,
+  archive: ReceiptArchive,
+): Promise<void> {
   await stopped.first;
   log.info({ drainMs }, 'stopping: requests in progress may finish; send the signal again to cut them off');
+  // The streams to pages never end by themselves.
+  await archive.close();
   await Promise.race([server.close(drainMs), stopped.second.then(() => server.close(0))]);
 }
 

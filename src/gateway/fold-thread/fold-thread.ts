@@ -232,6 +232,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
       known: remote.known(handle).catch(() => undefined),
       reportPromptTokens: (reported) =>
         void remote.reportPromptTokens(kept.handle, reported).catch(() => undefined),
+      detail: () => remote.detail(kept.handle).catch(() => undefined),
       summary: summary && jobOf(remote, kept, summary, (text) => counter?.count(text) ?? text.length),
     };
   }

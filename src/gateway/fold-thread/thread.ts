@@ -14,6 +14,7 @@ import { warmUp } from '../warm-up.ts';
 import { type FoldSettings, createDefaultEngine } from '../../library/default-engine.ts';
 import type { SummaryRequest } from '../../outline/summarizer.ts';
 import { createEncryptedStore } from '../../store/encrypted-store.ts';
+import type { RequestDetail } from '../../receipts/detail.ts';
 import type { OriginalTitle } from '../../recall/message-page.ts';
 import type { Store } from '../../store/store.ts';
 import { type loadVocabulary, provideVocabularies } from '../../tokens/load-counter.ts';
@@ -44,7 +45,8 @@ type NotCopied =
   | 'counter'
   | 'known'
   | 'reportPromptTokens'
-  | 'searched';
+  | 'searched'
+  | 'detail';
 
 /** The parts of a prepared request that can be copied back. The rest stays in the thread and is requested with `handle`. */
 export type ThreadPrepared = Omit<PreparedRequest, NotCopied | 'body' | 'summary'> & {
@@ -119,6 +121,7 @@ function openThread(data: ThreadData) {
       return held.get(handle)?.original(id)?.slice();
     },
     titleOf: (handle: number, id: string): OriginalTitle | undefined => held.get(handle)?.titleOf(id),
+    detail: async (handle: number): Promise<RequestDetail | undefined> => held.get(handle)?.detail?.(),
     known: (handle: number): Promise<void> => held.get(handle)?.known ?? Promise.resolve(),
     reportPromptTokens: (handle: number, reported: number): void =>
       held.get(handle)?.reportPromptTokens(reported),

@@ -82,6 +82,7 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
   const { tenant, prepared, prices, started } = request;
   const id = deps.newId();
   const recalls: RecallReport[] = [];
+  const asked: string[] = [];
   let usage: Usage | undefined;
   const rounds: (Usage | undefined)[] = [];
   let prompt: CountedPrompt | undefined;
@@ -110,7 +111,7 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
       problem,
       ms: { prepare: request.preparedAt - started, total: deps.clock() - started },
     };
-    deps.receipts.add(tenant, receipt);
+    deps.receipts.add(tenant, receipt, { prepared, asked });
     if (!request.isModelCall) return;
     deps.totals.add(tenant, receipt);
     deps.metrics?.requestEnded(request.format, receipt);
@@ -121,7 +122,10 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
     session: sessionOf(request),
     headers: headersOf(id, prepared),
     note: {
-      recalled: (report) => recalls.push(report),
+      recalled(report, of) {
+        recalls.push(report);
+        asked.push(of);
+      },
       used: (reported) => {
         rounds.push(roundOf(usage, reported));
         usage = reported && plainUsage(reported);
@@ -332,9 +336,12 @@ function toTenths(ratio: number): number {
 /** A receipt of a request, or of a summary that was written in the background. */
 export type AnyReceipt = Receipt | SummaryReceipt;
 
+/** The request that a receipt reports on, and the arguments of its recalls. Both contain content. */
+export type ReceiptSource = { readonly prepared: PreparedRequest; readonly asked: readonly string[] };
+
 /** Receipts by id. An undefined tenant is the administrator, who sees all receipts. */
 export interface ReceiptLog {
-  add(tenant: string, receipt: AnyReceipt): void;
+  add(tenant: string, receipt: AnyReceipt, request?: ReceiptSource): void;
   get(tenant: string | undefined, id: string): AnyReceipt | undefined;
   /** Returns receipts, newest first. */
   list(tenant: string | undefined, limit: number): readonly AnyReceipt[];

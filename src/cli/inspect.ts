@@ -1,0 +1,203 @@
+/** Implements `leporello inspect`: prints receipts with what became of each message, from the store. The gateway need not run. */
+import type { KeptReceipt, MessageDetail } from '../receipts/detail.ts';
+import {
+  duration,
+  number,
+  outcomeWords,
+  requestReceipt,
+  wordsOfKept,
+  wordsOfTrigger,
+} from '../receipts/detail.ts';
+import type { Money } from '../receipts/cost.ts';
+import type { Receipt } from '../receipts/receipt.ts';
+import { LeporelloError } from '../errors.ts';
+import { createEncryptedStore } from '../store/encrypted-store.ts';
+import { type ReceiptStore, createReceiptStore } from '../store/receipt-store.ts';
+import type { InspectArgs } from './args.ts';
+import { loadConfig } from './config/load-config.ts';
+import { gatewaySettings } from './config/to-settings.ts';
+import { openExistingStore } from './open-store.ts';
+import type { Terminal } from './terminal.ts';
+
+/** The number of receipts among which the fold of an earlier request is looked up. */
+const maxSearched = 500;
+
+/** Runs the command. Resolves with the exit code, 1 when there is no such receipt. */
+export async function inspect(args: InspectArgs, terminal: Terminal): Promise<number> {
+  const { config, dataDir } = await loadConfig(args.settings, terminal);
+  const { tenant: setting } = gatewaySettings(config);
+  const tenant =
+    args.tenant ?? (typeof setting === 'string' && setting !== 'credential' ? setting : undefined);
+  if (tenant === undefined)
+    throw new LeporelloError(
+      'bad-usage',
+      'Each credential is a tenant of its own: name one with --tenant LABEL. /_leporello/totals lists the labels for the adminToken.',
+    );
+  const opened = await openExistingStore(dataDir, terminal.env, config.memory.redis);
+  if ('missing' in opened) return fails(terminal, opened.missing);
+  const { store, secret } = opened;
+  try {
+    const encryptedStore = createEncryptedStore({ store, secret });
+    const receipts = createReceiptStore<KeptReceipt>({ encryptedStore });
+    const wanted = await find(args, receipts, tenant);
+    if (wanted.length === 0)
+      return fails(
+        terminal,
+        args.receipt === undefined
+          ? `The tenant ${tenant} has no receipts yet: send a request through the gateway.`
+          : `The tenant ${tenant} has no receipt ${args.receipt}. It may be older than 30 days, or belong to another tenant (--tenant) or data folder (--data).`,
+      );
+    for (const one of wanted) {
+      const fold = await repeatedFold(one, receipts, tenant);
+      const text = args.json ? JSON.stringify({ ...one, repeats: fold?.id }) : spellReceipt(one, fold);
+      await terminal.out(`${text}\n`);
+    }
+    return 0;
+  } finally {
+    await store.close();
+  }
+}
+
+function fails(terminal: Terminal, why: string): number {
+  terminal.err(`leporello: ${why}\n`);
+  return 1;
+}
+
+async function find(
+  { receipt, last }: InspectArgs,
+  receipts: ReceiptStore<KeptReceipt>,
+  tenant: string,
+): Promise<readonly KeptReceipt[]> {
+  if (receipt === undefined) return receipts.list(tenant, last);
+  const found = await receipts.get(tenant, receipt);
+  return found ? [found] : [];
+}
+
+/** Returns the receipt of the fold that a request repeats; undefined when it made its own, or when that is not known. */
+async function repeatedFold(
+  one: KeptReceipt,
+  receipts: ReceiptStore<KeptReceipt>,
+  tenant: string,
+): Promise<KeptReceipt | undefined> {
+  const receipt = requestReceipt(one);
+  if (!receipt || receipt.replayed === 0 || isNewFold(receipt)) return undefined;
+  return foldRepeatedBy(one, await receipts.list(tenant, maxSearched));
+}
+
+/** Finds the newest earlier fold of the same conversation whose originals are all folded in this request, too. */
+export function foldRepeatedBy(one: KeptReceipt, others: readonly KeptReceipt[]): KeptReceipt | undefined {
+  const memories = new Set(requestReceipt(one)?.memories);
+  return others.find((other) => {
+    const earlier = requestReceipt(other);
+    return (
+      earlier !== undefined &&
+      other.conversation === one.conversation &&
+      earlier.at < one.receipt.at &&
+      isNewFold(earlier) &&
+      earlier.memories.every((id) => memories.has(id))
+    );
+  });
+}
+
+function isNewFold({ steps }: Receipt): boolean {
+  return steps.some(({ edits }) => edits > 0);
+}
+
+/** Spells a receipt for a person. `fold`: the receipt of the fold that the request repeats. */
+export function spellReceipt(one: KeptReceipt, fold?: KeptReceipt): string {
+  const receipt = requestReceipt(one);
+  if (!receipt) return spellSummary(one);
+  const { detail, asked = [] } = one;
+  const lines = [
+    `Receipt ${one.id}, ${new Date(receipt.at).toISOString()}`,
+    `  ${receipt.path}, model ${receipt.model ?? 'unknown'}, session ${receipt.session ?? 'unknown'}`,
+    `  ${outcomeWords(receipt, receipt.outcome)}`,
+    ...(detail?.trigger ? [`  Why: ${wordsOfTrigger(detail.trigger)}`] : []),
+    ...tokenLines(receipt),
+    ...receipt.steps.map(
+      ({ strategy, edits, tokensSaved, refused }) =>
+        `  ${strategy}: ${number(edits)} edits saved ${number(tokensSaved)} tokens${refused === undefined ? '' : `; refused: ${refused}`}`,
+    ),
+    ...asked.map(
+      ({ found, tokens, asked: query }) =>
+        `  recall ${query}: ${found ? `${number(tokens)} tokens` : 'not found'}`,
+    ),
+    ...moneyLines(receipt.money),
+    ...(receipt.problem === undefined ? [] : [`  Problem: ${receipt.problem}`]),
+    ...(receipt.unstableFrom === undefined
+      ? []
+      : [`  Bug: the sent prefix changed at message ${receipt.unstableFrom} without a fold.`]),
+    ...messageLines(one),
+    ...editLines(one),
+  ];
+  if (!fold) return `${lines.join('\n')}\n`;
+  const since = duration(receipt.at - fold.receipt.at);
+  lines.push(
+    `  Repeats the fold of receipt ${fold.id}, made ${since} before: ${number(receipt.replayed)} edits.`,
+    ...messageLines(fold),
+    ...editLines(fold),
+  );
+  return `${lines.join('\n')}\n`;
+}
+
+function spellSummary({ id, receipt }: KeptReceipt): string {
+  const { at, model, outcome } = receipt;
+  return `Receipt ${id}, ${new Date(at).toISOString()}\n  summary written ahead by ${model ?? 'the model in the URL'}: ${outcome.status}\n`;
+}
+
+function tokenLines({ tokensBefore, tokensAfter, window, replayed, usage, ms }: Receipt): readonly string[] {
+  const counted =
+    tokensBefore === undefined || tokensAfter === undefined
+      ? []
+      : [
+          `  tokens: ${number(tokensBefore)} came, ${number(tokensAfter)} were sent${window === undefined ? '' : ` (window ${number(window)})`}; ${number(replayed)} edits repeated`,
+        ];
+  const billed =
+    usage === undefined
+      ? []
+      : [
+          `  billed: ${number(usage.input)} input tokens, ${number(usage.cacheRead)} of them read from the cache; ${number(usage.output)} output`,
+        ];
+  return [...counted, ...billed, `  time added: ${duration(ms.prepare)}`];
+}
+
+function moneyLines(money: Money | undefined): readonly string[] {
+  if (!money) return ['  cost: unknown (no usage or no price)'];
+  const { paid, untouched, net, fold, recalls } = money;
+  return [
+    `  cost: paid ${usdText(paid.total)}, estimate without Leporello ${usdText(untouched.total)}, net ${usdText(net)}`,
+    `        of what was paid: the fold ${usdText(fold)}, recalls ${usdText(recalls)}`,
+  ];
+}
+
+/** Spells dollars with as many digits as small amounts need. */
+function usdText(usd: number): string {
+  return `${usd < 0 ? '-' : ''}$${Math.abs(usd).toFixed(4)}`;
+}
+
+function messageLines({ detail }: KeptReceipt): readonly string[] {
+  if (!detail || detail.messages.length === 0) return [];
+  const rows = detail.messages.map(messageCells);
+  const heads = ['message', 'what', 'before', 'after', ''];
+  const widths = [0, 1, 2, 3].map((at) => Math.max(...[heads, ...rows].map((row) => row[at]!.length)));
+  const line = ([index, what, before, after, note]: readonly string[]) =>
+    `    ${index!.padStart(widths[0]!)}  ${what!.padEnd(widths[1]!)}  ${before!.padStart(widths[2]!)}  ${after!.padStart(widths[3]!)}  ${note!}`.trimEnd();
+  const left = detail.messageCount - detail.messages.length;
+  return [
+    ...[heads, ...rows].map(line),
+    ...(left > 0 ? [`    (${number(left)} other messages were sent as before)`] : []),
+  ];
+}
+
+function messageCells({ index, role, what, before, after, state, kept }: MessageDetail): readonly string[] {
+  const note = kept === undefined ? (state === 'sent' ? '' : state) : `kept: ${wordsOfKept(kept)}`;
+  return [String(index), `${role}: ${what}`, number(before), number(after), note];
+}
+
+function editLines({ detail }: KeptReceipt): readonly string[] {
+  if (!detail || detail.edits.length === 0) return [];
+  return detail.edits.flatMap(({ message, title, memory, stub, before, after, requests, by }) => [
+    `    ${by === 'fold' ? 'folded' : 'shortened on arrival'}: message ${message}, ${title}, ${number(before)} → ${number(after)} tokens, sent with ${requests} earlier requests${memory === undefined ? '' : `, original ${memory}`}`,
+    ...stub.split('\n').map((text) => `      | ${text}`),
+  ]);
+}

@@ -1,0 +1,154 @@
+/**
+ * Keeps receipts beyond the process, with details that a person can read later. A receipt is only queued when its response ends; its
+ * detail is computed and written afterwards, in groups, and nothing waits for that. Without a store the receipts of the process are
+ * lost with it, and requests are served all the same.
+ */
+import type { ReceiptStore } from '../../store/receipt-store.ts';
+import { createReceiptStore } from '../../store/receipt-store.ts';
+import type { AskedRecall, KeptReceipt, RequestDetail } from '../../receipts/detail.ts';
+import type { EncryptedStore } from '../../store/encrypted-store.ts';
+import { type AnyReceipt, type GatewayLog, type ReceiptSource, maxNameLength } from './receipts.ts';
+
+/** Receipts that outlive the process, for `archive` of `assembleGateway`. */
+export interface ReceiptArchive {
+  /** Called once by the gateway that uses the archive. */
+  open(parts: ArchiveParts): void;
+  /** Queues a receipt. Returns at once, never throws. */
+  add(tenant: string, receipt: AnyReceipt, source?: ReceiptSource): void;
+  /** Returns a receipt of any process on this store, with its detail. Rejects with `store-failed`. */
+  get(tenant: string, id: string): Promise<KeptReceipt | undefined>;
+  /** Returns receipts, newest first. Rejects with `store-failed`. */
+  list(tenant: string, limit: number): Promise<readonly KeptReceipt[]>;
+  /** Calls the listener with each new receipt, until the returned function is called. */
+  watch(listener: ArchiveListener): () => void;
+  /** True after `close`: streams to pages end. */
+  isClosed(): boolean;
+  /** Writes what is queued, and ends all streams to pages. */
+  close(): Promise<void>;
+}
+
+export type ArchiveParts = {
+  readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany' | 'forget'>;
+  readonly log: GatewayLog;
+};
+
+/** Is called with each new receipt; with undefined when the archive is closed. */
+export type ArchiveListener = (tenant: string | undefined, receipt: AnyReceipt | undefined) => void;
+
+export type ArchiveOptions = {
+  /** Milliseconds that a receipt waits for others, to be written with them. Default 250. */
+  readonly groupMs?: number;
+  /** Receipts of a tenant that are kept. Default 2,000. */
+  readonly maxReceipts?: number;
+};
+
+type QueuedReceipt = {
+  readonly tenant: string;
+  readonly receipt: AnyReceipt;
+  readonly source: ReceiptSource | undefined;
+};
+
+/** The number of receipts that may wait. Each holds its request's body; beyond that the oldest ones are not stored. */
+const maxQueued = 200;
+
+/** Characters of a recall's arguments that are kept. */
+const maxAsked = 500;
+
+/** Creates the archive of one gateway. */
+export function receiptArchive({ groupMs = 250, maxReceipts }: ArchiveOptions = {}): ReceiptArchive {
+  const listeners = new Set<ArchiveListener>();
+  let store: ReceiptStore<KeptReceipt> | undefined;
+  let log: GatewayLog | undefined;
+  let queue: QueuedReceipt[] = [];
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let writing = Promise.resolve();
+  let hasFailed = false;
+  let isClosed = false;
+
+  function flush(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    writing = writing.then(write);
+    return writing;
+  }
+
+  async function write(): Promise<void> {
+    const group = queue;
+    queue = [];
+    const byTenant = new Map<string, KeptReceipt[]>();
+    for (const one of group) {
+      const kept = await keptOf(one);
+      const others = byTenant.get(one.tenant);
+      if (others) others.push(kept);
+      else byTenant.set(one.tenant, [kept]);
+    }
+    try {
+      for (const [tenant, receipts] of byTenant) await store?.add(tenant, receipts);
+      hasFailed = false;
+    } catch (error) {
+      if (!hasFailed)
+        log?.warn(
+          { receipts: group.length, error: error instanceof Error ? error.name : 'error' },
+          'receipts could not be stored: they are lost when this process ends',
+        );
+      hasFailed = true;
+    }
+  }
+
+  return {
+    open(parts) {
+      const { encryptedStore } = parts;
+      log = parts.log;
+      store = createReceiptStore({ encryptedStore, ...(maxReceipts === undefined ? {} : { maxReceipts }) });
+    },
+    add(tenant, receipt, source) {
+      queue.push({ tenant, receipt, source });
+      if (queue.length > maxQueued) queue.shift();
+      timer ??= setTimeout(() => void flush(), groupMs).unref();
+      for (const listener of listeners) listener(tenant, receipt);
+    },
+    async get(tenant, id) {
+      await flush();
+      return store?.get(tenant, id);
+    },
+    async list(tenant, limit) {
+      await flush();
+      return (await store?.list(tenant, limit)) ?? [];
+    },
+    watch(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    isClosed: () => isClosed,
+    async close() {
+      isClosed = true;
+      for (const listener of listeners) listener(undefined, undefined);
+      await flush();
+    },
+  };
+}
+
+async function keptOf({ receipt, source }: QueuedReceipt): Promise<KeptReceipt> {
+  const { id } = receipt;
+  if (!source || 'kind' in receipt) return { id, receipt };
+  const { prepared, asked } = source;
+  const recalls = receipt.recalls.map(
+    (report, at): AskedRecall => ({ ...report, asked: (asked[at] ?? '').slice(0, maxAsked) }),
+  );
+  return {
+    id,
+    receipt,
+    detail: await detailIn(prepared),
+    ...(recalls.length > 0 && { asked: recalls }),
+    conversation: prepared.identity.beginning?.slice(0, maxNameLength),
+  };
+}
+
+async function detailIn({ detail }: ReceiptSource['prepared']): Promise<RequestDetail | undefined> {
+  try {
+    return await detail?.();
+  } catch {
+    // The receipt is worth keeping without its detail.
+    return undefined;
+  }
+}
