@@ -8,6 +8,7 @@ const config: KnipConfig = {
     'bench/*.ts',
     'bench/peers/install.ts',
     'examples/*.ts',
+    'examples/recipes/*.ts',
     'test/clients/run.ts',
     'test/clients/measure.ts',
     // Started by clients.

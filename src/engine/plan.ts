@@ -1,7 +1,4 @@
-/**
- * Plans a fold: runs the strategies in order until the demand is met, and checks after each that the result is valid, smaller and counts
- * fewer tokens. Edits that fail a check are undone. Pure, except for memos.
- */
+/** Plans a fold: runs the strategies in order until the demand is met, and undoes edits whose result is invalid or larger. Pure, except for memos. */
 import type { ReadContext, RecallTool } from '../codecs/codec.ts';
 import type { Conversation, TextPlace } from '../conversation/conversation.ts';
 import {
@@ -40,6 +37,8 @@ export type PlanInput = ShrinkInput & {
   readonly checksEachStep?: boolean;
   /** True when no time is left for folds that only save money. A forced fold ignores it. */
   readonly isTooLate: () => boolean;
+  /** Tokens of the request before the fold; undefined before planning. */
+  readonly tokensBefore?: number;
   /** A summary that was written ahead. */
   readonly ready?: FoundSummary | undefined;
   /** Tells why there is none. */
@@ -184,7 +183,7 @@ async function runAll(
   const steps: FoldStep[] = [];
   const references = before.shrinks.filter(({ refers }) => refers !== undefined);
   // Every step is counted with the recall tool that the fold adds, so that no single step has to make up for it.
-  const offering = { ...input, isOffered: true };
+  const offering = { ...input, isOffered: true, tokensBefore: before.tokens };
   const isAsPlanned = references.length === 0 && (before.offers || !input.recallTool);
   const start = isAsPlanned ? before : await draft(offering, before.edits, { references: false });
   const plan: PlanContext = { input: offering, demand, replayed: before.edits, references };
@@ -316,6 +315,7 @@ export function viewOf(
     shrunk: (at) => stubs.get(textKey(at)),
     excess: { unit: demand.goal.unit, amount: wanted },
     isForced: demand.force,
+    tokensBefore: input.tokensBefore ?? from.tokens,
     isHistoryKept: input.isHistoryKept,
     ready: input.ready,
     ...(input.notReady && { notReady: input.notReady }),

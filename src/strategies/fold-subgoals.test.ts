@@ -116,6 +116,24 @@ describe('fold-subgoals', () => {
     expect(sizeOf(3)).toBeGreaterThan(sizeOf(15));
   });
 
+  it('measures the share of records by the request before the fold, of which this may be the second round', () => {
+    const body = chatBody([
+      { user: 'Mend all of it.' },
+      ...Array.from({ length: 13 }, (_, at) => work(`part${at}`, 4, 10 + at)).flat(),
+      { user: 'Go on.' },
+    ]);
+    const headsAfter = (tokensBefore: number) => {
+      const excess = { unit: 'tokens', amount: Number.POSITIVE_INFINITY } as const;
+      const view = foldView(readChat(body), { idOf, tokensBefore, excess });
+      const { body: after } = written(view.conversation, foldSubgoals().propose(view));
+      return messagesOf(after)
+        .flatMap(({ content }) => /^\[\w+ folded/.exec(content ?? '') ?? [])
+        .map(String);
+    };
+    expect(headsAfter(100_000)).toEqual(Array.from({ length: 13 }, () => '[Steps folded'));
+    expect(headsAfter(2_000)).toContain('[Phase folded');
+  });
+
   it('rejects ratios out of range', () => {
     expect(() => foldSubgoals({ ratio: 1_001 })).toThrow(
       'foldSubgoals.ratio is 1001, but must be a number from 1.5 to 1000, or "adaptive".',

@@ -52,6 +52,8 @@ export type FoldView = {
   readonly excess: { readonly unit: 'tokens' | 'messages'; readonly amount: number };
   /** True if the request would not fit otherwise: then stubs name nothing that is not necessary. */
   readonly isForced: boolean;
+  /** Tokens of the request before this fold. A strategy may be asked several times for one fold. Default: those of the messages now. */
+  readonly tokensBefore?: number;
   /** A summary of old messages that was written ahead, if there is one. */
   readonly ready?: Pick<ReadySummary, 'from' | 'upTo' | 'body'> | undefined;
   /** Returns why a summary that should have been written ahead is missing; undefined if none was to be written. */

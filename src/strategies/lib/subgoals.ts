@@ -68,8 +68,10 @@ export function createRecords(view: FoldView, settings: CompressionLevel) {
   }
 
   return {
-    /** Tokens of the conversation now. */
-    before: sum(conversation.messages, ({ index }) => (gone.has(index) ? 0 : remaining(index))),
+    /** Tokens of the request before this fold. */
+    before:
+      view.tokensBefore ??
+      sum(conversation.messages, ({ index }) => (gone.has(index) ? 0 : remaining(index))),
     /** Tokens or messages that the new records save. */
     saved: () => saved,
     /** Tokens of all records. */
