@@ -78,6 +78,10 @@ const exportLists: Readonly<Record<string, Names | undefined>> = {
       'TriggerState',
     ],
   },
+  './ai-sdk': {
+    values: ['leporelloMiddleware', 'leporelloPrepareStep', 'leporelloTools', 'shrinkResults'],
+    types: ['AdapterOptions', 'ResultShrinkOptions'],
+  },
   './codecs/anthropic-messages': { values: ['anthropicMessages'], types: [] },
   './codecs/gemini': { values: ['gemini', 'geminiFor'], types: [] },
   './codecs/openai-chat': { values: ['openaiChat'], types: [] },

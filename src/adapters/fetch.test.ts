@@ -36,7 +36,11 @@ function chatOf(results: number): string {
   return JSON.stringify({ model: 'gpt-4o', tools, messages: [{ role: 'user', content: 'Go.' }, ...steps] });
 }
 
-const folding = { triggers: { tokenBudget: { triggerTokens: 8_000, targetTokens: 4_000 } } };
+const folding = {
+  triggers: { tokenBudget: { triggerTokens: 8_000, targetTokens: 4_000 } },
+  storeDeadlineMs: 600_000,
+  prepareDeadlineMs: 600_000,
+};
 
 /** Returns whether each URL is folded when a long conversation is posted to it. */
 async function foldedAt(urls: readonly string[], headers: Record<string, string> = {}) {

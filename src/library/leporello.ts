@@ -1,7 +1,7 @@
 /** Leporello in process: folds request bodies before they are sent, answers recalls, and returns originals. */
 import type { RecalledMedia } from '../conversation/conversation.ts';
 import type { Codec, RecallTool } from '../codecs/codec.ts';
-import type { PreparedRequest } from '../engine/types.ts';
+import type { Engine, PreparedRequest } from '../engine/types.ts';
 import { passThrough } from '../engine/report.ts';
 import { createCaches, engineCacheMb } from '../caches.ts';
 import {
@@ -45,6 +45,7 @@ import { type StrategySettings, defaultStrategies } from '../strategies/default-
 import type { Strategy, Reach } from '../strategies/strategy.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { defaultTriggers } from '../triggers/default-triggers.ts';
+import type { ModelOverrides } from '../tokens/models.ts';
 import type { Trigger } from '../triggers/trigger.ts';
 import { LeporelloError } from '../errors.ts';
 import { dropOldest } from '../strategies/drop-messages.ts';
@@ -166,7 +167,7 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
     if (!request) throw notPrepared(prepared);
     return answerRecall(request, argumentsJson, maxTokens);
   };
-  return {
+  const leporello: Leporello = {
     prepare(request) {
       checkPrepare(request);
       return prepare(readRequest(request)).then((prepared) => {
@@ -219,6 +220,23 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
       return original(id, tenant);
     },
   };
+  parts.set(leporello, { engine, models: options.models ?? {} });
+  return leporello;
+}
+
+/** The parts of an instance that the adapters of this package use. */
+type LeporelloParts = { readonly engine: Engine; readonly models: ModelOverrides };
+
+const parts = new WeakMap<Leporello, LeporelloParts>();
+
+/** Returns the parts of an instance. Throws `bad-config` for anything that `createLeporello` of this copy of the package did not return. */
+export function partsOf(leporello: Leporello): LeporelloParts {
+  const found = parts.get(leporello);
+  if (found) return found;
+  throw new LeporelloError(
+    'bad-config',
+    `The first argument is ${shown(leporello)}, but must be what createLeporello() returned.`,
+  );
 }
 
 type ReadRequest = Omit<PrepareRequest, 'codec' | 'body'> & {

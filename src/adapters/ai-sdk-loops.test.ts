@@ -1,0 +1,108 @@
+import { generateText, isStepCount, streamText, tool, wrapLanguageModel } from 'ai';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { type Params, scriptedModel } from '../../test/support/scripted-sdk-model.ts';
+import { createLeporello } from '../library/leporello.ts';
+import { leporelloMiddleware, leporelloPrepareStep, leporelloTools, shrinkResults } from './ai-sdk.ts';
+
+const folding = { calibration: false, storeDeadlineMs: 600_000 } as const;
+const large = { ...folding, models: { '*': { windowTokens: 16_000 } } };
+const small = { ...folding, models: { '*': { windowTokens: 8_000 } } };
+const text = (words: string) => ({ type: 'text', text: words }) as const;
+const call = (toolName: string, input: object, id: string) =>
+  ({ type: 'tool-call', toolCallId: id, toolName, input: JSON.stringify(input) }) as const;
+const log = (at: number) =>
+  Array.from({ length: 60 }, (_, line) => `log ${at} line ${line} is well`).join('\n');
+const idIn = (value: unknown) => /mem_[a-z0-9]{16}/.exec(JSON.stringify(value))![0];
+const resultsIn = (prompt: Params['prompt']) =>
+  prompt.flatMap(({ role, content }) =>
+    role === 'tool' ? content.filter(({ type }) => type === 'tool-result') : [],
+  );
+
+describe('leporelloPrepareStep', () => {
+  it('folds the messages of a loop, whose model reads them with the tools', async () => {
+    const leporello = createLeporello(small);
+    const model = scriptedModel(({ prompt }, index) => {
+      if (index < 20) return [call('read', { at: index }, `c${index}`)];
+      if (index === 20) return [call('read_memory', { id: idIn(prompt) }, 'r1')];
+      return [text('Done.')];
+    });
+    const result = await generateText({
+      model,
+      prompt: 'Read all.',
+      stopWhen: isStepCount(30),
+      prepareStep: leporelloPrepareStep(leporello),
+      tools: {
+        read: tool({ inputSchema: z.object({ at: z.number() }), execute: ({ at }) => log(at) }),
+        ...leporelloTools(leporello),
+      },
+    });
+    expect(result.text).toBe('Done.');
+    expect(JSON.stringify(model.asked[20]!.prompt)).toContain('[Folded');
+    expect(resultsIn(model.asked[21]!.prompt).at(-1)).toMatchObject({
+      toolName: 'read_memory',
+      output: { type: 'text' },
+    });
+    const results = result.responseMessages.flatMap(({ role, content }) => (role === 'tool' ? content : []));
+    expect(results.slice(0, 20).map((part) => (part.type === 'tool-result' ? part.output : part))).toEqual(
+      Array.from({ length: 20 }, (_, at) => ({ type: 'text', value: log(at) })),
+    );
+  });
+});
+
+describe('shrinkResults', () => {
+  const sentence = (at: number) =>
+    `Item ${at} is about subject ${at}. ${'It has many more words that say little. '.repeat(8)}`;
+  const list = (about: string) =>
+    JSON.stringify(
+      Array.from({ length: 160 }, (_, at) => ({
+        title: `${at}`,
+        body: at === 33 ? `${about}. ${sentence(at)}` : sentence(at),
+      })),
+    );
+
+  it.each([['generateText'], ['streamText']])(
+    'shortens the least relevant items of a list that would fill the window, with %s',
+    async (way) => {
+      const leporello = createLeporello(large);
+      const model = scriptedModel((_, index) => (index === 0 ? [call('find', {}, 'c1')] : [text('Done.')]));
+      const options = {
+        model: wrapLanguageModel({ model, middleware: leporelloMiddleware(leporello) }),
+        prompt: 'What is known about the lighthouse keeper?',
+        stopWhen: isStepCount(3),
+        tools: shrinkResults(leporello, {
+          find: tool({
+            inputSchema: z.object({}),
+            execute: () => list('The lighthouse keeper left at noon'),
+          }),
+        }),
+      };
+      const result = way === 'generateText' ? await generateText(options) : streamText(options);
+      const messages = await result.responseMessages;
+      const [first] = messages.flatMap(({ role, content }) => (role === 'tool' ? content : []));
+      const output = first?.type === 'tool-result' && first.output.type === 'text' ? first.output.value : '';
+      expect(output.length).toBeLessThan(list('').length);
+      expect(output).toContain('The lighthouse keeper left at noon. Item 33 is about subject 33.');
+      expect(output).toMatch(/mem_[a-z0-9]{16}/);
+    },
+  );
+
+  it('leaves results that fit, and tools that yield their progress', async () => {
+    const leporello = createLeporello(large);
+    const fits = { value: [1, 2] };
+    async function* progress() {
+      yield 'half';
+      yield 'whole';
+    }
+    const wrappedTools = shrinkResults(leporello, {
+      small: tool({ inputSchema: z.object({}), execute: () => fits }),
+      progress: tool({ inputSchema: z.object({}), execute: progress }),
+    });
+    const how = { toolCallId: 'c1', messages: [], context: {} };
+    expect(await wrappedTools.small.execute({}, how)).toBe(fits);
+    const yielded: unknown[] = [];
+    for await (const part of wrappedTools.progress.execute({}, how) as AsyncGenerator<string>)
+      yielded.push(part);
+    expect(yielded).toEqual(['half', 'whole']);
+  });
+});

@@ -1,0 +1,146 @@
+import { APICallError, wrapLanguageModel } from 'ai';
+import { describe, expect, it } from 'vitest';
+import { type Params, type SdkModel, scriptedModel } from '../../test/support/scripted-sdk-model.ts';
+import { createLeporello, type LeporelloOptions } from '../library/leporello.ts';
+import { tokenBudget } from '../triggers/limits.ts';
+import { leporelloMiddleware } from './ai-sdk.ts';
+
+const folding = {
+  models: { '*': { windowTokens: 16_000 } },
+  calibration: false,
+  storeDeadlineMs: 600_000,
+} as const;
+const text = (words: string) => ({ type: 'text', text: words }) as const;
+const log = (at: number) =>
+  Array.from({ length: 60 }, (_, line) => `log ${at} line ${line} is well`).join('\n');
+
+/** A prompt of a tool loop whose results fill the window. */
+function longPrompt(): Params['prompt'] {
+  return [
+    { role: 'user', content: [text('Read all.')] },
+    ...Array.from({ length: 20 }, (_, at): Params['prompt'] => [
+      {
+        role: 'assistant',
+        content: [{ type: 'tool-call', toolCallId: `c${at}`, toolName: 'read', input: { at } }],
+      },
+      {
+        role: 'tool',
+        content: [
+          {
+            type: 'tool-result',
+            toolCallId: `c${at}`,
+            toolName: 'read',
+            output: { type: 'text', value: log(at) },
+          },
+        ],
+      },
+    ]).flat(),
+  ];
+}
+
+const tools: NonNullable<Params['tools']> = [
+  { type: 'function', name: 'read', inputSchema: { type: 'object' } },
+];
+
+function wrapped(model: SdkModel, options: LeporelloOptions = folding) {
+  return wrapLanguageModel({ model, middleware: leporelloMiddleware(createLeporello(options)) });
+}
+
+describe('a refusal', () => {
+  it('folds further when the provider finds the prompt too long, in the words of any provider', async () => {
+    const refusals = [
+      {
+        type: 'error',
+        error: { type: 'invalid_request_error', message: 'prompt is too long: 15000 tokens > 9000 maximum' },
+      },
+      {
+        error: {
+          message:
+            "This model's maximum context length is 9000 tokens. However, your messages resulted in 15000 tokens.",
+        },
+      },
+    ];
+    for (const refusal of refusals) {
+      const model = scriptedModel((_, index) => {
+        if (index > 0) return [text('Fits.')];
+        throw new APICallError({
+          message: 'too long',
+          url: 'x',
+          requestBodyValues: {},
+          statusCode: 400,
+          responseBody: JSON.stringify(refusal),
+        });
+      });
+      const reply = await wrapped(model).doGenerate({ prompt: longPrompt(), tools });
+      expect(reply.content).toEqual([text('Fits.')]);
+      const [first, second] = model.asked.map(({ prompt }) => JSON.stringify(prompt).length);
+      expect(second).toBeLessThan(first!);
+    }
+  });
+
+  it('rejects with the error of the model', async () => {
+    const error = new APICallError({
+      message: 'no',
+      url: 'x',
+      requestBodyValues: {},
+      statusCode: 429,
+      responseBody: '{}',
+    });
+    const broken = new Error('broken');
+    for (const thrown of [error, broken]) {
+      const model = scriptedModel(() => {
+        throw thrown;
+      });
+      await expect(wrapped(model).doGenerate({ prompt: longPrompt(), tools })).rejects.toBe(thrown);
+      await expect(wrapped(model).doStream({ prompt: longPrompt(), tools })).rejects.toBe(thrown);
+    }
+  });
+
+  it('sends the prompt of the program once more when the provider refuses the folded one', async () => {
+    const model = scriptedModel(({ prompt }) => {
+      if (!JSON.stringify(prompt).includes('[Folded')) return [text('Fine.')];
+      throw new APICallError({
+        message: 'bad',
+        url: 'x',
+        requestBodyValues: {},
+        statusCode: 400,
+        responseBody: '{"error":{"message":"bad"}}',
+      });
+    });
+    const prompt = longPrompt();
+    // The window is larger than the prompt, which is folded only because it is more than the budget.
+    const options = {
+      ...folding,
+      models: {},
+      triggers: [tokenBudget({ triggerTokens: 6_000, targetTokens: 3_000 })],
+    };
+    const reply = await wrapped(model, options).doGenerate({ prompt, tools });
+    expect(reply.content).toEqual([text('Fine.')]);
+    expect(model.asked[1]!.prompt).toEqual(prompt);
+    expect(model.asked[1]!.tools).toEqual(tools);
+  });
+});
+
+describe('a stream that the program stops reading', () => {
+  it('ends the stream of the provider', async () => {
+    let isCancelled = false;
+    const model: SdkModel = {
+      ...scriptedModel(() => []),
+      async doStream() {
+        return {
+          stream: new ReadableStream({
+            pull: (controller) => controller.enqueue({ type: 'text-delta', id: '0', delta: 'a' }),
+            cancel() {
+              isCancelled = true;
+            },
+          }),
+        };
+      },
+    };
+    const { stream } = await wrapped(model).doStream({ prompt: longPrompt(), tools });
+    const reader = stream.getReader();
+    await reader.read();
+    await reader.cancel();
+    expect(isCancelled).toBe(true);
+  });
+});

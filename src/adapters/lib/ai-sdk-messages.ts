@@ -1,0 +1,297 @@
+/**
+ * Writes the messages of the AI SDK for the engine, and reads folded ones back. It serves the prompts that models get and the messages that
+ * programs keep: both have the same parts. What the engine does not know, such as approvals and calls that the provider ran itself, becomes
+ * blocks that no fold touches. Pure.
+ */
+import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
+import type { FoldedBlock, FoldedMessage, MessageForm, WrittenMessage } from './wire-body.ts';
+
+/** A message of a prompt or of a program. */
+export type SdkMessage = { readonly role: string; readonly content: string | readonly object[] };
+
+export const sdkForm: MessageForm<SdkMessage> = {
+  write({ role, content }): WrittenMessage {
+    const side = role === 'system' || role === 'assistant' ? role : 'user';
+    const parts = partsOf(content);
+    const blocks = parts.map((part) => blockOf(part, side));
+    // A message must have a block.
+    return { role: side, content: blocks.some(Boolean) ? blocks : parts.map(unknownBlock) };
+  },
+  read(folded) {
+    const { source, blocks, role } = folded;
+    const parts = source ? withUnread(source, folded) : blocks.map((block) => partOf(block, folded));
+    if (source)
+      return isOnlyReasoning(parts)
+        ? []
+        : [{ ...source, content: contentLike(source, withFollowers(parts)) }];
+    if (role !== 'user') return [{ role, content: parts }];
+    const results = parts.filter(({ type }) => type === 'tool-result');
+    const others = parts.filter(({ type }) => type !== 'tool-result');
+    return [
+      ...(results.length > 0 ? [{ role: 'tool', content: results }] : []),
+      ...(others.length > 0 ? [{ role: 'user', content: others }] : []),
+    ];
+  },
+};
+
+function partsOf(content: SdkMessage['content']): readonly JsonRecord[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : objectsOf(content);
+}
+
+/** A message whose content was a text keeps it as a text. */
+function contentLike({ content }: SdkMessage, parts: readonly JsonRecord[]): SdkMessage['content'] {
+  const [only] = parts;
+  return typeof content === 'string' && parts.length === 1 && only?.['type'] === 'text'
+    ? spelled(only['text'])
+    : parts;
+}
+
+/** Returns the parts of a changed message. Parts that the model does not read stay ahead of the part that they came before. */
+function withUnread(source: SdkMessage, folded: FoldedMessage<SdkMessage>): readonly JsonRecord[] {
+  const parts: JsonRecord[] = [];
+  const all = partsOf(source.content);
+  let next = 0;
+  for (const block of folded.blocks) {
+    if (block.at !== undefined) {
+      parts.push(...all.slice(next, block.at).filter(isUnread));
+      next = block.at + 1;
+    }
+    parts.push(partOf(block, folded));
+  }
+  return [...parts, ...all.slice(next).filter(isUnread)];
+}
+
+function isUnread({ type }: JsonRecord): boolean {
+  return type === 'custom';
+}
+
+function isOnlyReasoning(parts: readonly JsonRecord[]): boolean {
+  return parts.every(({ type }) => type === 'reasoning' || type === 'custom');
+}
+
+/** Some providers refuse reasoning at the end of a message: it needs the part that it led to. */
+function withFollowers(parts: readonly JsonRecord[]): readonly JsonRecord[] {
+  const end = parts.findLastIndex(({ type }) => type !== 'reasoning');
+  return end < 0 ? parts : parts.slice(0, end + 1);
+}
+
+// Parts to blocks
+
+function blockOf(part: JsonRecord, side: WrittenMessage['role']): JsonRecord | undefined {
+  switch (part['type']) {
+    case 'text':
+      return { type: 'text', text: part['text'] };
+    case 'reasoning':
+      return { type: 'thinking', thinking: part['text'] };
+    case 'file':
+    case 'image':
+      return mediaBlock(part) ?? unknownBlock(part);
+    case 'tool-call':
+      if (part['providerExecuted'] === true) return unknownBlock(part);
+      return {
+        type: 'tool_use',
+        id: part['toolCallId'],
+        name: part['toolName'],
+        input: part['input'] ?? {},
+      };
+    case 'tool-result':
+      return side === 'user' ? resultBlock(part) : unknownBlock(part);
+    case 'custom':
+      // Most carry data of the provider, such as the usage of an earlier reply. A compaction stands for the beginning of the conversation.
+      return /compaction/.test(spelled(part['kind'])) ? { type: 'compaction', part } : undefined;
+    default:
+      return unknownBlock(part);
+  }
+}
+
+/** A block that is counted as it is spelled, and never edited. */
+function unknownBlock(part: JsonRecord): JsonRecord {
+  return { type: `ai-sdk-${spelled(part['type'])}`, part: withoutBytes(part) };
+}
+
+function resultBlock(part: JsonRecord): JsonRecord {
+  const output = isRecord(part['output']) ? part['output'] : {};
+  const isError = /^(?:error-|execution-denied)/.test(spelled(output['type']));
+  return {
+    type: 'tool_result',
+    tool_use_id: part['toolCallId'],
+    content: resultContent(output),
+    ...(isError && { is_error: true }),
+  };
+}
+
+function resultContent(output: JsonRecord): string | readonly JsonRecord[] {
+  const { type, value } = output;
+  if (type === 'content') return objectsOf(value).map(itemBlock);
+  if (type === 'execution-denied') return spelled(output['reason'] ?? 'The user denied the call.');
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null');
+}
+
+function itemBlock(item: JsonRecord): JsonRecord {
+  if (item['type'] === 'text') return { type: 'text', text: item['text'] };
+  return mediaBlock(item) ?? unknownBlock(item);
+}
+
+/** Writes a file or an image. Undefined for kinds that have no stub, and for files that only the provider has. */
+function mediaBlock(part: JsonRecord): JsonRecord | undefined {
+  const { data, image, mediaType } = part;
+  const media = spelled(mediaType ?? (part['type'] === 'image' ? 'image/*' : ''));
+  const type = media.startsWith('image') ? 'image' : media === 'application/pdf' ? 'document' : undefined;
+  const source = sourceOf(data ?? image, media);
+  return type && source && { type, source };
+}
+
+function sourceOf(data: unknown, mediaType: string): JsonRecord | undefined {
+  if (data instanceof Uint8Array) return { type: 'base64', media_type: mediaType, data: base64(data) };
+  if (data instanceof URL) return { type: 'url', url: data.href };
+  if (typeof data === 'string')
+    return /^https?:/.test(data)
+      ? { type: 'url', url: data }
+      : { type: 'base64', media_type: mediaType, data };
+  if (!isRecord(data)) return undefined;
+  if (data['type'] === 'data') return sourceOf(data['data'], mediaType);
+  if (data['type'] === 'url') return { type: 'url', url: spelled(data['url']) };
+  return undefined;
+}
+
+function base64(bytes: Uint8Array): string {
+  let binary = '';
+  for (let at = 0; at < bytes.length; at += 32_768)
+    binary += String.fromCharCode(...bytes.subarray(at, at + 32_768));
+  return btoa(binary);
+}
+
+/** Spells bytes within a part as base64, so that JSON can hold them. */
+function withoutBytes(value: unknown): unknown {
+  if (value instanceof Uint8Array) return base64(value);
+  if (value instanceof URL) return value.href;
+  if (Array.isArray(value)) return value.map(withoutBytes);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withoutBytes(inner)]));
+}
+
+// Blocks to parts
+
+function partOf({ block, at, isChanged }: FoldedBlock, folded: FoldedMessage<SdkMessage>): JsonRecord {
+  const source = at === undefined || !folded.source ? undefined : partsOf(folded.source.content)[at];
+  if (source && !isChanged) return source;
+  if (!source && isRecord(block['origin'])) return revived(block['origin']);
+  switch (block['type']) {
+    case 'thinking':
+      return { ...source, type: 'reasoning', text: block['thinking'] };
+    case 'tool_use':
+      return {
+        ...source,
+        type: 'tool-call',
+        toolCallId: block['id'],
+        toolName: block['name'],
+        input: block['input'],
+      };
+    case 'tool_result': {
+      const id = spelled(block['tool_use_id']);
+      const named = source ?? { type: 'tool-result', toolCallId: id, toolName: folded.toolOf(id) };
+      return {
+        ...named,
+        output: outputOf(block, isRecord(source?.['output']) ? source['output'] : undefined),
+      };
+    }
+    case 'image':
+    case 'document':
+      return filePart(block);
+    default:
+      return { ...source, type: 'text', text: wordAt(block, 'text') ?? JSON.stringify(block) };
+  }
+}
+
+function outputOf({ content, is_error: isError }: JsonRecord, source: JsonRecord | undefined): JsonRecord {
+  if (!Array.isArray(content)) return { type: isError === true ? 'error-text' : 'text', value: content };
+  const items = source?.['type'] === 'content' ? objectsOf(source['value']) : [];
+  const value = objectsOf(content).map((block) => {
+    const { at, ...plain } = block;
+    const item = typeof at === 'number' ? items[at] : undefined;
+    if (item && JSON.stringify(itemBlock(item)) === JSON.stringify(plain)) return item;
+    if (block['type'] === 'text')
+      return { ...(item?.['type'] === 'text' && item), type: 'text', text: block['text'] };
+    return filePart(block);
+  });
+  return { type: 'content', value };
+}
+
+/** Makes a file part of an image or a document that the model recalled. */
+function filePart(block: JsonRecord): JsonRecord {
+  const source = isRecord(block['source']) ? block['source'] : {};
+  const fallback = block['type'] === 'image' ? 'image/*' : 'application/pdf';
+  const data =
+    source['type'] === 'url'
+      ? { type: 'url', url: new URL(spelled(source['url'])) }
+      : { type: 'data', data: source['data'] };
+  return { type: 'file', mediaType: source['media_type'] ?? fallback, data };
+}
+
+/** Restores the URLs of a part that was kept as JSON. */
+function revived(part: JsonRecord): JsonRecord {
+  const { data } = part;
+  if (!isRecord(data) || data['type'] !== 'url') return part;
+  return { ...part, data: { ...data, url: new URL(spelled(data['url'])) } };
+}
+
+// Replies
+
+/** Returns the content of a reply as blocks that keep the parts they came from: a later request needs these, in any process. */
+export function replyBlocks(content: readonly object[]): readonly JsonRecord[] {
+  return objectsOf(content).flatMap((part) => {
+    const sent = promptPart(part);
+    const block = sent && blockOf(sent, 'assistant');
+    return block ? [{ ...block, origin: withoutBytes(sent) }] : [];
+  });
+}
+
+/** Returns a part of a reply as the next prompt has it; undefined for parts that only the program sees. */
+function promptPart(part: JsonRecord): JsonRecord | undefined {
+  const { type, providerMetadata } = part;
+  const options = isRecord(providerMetadata) && { providerOptions: providerMetadata };
+  switch (type) {
+    case 'text':
+    case 'reasoning':
+      return { type, text: part['text'], ...options };
+    case 'file':
+    case 'reasoning-file':
+      return { type, mediaType: part['mediaType'], data: part['data'], ...options };
+    case 'custom':
+      return { type, kind: part['kind'], ...options };
+    case 'tool-call': {
+      const { toolCallId, toolName, providerExecuted } = part;
+      const input = parsedInput(part['input']);
+      return {
+        type,
+        toolCallId,
+        toolName,
+        input,
+        ...(providerExecuted === true && { providerExecuted }),
+        ...options,
+      };
+    }
+    case 'tool-result': {
+      const { toolCallId, toolName, result, isError } = part;
+      const output = { type: isError === true ? 'error-json' : 'json', value: result };
+      return { type, toolCallId, toolName, output, ...options };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** Models may write arguments that are no JSON. */
+function parsedInput(input: unknown): unknown {
+  if (typeof input !== 'string') return input ?? {};
+  try {
+    return JSON.parse(input.trim() === '' ? '{}' : input) as unknown;
+  } catch {
+    return {};
+  }
+}
+
+/** Returns a value that should be a text as one. */
+function spelled(value: unknown): string {
+  return typeof value === 'string' ? value : value instanceof URL ? value.href : '';
+}

@@ -1,0 +1,258 @@
+/**
+ * Makes one model call of a framework: folds its messages, sends them through the framework's own model, and answers recalls until the reply
+ * is for the program. Sending, retries after a refusal, the limits of recalls and the records of hidden recalls are the gateway's code.
+ */
+import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
+import type { Codec, ModelReply, RecallAnswer, RecallTool, ToolCall } from '../../codecs/codec.ts';
+import { gemini } from '../../codecs/gemini/index.ts';
+import { openaiChat } from '../../codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../codecs/openai-responses/index.ts';
+import { awaitsRecall, recallsWithCalls } from '../../codecs/shared-json.ts';
+import { type JsonRecord, isRecord, jsonBytes } from '../../conversation/json-scan.ts';
+import type { PreparedRequest } from '../../engine/types.ts';
+import type { UpstreamResponse } from '../../gateway/http/http.ts';
+import { openBudget, recordHiddenRecalls } from '../../gateway/recall-loop.ts';
+import { sendPrepared } from '../../gateway/send-with-retries.ts';
+import { type Leporello, partsOf } from '../../library/leporello.ts';
+import { answerRecall } from '../../recall/tool.ts';
+import { type FoldedRequest, type FrameworkRequest, type MessageForm, wireRequest } from './wire-body.ts';
+
+/** Options of every adapter. */
+export type AdapterOptions = {
+  /** The owner of the conversations. Originals of one tenant are never read for another. Default `local`. */
+  readonly tenant?: string;
+  /** How often the model may recall during one reply. Default 8. */
+  readonly maxRecallRounds?: number;
+  /** The largest answer to a recall, in tokens. Default 8,000. */
+  readonly maxRecallTokens?: number;
+  /** Is called with the outcome and the report of each request. */
+  readonly onPrepared?: (prepared: Pick<PreparedRequest, 'outcome' | 'report'>) => void;
+};
+
+const formats: readonly Codec[] = [anthropicMessages, openaiChat, openaiResponses, gemini];
+
+const { cacheMarks: _, ...withoutMarks } = anthropicMessages;
+
+/**
+ * The wire format that the engine sees. The provider behind a framework's model may be any, so its refusals are read in the words of all. Cache
+ * marks are left to the framework.
+ */
+export const frameworkCodec: Codec = {
+  ...withoutMarks,
+  overflowIn: (status, body) => {
+    for (const format of formats) {
+      const overflow = format.overflowIn(status, body);
+      if (overflow) return overflow;
+    }
+    return undefined;
+  },
+  refusesReasoning: (status, body) => formats.some((format) => format.refusesReasoning(status, body)),
+};
+
+export type FrameworkCall<Message, Reply> = {
+  readonly request: FrameworkRequest<Message>;
+  readonly form: MessageForm<Message>;
+  /** The name of the provider. Context windows are learned per provider and model. */
+  readonly upstream: string;
+  /** Sends messages through the framework's model. Rejects with the framework's own errors. */
+  readonly send: (folded: FoldedRequest<Message>) => PromiseLike<Reply>;
+};
+
+/** One reply of the model, in terms of the wire. */
+export type ModelRound = {
+  /** The reply as blocks, its recalls included. */
+  readonly content: readonly JsonRecord[];
+  readonly recalls: readonly ToolCall[];
+  /** The calls that the program runs. */
+  readonly calls: readonly ToolCall[];
+  /** False for a reply that was cut off or refused: it may hold half a call. */
+  readonly isComplete: boolean;
+  /** The provider's count of the whole prompt. */
+  readonly promptTokens: number | undefined;
+};
+
+export type OpenModelCall<Reply> = {
+  /** The first reply. */
+  readonly reply: Reply;
+  /** The tool whose calls the program must not see; undefined when none was offered. */
+  readonly recallTool: RecallTool | undefined;
+  /** Ends a round. Returns the next reply if the model recalled; undefined if the reply is for the program, without its recalls. */
+  next(round: ModelRound): Promise<Reply | undefined>;
+  /** Records what was recalled so far, if the program does not read the rest of the reply. */
+  left(): Promise<void>;
+};
+
+/** Folds and sends a request. Rejects with the framework's error if the provider refuses it, as without Leporello. */
+export async function openModelCall<Message, Reply>(
+  leporello: Leporello,
+  call: FrameworkCall<Message, Reply>,
+  options: AdapterOptions = {},
+): Promise<OpenModelCall<Reply>> {
+  const { engine } = partsOf(leporello);
+  const { tenant = 'local', maxRecallRounds = 8, maxRecallTokens = 8_000, onPrepared } = options;
+  const wire = wireRequest(call.request, call.form);
+  const engineRequest = { codec: frameworkCodec, body: wire.body, tenant, upstream: call.upstream };
+  let last: { readonly folded: FoldedRequest<Message>; readonly outcome: SendOutcome<Reply> } | undefined;
+
+  const first = await engine.prepare(engineRequest);
+  const { prepared } = await sendPrepared({
+    codec: frameworkCodec,
+    body: wire.body,
+    prepared: first,
+    async send(body) {
+      const folded =
+        body === wire.body ? { messages: call.request.messages, recallTool: undefined } : wire.read(body);
+      last = { folded, outcome: await attempt(() => call.send(folded)) };
+      return responseOf(last.outcome);
+    },
+    prepareAgain: (refusal) => engine.prepare({ ...engineRequest, refusal }),
+    disableFolding: () => engine.disableFolding(engineRequest),
+  });
+  onPrepared?.(prepared);
+  const { folded, outcome } = last!;
+  if (outcome.status === 'refused') throw outcome.error;
+
+  const recorder = recordHiddenRecalls(prepared, { problem: () => undefined }, 'last');
+  const budget = openBudget({ prepared, recall: { maxRounds: maxRecallRounds, maxTokens: maxRecallTokens } });
+  let sent = prepared.body;
+  let number = 0;
+
+  async function answersTo({ recalls, turn }: ModelReply): Promise<readonly RecallAnswer[]> {
+    const most = budget.forEach(number, recalls.length);
+    budget.spend(new TextDecoder().decode(turn));
+    const answers: RecallAnswer[] = [];
+    for (const recall of recalls) {
+      if (typeof most === 'string') {
+        budget.spend(most);
+        answers.push({ call: recall, text: most });
+        continue;
+      }
+      const { text, tokens, media } = await answerRecall(prepared, recall.argumentsJson, most);
+      budget.spend(tokens);
+      answers.push({ call: recall, text, ...(media && { media }) });
+    }
+    return answers;
+  }
+
+  const turnTokens = ({ turn }: ModelReply) => prepared.counter?.count(new TextDecoder().decode(turn)) ?? 0;
+
+  return {
+    reply: outcome.reply,
+    recallTool: folded.recallTool,
+    left: () => recorder.left(),
+    async next({ content, recalls, calls, isComplete, promptTokens }) {
+      number++;
+      if (number === 1 && promptTokens !== undefined) prepared.reportPromptTokens(promptTokens);
+      const reply = replyOf(content, recalls, calls);
+      if (!isComplete || !awaitsRecall(reply) || budget.isSpent(number)) {
+        noteCalls(leporello, calls, prepared, turnTokens(reply));
+        if (isComplete && recallsWithCalls(reply)) recorder.answered(reply, await answersTo(reply));
+        await recorder.complete(reply);
+        return undefined;
+      }
+      const answers = await answersTo(reply);
+      recorder.answered(reply, answers);
+      sent = frameworkCodec.continueWith(sent, reply, answers);
+      try {
+        return await call.send(wire.read(sent));
+      } catch (error) {
+        await recorder.forget();
+        throw error;
+      }
+    },
+  };
+}
+
+/** The request that a call of a program's tool came from. */
+type RequestOfCall = {
+  readonly model: string | undefined;
+  readonly window: number | undefined;
+  /** Tokens of the request and of the reply with the call. */
+  readonly tokens: number;
+  /** The number of calls in the reply. */
+  readonly calls: number;
+};
+
+const requests = new WeakMap<Leporello, Map<string, RequestOfCall>>();
+
+/** The calls that are remembered, in number: only the newest wait for their results. */
+const maxCalls = 1_000;
+
+function noteCalls(
+  leporello: Leporello,
+  calls: readonly ToolCall[],
+  { report: { model, window, tokensAfter } }: PreparedRequest,
+  tokens: number,
+): void {
+  if (tokensAfter === undefined) return;
+  const known = requests.get(leporello) ?? new Map<string, RequestOfCall>();
+  requests.set(leporello, known);
+  for (const { id } of calls) {
+    known.delete(id);
+    known.set(id, { model, window, tokens: tokensAfter + tokens, calls: calls.length });
+  }
+  for (const id of known.keys()) {
+    if (known.size <= maxCalls) break;
+    known.delete(id);
+  }
+}
+
+/** Returns the request that a call came from; undefined if no adapter of this instance sent it. */
+export function requestOfCall(leporello: Leporello, callId: string): RequestOfCall | undefined {
+  return requests.get(leporello)?.get(callId);
+}
+
+type SendOutcome<Reply> =
+  | { readonly status: 'answered'; readonly reply: Reply }
+  | { readonly status: 'refused'; readonly error: unknown; readonly code: number; readonly text: string };
+
+/** Returns a provider's refusal as a value. Rejects with any other error. */
+async function attempt<Reply>(send: () => PromiseLike<Reply>): Promise<SendOutcome<Reply>> {
+  try {
+    return { status: 'answered', reply: await send() };
+  } catch (error) {
+    const refusal = refusalIn(error);
+    if (refusal === undefined) throw error;
+    return { status: 'refused', error, ...refusal };
+  }
+}
+
+/** Returns the status and the body of a provider's answer in an error: SDKs name them differently, and wrap errors in errors. */
+function refusalIn(error: unknown, depth = 0): { readonly code: number; readonly text: string } | undefined {
+  if (!(error instanceof Error) || depth > 4) return undefined;
+  const { statusCode, status, responseBody, error: body, cause } = error as Error & JsonRecord;
+  const code = statusCode ?? status;
+  if (typeof code !== 'number') return refusalIn(cause, depth + 1);
+  if (typeof responseBody === 'string') return { code, text: responseBody };
+  const message =
+    isRecord(body) && !('error' in body) ? { error: body } : (body ?? { error: { message: error.message } });
+  return { code, text: JSON.stringify(message) };
+}
+
+/** Tells the gateway's code how the framework's model answered. It reads the body of refusals only. */
+function responseOf(outcome: SendOutcome<unknown>): UpstreamResponse {
+  const [status, text] = outcome.status === 'answered' ? [200, ''] : [outcome.code, outcome.text];
+  return {
+    status,
+    headers: [],
+    body: (async function* whole() {
+      yield await Promise.resolve(new TextEncoder().encode(text));
+    })(),
+  };
+}
+
+function replyOf(
+  content: readonly JsonRecord[],
+  recalls: readonly ToolCall[],
+  calls: readonly ToolCall[],
+): ModelReply {
+  return {
+    text: '',
+    recalls,
+    calls,
+    usage: undefined,
+    rawUsage: undefined,
+    finish: 'tool_use',
+    turn: jsonBytes(content),
+  };
+}

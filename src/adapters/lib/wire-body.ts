@@ -1,0 +1,163 @@
+/**
+ * Writes the messages of a framework as a request body that the engine folds, and reads the folded body back. The body has the form of
+ * Anthropic Messages, because there each message of a framework can be one message, and each of its parts one block. A member `at` of each
+ * message and block says where it came from. So a message that was not folded comes back as the very same object, and a changed one as a copy.
+ * Pure.
+ */
+import { type JsonRecord, objectsOf, scanArray, scanObject, wordAt } from '../../conversation/json-scan.ts';
+import type { RecallTool } from '../../codecs/codec.ts';
+
+/** Says how a framework writes messages. One object serves all requests. */
+export type MessageForm<Message> = {
+  /**
+   * Writes a message, with one block for each part. A part that no fold may edit has a `type` that the wire format does not know; a part that the
+   * model does not read is `undefined`.
+   */
+  write(message: Message): WrittenMessage;
+  /** Returns the messages for one message of the folded body. */
+  read(folded: FoldedMessage<Message>): readonly Message[];
+};
+
+export type WrittenMessage = {
+  readonly role: WireRole;
+  readonly content: readonly (JsonRecord | undefined)[];
+};
+
+type WireRole = 'system' | 'user' | 'assistant';
+
+/** A message of the folded body that differs from what was written. */
+export type FoldedMessage<Message> = {
+  readonly role: WireRole;
+  /** The framework's message; undefined for one that the fold inserted, or that belongs to a hidden recall. */
+  readonly source: Message | undefined;
+  readonly blocks: readonly FoldedBlock[];
+  /** Returns the name of the tool that a result belongs to, by the id of its call. */
+  toolOf(callId: string): string;
+};
+
+export type FoldedBlock = {
+  readonly block: JsonRecord;
+  /** The index of the block in the written message; undefined for a new block. */
+  readonly at: number | undefined;
+  readonly isChanged: boolean;
+};
+
+/** A request in terms of a framework. */
+export type FrameworkRequest<Message> = {
+  readonly model: string | undefined;
+  readonly messages: readonly Message[];
+  /** Definitions in the wire format: `{ name, description, input_schema }`. Each counts as it is spelled. */
+  readonly tools: readonly JsonRecord[];
+  /** Instructions that the framework keeps outside of its messages. */
+  readonly system?: string | undefined;
+  readonly maxOutputTokens?: number | undefined;
+};
+
+/** The messages to send, and the tool to offer besides the program's own. */
+export type FoldedRequest<Message> = {
+  readonly messages: readonly Message[];
+  readonly recallTool: RecallTool | undefined;
+};
+
+export type WireRequest<Message> = {
+  readonly body: Uint8Array;
+  /** Reads a body that the engine made of `body`. */
+  read(folded: Uint8Array): FoldedRequest<Message>;
+};
+
+const decoder = new TextDecoder();
+
+/** Writes a request as a body. Throws a TypeError for content that JSON cannot spell. */
+export function wireRequest<Message>(
+  request: FrameworkRequest<Message>,
+  form: MessageForm<Message>,
+): WireRequest<Message> {
+  const { messages, model, tools, system, maxOutputTokens } = request;
+  const written = messages.map((message) => form.write(message));
+  const first = written.findIndex(({ role }) => role !== 'system');
+  // System messages at the beginning are instructions, which no fold changes.
+  const leading = first < 0 ? written.length : first;
+  const instructions = [
+    ...(system === undefined || system === '' ? [] : [{ type: 'text', text: system }]),
+    ...written.slice(0, leading).flatMap(({ content }) => content.flatMap((block) => block ?? [])),
+  ];
+  const spelled = written.map(({ role, content }, at) =>
+    JSON.stringify({ role, at, content: marked(content) }),
+  );
+  const head = JSON.stringify({
+    model,
+    ...(maxOutputTokens !== undefined && { max_tokens: maxOutputTokens }),
+    ...(instructions.length > 0 && { system: instructions }),
+    ...(tools.length > 0 && { tools }),
+  });
+  const list = `"messages":[${spelled.slice(leading).join(',')}]`;
+  const body = new TextEncoder().encode(head === '{}' ? `{${list}}` : `${head.slice(0, -1)},${list}}`);
+
+  function read(folded: Uint8Array): FoldedRequest<Message> {
+    const { members } = scanObject(folded, 0);
+    const placeOf = (key: string) => members.find((member) => member.key === key)?.value;
+    const offered = placeOf('tools');
+    const definitions = offered ? scanArray(folded, offered.start).elements : [];
+    const last = definitions.length > tools.length ? definitions.at(-1) : undefined;
+    const textAt = (span: { readonly start: number; readonly end: number }) =>
+      decoder.decode(folded.subarray(span.start, span.end));
+    const toolNames = new Map<string, string>();
+    const toolOf = (callId: string) => toolNames.get(callId) ?? 'tool';
+    const result: Message[] = messages.slice(0, leading);
+    let next = leading;
+    for (const span of scanArray(folded, placeOf('messages')!.start).elements) {
+      const text = textAt(span);
+      const same = text === spelled[next];
+      const message = same ? undefined : (JSON.parse(text) as JsonRecord);
+      const from = message?.['at'];
+      const at = same ? next : typeof from === 'number' ? from : undefined;
+      const blocks = message ? blocksIn(message, at === undefined ? undefined : written[at]) : [];
+      const content = message ? blocks.map(({ block }) => block) : written[next]!.content;
+      for (const block of content) {
+        const id = block?.['type'] === 'tool_use' ? wordAt(block, 'id') : undefined;
+        if (block && id !== undefined) toolNames.set(id, wordAt(block, 'name') ?? 'tool');
+      }
+      const source = at === undefined ? undefined : messages[at];
+      if (message) result.push(...form.read({ role: message['role'] as WireRole, source, blocks, toolOf }));
+      else result.push(source!);
+      if (at !== undefined) next = at + 1;
+    }
+    return { messages: result, recallTool: last && recallToolIn(JSON.parse(textAt(last))) };
+  }
+
+  return { body, read };
+}
+
+function marked(content: WrittenMessage['content']): readonly JsonRecord[] {
+  return content.flatMap((block, at) => {
+    if (!block) return [];
+    const items = block['type'] === 'tool_result' ? block['content'] : undefined;
+    return {
+      ...block,
+      at,
+      ...(Array.isArray(items) && { content: objectsOf(items).map((item, of) => ({ ...item, at: of })) }),
+    };
+  });
+}
+
+/** Returns the blocks of a message. A mark counts only within a message that was written here: a recall may quote blocks of others. */
+function blocksIn(message: JsonRecord, from: WrittenMessage | undefined): readonly FoldedBlock[] {
+  const { content } = message;
+  if (typeof content === 'string')
+    return [{ block: { type: 'text', text: content }, at: undefined, isChanged: true }];
+  const known = new Map(from ? marked(from.content).map((block) => [block['at'], block]) : []);
+  return objectsOf(content).map((block) => {
+    const { at } = block;
+    const own = known.get(at);
+    if (typeof at !== 'number' || own === undefined) return { block, at: undefined, isChanged: true };
+    return { block, at, isChanged: JSON.stringify(own) !== JSON.stringify(block) };
+  });
+}
+
+function recallToolIn(definition: JsonRecord): RecallTool {
+  return {
+    name: wordAt(definition, 'name') ?? '',
+    description: wordAt(definition, 'description') ?? '',
+    parameters: definition['input_schema'] as RecallTool['parameters'],
+  };
+}

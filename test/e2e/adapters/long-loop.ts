@@ -1,0 +1,140 @@
+/**
+ * The conversation that every adapter plays: the user asks for two secrets, and the model reads 60 files, one after the other. All files together
+ * overflow a window of 32,000 tokens. On the way the model recalls three files that it no longer sees: once before it goes on reading, once beside
+ * the next call, and once before its answer. Pure.
+ */
+import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../../support/fake-provider/script.ts';
+import { idNear } from '../../support/stub-texts.ts';
+
+/** Counts are not corrected by the usage that the script reports, which is the same for every reply. */
+export const settings = {
+  models: { '*': { windowTokens: 32_000 } },
+  calibration: false,
+  storeDeadlineMs: 600_000,
+  secret: new Uint8Array(32).fill(5),
+} as const;
+
+export const tool = { name: 'read_log', description: 'Returns a log of the project.' } as const;
+
+export const question = 'Read all logs. What are the secrets of log-00 and log-01?';
+
+/** The paths in the order in which the model reads them. */
+export const paths = Array.from({ length: 60 }, (_, at) => `log-${String(at).padStart(2, '0')}`);
+
+/** About 1,000 tokens of lines, one with a secret. */
+export function contentOf(path: string): string {
+  const lines = Array.from({ length: 90 }, (_, at) => `${path} ${at}: all is well here`);
+  lines[40] = `the secret of ${path} is ${secretOf(path)}`;
+  return lines.join('\n');
+}
+
+function secretOf(path: string): number {
+  return 1_000 + 17 * paths.indexOf(path);
+}
+
+/** Returns the scripted model. `seen` gets a line for each secret that the model says. */
+export function model(options: { readonly thinks?: boolean } = {}): (request: ScriptRequest) => Turn {
+  return ({ index, body, history }) => {
+    const texts = textsIn([body, history]);
+    const thought: TurnPart = {
+      type: 'thinking',
+      text: `Thought ${index}.`,
+      signature: btoa(`signature ${index}`),
+    };
+    const parts = partsAt(index, texts);
+    return { type: 'turn', parts: options.thinks === true ? [thought, ...parts] : parts, usage };
+  };
+}
+
+/** Usage of every reply, so that the program's usage shows how many replies it received as one. */
+export const usage = { input: 1_000, output: 10, cacheRead: 0, cacheWrite: 0 } as const;
+
+/** Requests of a run: one for each path, and three more for the recalls (one is beside a call), and the answer. */
+export const requestsOfRun = paths.length + 3;
+
+function partsAt(index: number, texts: readonly string[]): readonly TurnPart[] {
+  if (index < 40) return reading(index);
+  if (index === 40) return [text('Let me look again. '), recall(texts, 'log-00')];
+  if (index === 41) return [text(`log-00 has ${secretIn(texts, 'log-00')}. `), ...reading(40)];
+  if (index === 50) return [...reading(49), recall(texts, 'log-02')];
+  if (index === 51) return [text(`log-02 has ${secretIn(texts, 'log-02')}. `), ...reading(50)];
+  if (index < requestsOfRun - 2) return reading(index - 1);
+  if (index === requestsOfRun - 2) return [recall(texts, 'log-01')];
+  return [text(`log-01 has ${secretIn(texts, 'log-01')}.`)];
+}
+
+/** What the program gets as the answer, and before it. */
+export const expectedTexts = [
+  `Let me look again. log-00 has ${secretOf('log-00')}. `,
+  `log-02 has ${secretOf('log-02')}. `,
+  `log-01 has ${secretOf('log-01')}.`,
+];
+
+function reading(at: number): readonly TurnPart[] {
+  return [{ type: 'tool-call', name: tool.name, arguments: { path: paths[at]! } }];
+}
+
+function text(content: string): TurnPart {
+  return { type: 'text', text: content };
+}
+
+function recall(texts: readonly string[], path: string): TurnPart {
+  // The call of a folded result comes before it, in every format. A log of dropped messages names the path.
+  const asked = texts.findIndex((seen) => seen === path || seen === JSON.stringify({ path }));
+  const stub = asked < 0 ? undefined : texts.slice(asked).find((seen) => seen.startsWith('[Folded'));
+  const id = /mem_[a-z0-9]{16}/.exec(stub ?? '')?.[0] ?? idNear(texts.join('\n'), path) ?? 'none';
+  return { type: 'tool-call', name: 'read_memory', arguments: { id, query: `secret of ${path}` } };
+}
+
+function secretIn(texts: readonly string[], path: string): string {
+  const line = new RegExp(`the secret of ${path} is (\\d+)`);
+  return texts.map((seen) => line.exec(seen)?.[1]).find((secret) => secret !== undefined) ?? 'none';
+}
+
+/** Returns all strings in a body of any format. */
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null
+    ? Object.values(value as JsonObject).flatMap(textsIn)
+    : [];
+}
+
+/**
+ * Returns where the results and stubs that two runs sent first differ. Everything else is spelled by the SDK or by the provider, and may have other
+ * ids or another order.
+ */
+export function firstDifference(sent: readonly string[], others: readonly string[]): object | undefined {
+  for (let request = 0; request < Math.max(sent.length, others.length); request++) {
+    const [one, other] = [resultsIn(sent[request]), resultsIn(others[request])];
+    for (let at = 0; at < Math.max(one.length, other.length); at++)
+      if (one[at] !== other[at])
+        return { request, at, one: one[at]?.slice(0, 200), other: other[at]?.slice(0, 200) };
+  }
+  return undefined;
+}
+
+function resultsIn(body = '{}'): readonly string[] {
+  return textsIn(JSON.parse(withoutIds(body)))
+    .filter((seen) => /\[Folded|is well here/.test(seen))
+    .toSorted();
+}
+
+/** Returns a body with the ids of originals replaced by their numbers: they depend on the spelling of the format. */
+function withoutIds(json: string): string {
+  const numbers = new Map<string, string>();
+  return json.replaceAll(/mem_[a-z0-9]{16}/g, (id) => {
+    const number = numbers.get(id) ?? `memory ${numbers.size}`;
+    numbers.set(id, number);
+    return number;
+  });
+}
+
+/** Counts the bodies whose messages do not begin with all messages of the body before: then the provider's cache is lost. */
+export function changedBeginnings(sent: readonly string[]): number {
+  const lists = sent.map((body) => {
+    const { messages, input, contents } = JSON.parse(body) as JsonObject;
+    return ((messages ?? input ?? contents) as readonly unknown[]).map((message) => JSON.stringify(message));
+  });
+  return lists.filter((list, at) => lists[at - 1]?.some((message, index) => message !== list[index]) ?? false)
+    .length;
+}
