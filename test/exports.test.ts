@@ -115,6 +115,10 @@ const exportLists: Readonly<Record<string, Names | undefined>> = {
       'UndiciUpstreamOptions',
     ],
   },
+  './stores/http': {
+    values: ['httpStore', 'storeOfService'],
+    types: ['HttpStoreOptions', 'MemoryService'],
+  },
   './stores/redis': { values: ['redisStore'], types: ['RedisClient', 'RedisOptions'] },
   './stores/sqlite': { values: ['sqliteStore'], types: ['SqliteOptions'] },
   './testing': {

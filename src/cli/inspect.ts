@@ -33,7 +33,7 @@ export async function inspect(args: InspectArgs, terminal: Terminal): Promise<nu
       'bad-usage',
       'Each credential is a tenant of its own: name one with --tenant LABEL. /_leporello/totals lists the labels for the adminToken.',
     );
-  const opened = await openExistingStore(dataDir, terminal.env, config.memory.redis);
+  const opened = await openExistingStore(dataDir, terminal.env, config.memory);
   if ('missing' in opened) return fails(terminal, opened.missing);
   const { store, secret } = opened;
   try {

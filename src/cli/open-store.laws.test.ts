@@ -98,7 +98,7 @@ describe.skipIf(isRedisMissing)('memory in Redis', () => {
       level: 'warn',
       time: expect.any(String),
       reason: `The Redis store at 127.0.0.1:${redis.port} failed: connect ECONNREFUSED 127.0.0.1:${redis.port}. Start the server, or check host and port.`,
-      msg: 'Redis cannot be used now: until it can, requests are folded only when they would not fit the window',
+      msg: 'the store cannot be used now: until it can, requests are folded only when they would not fit the window',
     });
     expect(await gateway.outcome()).toBe('compacted');
     const reason = 'the request was sent without a new fold, or its fold could not be stored';

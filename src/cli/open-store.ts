@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { LeporelloError } from '../errors.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
+import { httpStore } from '../store/http.ts';
 import { redisStore } from '../store/redis/redis.ts';
 import { givenSecret, loadSecret } from '../store/secret.ts';
 import { sqliteStore } from '../store/sqlite/sqlite.ts';
@@ -12,8 +13,10 @@ import type { Store } from '../store/store.ts';
 import type { Config } from './config/schema.ts';
 import type { Environment } from './terminal.ts';
 
-/** Configuration of the Redis server; `false` when the store is in the data folder. */
-export type Redis = Config['memory']['redis'];
+/** Configuration of the store; all are `false` when it is in the data folder. */
+export type StoreConfig = Pick<Config['memory'], 'redis' | 'http'>;
+
+const inDataFolder: StoreConfig = { redis: false, http: false };
 
 /** An open store with its secret. */
 export type OpenedStore = { readonly store: Store; readonly secret: Uint8Array };
@@ -23,19 +26,33 @@ export function storeFile(dataDir: string): string {
   return join(dataDir, 'memory.sqlite');
 }
 
-/** Names the server for messages, without user and password. */
-export function spellRedis({ host, port }: Exclude<Redis, false>): string {
-  return `Redis at ${host}:${port}`;
+/** A store outside the data folder. */
+type StoreServer = {
+  /** Names the server for messages, without credentials. */
+  readonly place: string;
+  readonly open: () => Store | Promise<Store>;
+};
+
+/** Returns the configured server; undefined when the store is in the data folder. Throws `bad-config` if there are two. */
+export function storeServer({ redis, http }: StoreConfig): StoreServer | undefined {
+  if (redis && http)
+    throw new LeporelloError('bad-config', 'memory.redis and memory.http are both set: remove one of them.');
+  if (redis) return { place: `Redis at ${redis.host}:${redis.port}`, open: () => redisStore(redis) };
+  if (!http) return undefined;
+  const { url, token, timeoutMs } = http;
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  return { place: `the service at ${url}`, open: () => httpStore({ url, headers, timeoutMs }) };
 }
 
 /** Opens secret and store. Rejects with `bad-config` (secret) or `store-failed`, also when the store can be read but not written. */
 export async function openStore(
   dataDir: string | undefined,
   env: Environment,
-  redis: Redis = false,
+  config: StoreConfig = inDataFolder,
 ): Promise<OpenedStore> {
-  const secret = await secretIn(dataDir, env, redis);
-  const store = await openConfiguredStore(dataDir, redis);
+  const server = storeServer(config);
+  const secret = await secretIn(dataDir, env, server);
+  const store = await (server?.open() ?? storeInFolder(dataDir));
   const problem = await whyUnwritable(store);
   if (problem === undefined) return { secret, store };
   await store.close().catch(() => undefined);
@@ -44,26 +61,27 @@ export async function openStore(
 
 /**
  * Opens secret and store, with fallbacks, so that the gateway can always serve. If the data folder cannot be used, the store is in memory, and
- * `lost` says why. If Redis is down, it is used as soon as it is back, and `away` says why it cannot be used now. Rejects with `bad-config`.
+ * `lost` says why. If a server is down, it is used as soon as it is back, and `away` says why it cannot be used now. Rejects with `bad-config`.
  */
 export async function openStoreOrFallBack(
   dataDir: string | undefined,
   env: Environment,
-  redis: Redis = false,
+  config: StoreConfig = inDataFolder,
 ): Promise<OpenedStore & { readonly lost?: string; readonly away?: string }> {
   // Not inside `try`: a missing client library is a configuration error, not a reason to fall back.
-  const server = redis === false ? undefined : await redisStore(redis);
+  const server = storeServer(config);
+  const remote = await server?.open();
   let secret: Uint8Array | undefined;
   try {
-    secret = await secretIn(dataDir, env, redis);
-    const store = server ?? (await openConfiguredStore(dataDir, redis));
+    secret = await secretIn(dataDir, env, server);
+    const store = remote ?? (await storeInFolder(dataDir));
     const problem = await whyUnwritable(store);
     if (problem === undefined) return { secret, store };
-    if (server) return { secret, store, away: problem.message };
+    if (remote) return { secret, store, away: problem.message };
     await store.close().catch(() => undefined);
     throw problem;
   } catch (error) {
-    await server?.close();
+    await remote?.close();
     // An invalid secret is a configuration error, not a reason to fall back.
     if (secret === undefined && givenSecret(env) !== undefined) throw error;
     const lost = error instanceof Error ? error.message : String(error);
@@ -75,31 +93,35 @@ export async function openStoreOrFallBack(
 export async function openExistingStore(
   dataDir: string | undefined,
   env: Environment,
-  redis: Redis,
+  config: StoreConfig,
 ): Promise<OpenedStore | { readonly missing: string }> {
+  const server = storeServer(config);
   const isGiven = givenSecret(env) !== undefined;
-  if (dataDir === undefined && !(redis && isGiven))
+  if (dataDir === undefined && !(server && isGiven))
     return { missing: 'This user has no home folder: set the data folder with --data.' };
   const folder = dataDir ?? '';
-  if (redis === false && !existsSync(storeFile(folder)))
+  if (!server && !existsSync(storeFile(folder)))
     return { missing: `The data folder ${folder} contains no store. Set another data folder with --data.` };
   if (!isGiven && !existsSync(join(folder, 'secret'))) {
     const missing = `The secret of ${folder} is missing: restore the file secret there, or set LEPORELLO_SECRET.`;
     return { missing };
   }
   const secret = await loadSecret({ dataDir: folder, env });
-  const store = redis === false ? await sqliteStore({ file: storeFile(folder) }) : await redisStore(redis);
-  return { store, secret };
+  return { store: await (server?.open() ?? storeInFolder(folder)), secret };
 }
 
-/** Loads the secret. With Redis and a secret in the environment, no data folder is needed. */
-function secretIn(dataDir: string | undefined, env: Environment, redis: Redis): Promise<Uint8Array> {
-  const isNeeded = redis === false || givenSecret(env) === undefined;
+/** Loads the secret. With a server and a secret in the environment, no data folder is needed. */
+function secretIn(
+  dataDir: string | undefined,
+  env: Environment,
+  server: StoreServer | undefined,
+): Promise<Uint8Array> {
+  const isNeeded = server === undefined || givenSecret(env) === undefined;
   return loadSecret({ dataDir: dataDir ?? (isNeeded ? missingHome() : ''), env });
 }
 
-function openConfiguredStore(dataDir: string | undefined, redis: Redis): Promise<Store> {
-  return redis === false ? sqliteStore({ file: storeFile(dataDir ?? missingHome()) }) : redisStore(redis);
+function storeInFolder(dataDir: string | undefined): Promise<Store> {
+  return sqliteStore({ file: storeFile(dataDir ?? missingHome()) });
 }
 
 /** Milliseconds that the start waits for another process that has locked the file. */

@@ -8,13 +8,13 @@ import { selectPath } from '../recall/json-path.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import type { RecallArgs } from './args.ts';
 import { loadConfig } from './config/load-config.ts';
-import { type Redis, openExistingStore, spellRedis } from './open-store.ts';
+import { type StoreConfig, openExistingStore, storeServer } from './open-store.ts';
 import type { Environment, Terminal } from './terminal.ts';
 
 /** Runs the command. Resolves with the exit code, 1 when there is no such original or part. */
 export async function recall(args: RecallArgs, terminal: Terminal): Promise<number> {
   const { config, dataDir } = await loadConfig(args.settings, terminal);
-  const found = await find(args.id, dataDir, config.memory.redis, terminal.env);
+  const found = await find(args.id, dataDir, config.memory, terminal.env);
   if (found.status === 'missing') {
     terminal.err(`leporello: ${found.why}\n`);
     return 1;
@@ -43,20 +43,21 @@ type FoundOriginal =
 async function find(
   id: string,
   dataDir: string | undefined,
-  redis: Redis,
+  memory: StoreConfig,
   env: Environment,
 ): Promise<FoundOriginal> {
   if (!isMemoryId(id)) return missing(`${JSON.stringify(id)} is not an id: an id is mem_ and 16 characters.`);
-  const opened = await openExistingStore(dataDir, env, redis);
+  const opened = await openExistingStore(dataDir, env, memory);
   if ('missing' in opened) return missing(opened.missing);
   const { store, secret } = opened;
   try {
     const recalled = await createEncryptedStore({ store, secret }).recallAny(id);
     if (recalled.status === 'found') return recalled;
+    const server = storeServer(memory);
     return missing(
-      redis === false
+      server === undefined
         ? `There is no original ${id} in ${dataDir ?? ''}. It may have expired, or be in another data folder (--data), or belong to another secret.`
-        : `There is no original ${id} in ${spellRedis(redis)}. It may have expired, or belong to another secret.`,
+        : `There is no original ${id} in ${server.place}. It may have expired, or belong to another secret.`,
     );
   } finally {
     await store.close();

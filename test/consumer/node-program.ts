@@ -1,12 +1,15 @@
 /** The entry points that need Node: stores, and the gateway in a server of the user's own. */
 import { assembleGateway } from 'leporello/gateway';
 import { serveNode, undiciUpstream } from 'leporello/gateway/node';
+import { httpStore } from 'leporello/stores/http';
 import { redisStore } from 'leporello/stores/redis';
 import { sqliteStore } from 'leporello/stores/sqlite';
 
 export async function serve(): Promise<void> {
-  const store =
-    process.env['REDIS_HOST'] === undefined
+  const url = process.env['MEMORY_URL'];
+  const store = url
+    ? httpStore({ url })
+    : process.env['REDIS_HOST'] === undefined
       ? await sqliteStore({ file: 'memory.sqlite' })
       : await redisStore({ host: process.env['REDIS_HOST'] });
   const handler = assembleGateway(

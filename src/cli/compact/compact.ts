@@ -32,7 +32,7 @@ export async function compact(args: CompactArgs, terminal: Terminal): Promise<nu
   const { config, dataDir } = await loadConfig(args.settings, terminal);
   const input = await openInput(args.file, terminal);
   try {
-    const memory = await openStore(dataDir, terminal.env, config.memory.redis);
+    const memory = await openStore(dataDir, terminal.env, config.memory);
     try {
       const settings = gatewaySettings(config, args.window);
       const encryptedStore = withoutFolds(

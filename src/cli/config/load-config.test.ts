@@ -82,7 +82,7 @@ describe('loadConfig', () => {
           cacheMb: 768,
           drainMs: 30_000,
         },
-        memory: { ttlDays: 30, redis: false },
+        memory: { ttlDays: 30, redis: false, http: false },
         logLevel: 'info',
       },
       dataDir: '/home/ada/.leporello',

@@ -9,7 +9,9 @@ import { defaultCacheMb } from '../../gateway/app.ts';
 import { defaultFoldThreadBytes } from '../../gateway/fold-thread/fold-thread.ts';
 import { preset, shrinks, strategies, subgoals, summaries, triggers } from './folding-options.ts';
 
-const baseUrl = 'an http or https URL without user, query and fragment, such as https://api.openai.com/v1';
+const plainUrl = 'an http or https URL without user, query and fragment, such as';
+const baseUrl = `${plainUrl} https://api.openai.com/v1`;
+const serviceUrl = `${plainUrl} https://memory.internal/leporello`;
 
 function upstream(otherwise: string, about: string) {
   const schema = z.string().refine(isBaseUrl, { error: baseUrl }).default(otherwise);
@@ -58,6 +60,29 @@ const redis = switchable(
   }),
   'host, port, username, password, database, tls and timeoutMs',
   'Stores originals and folds in a Redis or Valkey server, which several gateways can share; false stores them in the data folder.',
+);
+
+const http = switchable(
+  z.strictObject({
+    url: described(z.string().refine(isBaseUrl, { error: serviceUrl }).default('http://127.0.0.1:7070'), {
+      allowed: serviceUrl,
+      about: 'Base URL of the service.',
+    }),
+    token: described(z.string().min(1).optional(), {
+      allowed: 'at least one character',
+      about: 'Credential of the service, sent as `authorization: Bearer TOKEN`.',
+      secret: true,
+      otherwise: 'none',
+    }),
+    timeoutMs: whole(
+      1,
+      400,
+      'Milliseconds that a call may take; then its request is sent unfolded. Only effective below limits.storeDeadlineMs.',
+      60_000,
+    ),
+  }),
+  'url, token and timeoutMs',
+  'Stores originals and folds in a service of your own: http-store.md specifies its calls.',
 );
 
 const texts = z.array(z.string().min(1)).default([]);
@@ -201,6 +226,7 @@ export const configSchema = z.strictObject({
       }),
       // Secret, because the object contains the password.
       redis: described(redis.schema.default(false), { ...redis.meta, secret: true }),
+      http: described(http.schema.default(false), { ...http.meta, secret: true }),
     })
     .prefault({}),
   tenant: described(

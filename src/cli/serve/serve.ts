@@ -12,7 +12,7 @@ import { loadConfig } from '../config/load-config.ts';
 import type { Config } from '../config/schema.ts';
 import { gatewaySettings, isLoopback } from '../config/to-settings.ts';
 import { setGcFlags, smallHeapFlagsFor } from '../gc-flags.ts';
-import { openStoreOrFallBack, spellRedis } from '../open-store.ts';
+import { openStoreOrFallBack, storeServer } from '../open-store.ts';
 import type { Terminal } from '../terminal.ts';
 import { smallCacheMb } from '../../caches.ts';
 import { LeporelloError } from '../../errors.ts';
@@ -25,7 +25,7 @@ import { cacheFolder, saveCode, saveVocabulary, vocabulariesIn } from '../start-
 export async function serve(args: ServeArgs, terminal: Terminal): Promise<number> {
   const { config, dataDir, unknownVariables } = await loadConfig(args.settings, terminal);
   const log = createLog(terminal, config.logLevel);
-  const memory = await openStoreOrFallBack(dataDir, terminal.env, config.memory.redis);
+  const memory = await openStoreOrFallBack(dataDir, terminal.env, config.memory);
   const cache = cacheFolder(terminal.env);
   if (cache !== undefined) provideVocabularies(vocabulariesIn(cache));
   if (config.limits.cacheMb < smallCacheMb) setGcFlags(smallHeapFlagsFor(process.versions.v8));
@@ -183,8 +183,8 @@ function whenStopped(terminal: Terminal): StopSignals {
 }
 
 /** Describes where the store is. */
-function placeOf({ memory: { redis } }: Config, dataDir: string | undefined): string | undefined {
-  return redis === false ? dataDir : spellRedis(redis);
+function placeOf({ memory }: Config, dataDir: string | undefined): string | undefined {
+  return storeServer(memory)?.place ?? dataDir;
 }
 
 function startText(server: NodeServer, json: boolean, place: string | undefined, store: string): string {
@@ -212,7 +212,7 @@ function warn(
   if (away !== undefined) {
     log.warn(
       { reason: away },
-      'Redis cannot be used now: until it can, requests are folded only when they would not fit the window',
+      'the store cannot be used now: until it can, requests are folded only when they would not fit the window',
     );
   }
   if (!isLoopback(host)) {
