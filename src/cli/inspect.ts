@@ -2,6 +2,8 @@
 import type { KeptReceipt, MessageDetail } from '../receipts/detail.ts';
 import {
   duration,
+  foldRepeatedBy,
+  isNewFold,
   number,
   outcomeWords,
   requestReceipt,
@@ -82,25 +84,6 @@ async function repeatedFold(
   const receipt = requestReceipt(one);
   if (!receipt || receipt.replayed === 0 || isNewFold(receipt)) return undefined;
   return foldRepeatedBy(one, await receipts.list(tenant, maxSearched));
-}
-
-/** Finds the newest earlier fold of the same conversation whose originals are all folded in this request, too. */
-export function foldRepeatedBy(one: KeptReceipt, others: readonly KeptReceipt[]): KeptReceipt | undefined {
-  const memories = new Set(requestReceipt(one)?.memories);
-  return others.find((other) => {
-    const earlier = requestReceipt(other);
-    return (
-      earlier !== undefined &&
-      other.conversation === one.conversation &&
-      earlier.at < one.receipt.at &&
-      isNewFold(earlier) &&
-      earlier.memories.every((id) => memories.has(id))
-    );
-  });
-}
-
-function isNewFold({ steps }: Receipt): boolean {
-  return steps.some(({ edits }) => edits > 0);
 }
 
 /** Spells a receipt for a person. `fold`: the receipt of the fold that the request repeats. */

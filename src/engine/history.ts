@@ -4,9 +4,9 @@
  */
 import type { Codec, PlacedHiddenRecall, ReadContext } from '../codecs/codec.ts';
 import type { Conversation, KeptReply } from '../conversation/conversation.ts';
-import { type Calibrator, type MeasuredState, calibratorFor, triggerState } from './demand.ts';
+import { type Calibrator, type MeasuredState, beginningOf, calibratorFor, triggerState } from './demand.ts';
 import { type Draft, type PlanInput, countInSlices } from './plan.ts';
-import { isOfferedAlways, newProblems, toolToOffer } from './protect.ts';
+import { foldsInForce, isOfferedAlways, newProblems, toolToOffer } from './protect.ts';
 import { preambleOf } from './finish.ts';
 import { shrinkingOf } from './shrinks.ts';
 import { type Slices, nextTurn } from '../conversation/steps.ts';
@@ -20,7 +20,6 @@ import {
   planInputFor,
   referenceMemoFor,
   replayFold,
-  withoutOldRefusal,
 } from './state.ts';
 import type { CachePrices, EngineOptions, EngineRequest, ModelWindow } from './types.ts';
 import { LeporelloError } from '../errors.ts';
@@ -324,7 +323,9 @@ function withStoredState(
 ) {
   const added = conversation.messages.length - clientConversation.messages.length;
   const { codec } = request;
-  const folds = stored.foldStore.folds.map((found) => withoutOldRefusal(found, now));
+  const clientLinks = clientLinksOf(engine, request, clientConversation);
+  const beginning = beginningOf(clientConversation, clientLinks);
+  const folds = foldsInForce(stored.foldStore.folds, request, beginning, now);
   const isFoldingDisabled = folds[0]?.fold.foldingDisabled ?? false;
   const fullConversation = isFoldingDisabled
     ? conversation

@@ -37,7 +37,7 @@ import {
   inTime,
 } from './history.ts';
 import { type Draft, dropReasoning, type FoldPlan, planFold } from './plan.ts';
-import { hasWayBack } from './protect.ts';
+import { hasWayBack, isUndone } from './protect.ts';
 import { preparedFrom, withoutFolding, passThrough, unfolded } from './report.ts';
 import {
   clientLinksOf,
@@ -249,11 +249,12 @@ type DemandNow = {
 function demandNow(
   { options, windows }: EngineState,
   request: EngineRequest,
-  { state, input }: OpenedRequest,
+  { state, input, found }: OpenedRequest,
   { foldStore, problem }: StoredState,
 ): DemandNow {
   const { refusal } = request;
-  const demand = demandFor(options.triggers, state, { refusal, sentAs: foldStore.sentAs });
+  const sentAs = isUndone(found) ? undefined : foldStore.sentAs;
+  const demand = demandFor(options.triggers, state, { refusal, sentAs });
   if (refusal?.reason === 'too long' && demand?.atMost !== undefined) {
     // A refusal far below the known window may have another cause, so other conversations do not learn from it.
     const isLikely = state.tokens >= (state.window ?? 0) / 2;

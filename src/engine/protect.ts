@@ -12,10 +12,18 @@ import {
   recalledPlaces,
   turnStart,
 } from '../conversation/turns.ts';
-import type { EngineOptions, Pins } from './types.ts';
+import type { EngineOptions, EngineRequest, Pins } from './types.ts';
 import { recallToolFor } from '../recall/tool.ts';
 import { isFoldedHistory } from '../strategies/lib/summaries.ts';
+import type { TenantControls } from '../store/controls.ts';
+import type { FoundFold } from '../store/fold-store.ts';
 import type { Protection } from '../strategies/strategy.ts';
+
+/** Returns what the settings and the user pin. */
+export function pinsOf(pins: Pins | undefined, controls: TenantControls | undefined): Pins {
+  const { tools, texts } = pins ?? { tools: [], texts: [] };
+  return { tools: [...tools, ...(controls?.pinnedTools ?? [])], texts };
+}
 
 type ProtectionOptions = {
   readonly pins: Pins;
@@ -195,4 +203,45 @@ export function isKnownSound(edits: readonly Edit[]): boolean {
 /** Remembers that a body with these edits is sound. */
 export function noteSound(edits: readonly Edit[]): void {
   sound.add(edits);
+}
+
+// Folds that are not repeated: a refusal of the provider that is old, and what the user undid.
+
+/** Milliseconds. A refusal may have been the provider's mistake, so folding is tried again after this time. */
+const foldingDisabledForMs = 24 * 60 * 60 * 1_000;
+
+/** Drops a refusal of our edits that is older than a day from a fold. `now`: milliseconds since the epoch. */
+function withoutOldRefusal(found: FoundFold, now: number | undefined): FoundFold {
+  const { foldingDisabled, foldingDisabledSince } = found.fold;
+  if (!foldingDisabled || now === undefined) return found;
+  const isForgotten =
+    foldingDisabledSince === undefined || now - foldingDisabledSince >= foldingDisabledForMs;
+  return isForgotten
+    ? { ...found, fold: { ...found.fold, foldingDisabled: false, foldingDisabledSince: undefined } }
+    : found;
+}
+
+/** Stands for the folds that the user undid: no edits, and no new ones unless the request would not fit. */
+const undoneFold = { length: 0, edits: [], foldingDisabled: true, id: 'undone' } as const;
+
+/** True when the user undid all folds that were found. */
+export function isUndone(found: FoundFold | undefined): boolean {
+  return found?.fold === undoneFold;
+}
+
+/**
+ * Returns the folds that may be repeated. Those that the user undid are left out; one that was made later, because the request would not fit,
+ * is repeated. `beginning` identifies the conversation; `now`: milliseconds since the epoch.
+ */
+export function foldsInForce(
+  folds: readonly FoundFold[],
+  { controls }: Pick<EngineRequest, 'controls'>,
+  beginning: string | undefined,
+  now: number | undefined,
+): readonly FoundFold[] {
+  const undone = controls?.undone.find((one) => one.beginning === beginning);
+  if (!undone) return folds.map((found) => withoutOldRefusal(found, now));
+  const later = folds.filter(({ fold }) => fold.at !== undefined && fold.at > undone.at);
+  const disabled = later.map(({ fold, matched }) => ({ fold: { ...fold, foldingDisabled: true }, matched }));
+  return disabled.length > 0 ? disabled : [{ fold: undoneFold, matched: 0 }];
 }

@@ -9,6 +9,7 @@ import type { FoldedMedia } from '../recall/tool.ts';
 import { beginningOf, compressionsOf, correctedSteps, reservedTokens } from './demand.ts';
 import { type OpenedRequest, inTime, windowKey } from './history.ts';
 import type { Draft, FoldPlan } from './plan.ts';
+import { isUndone } from './protect.ts';
 import type { FinishedBody } from './finish.ts';
 import { detailOf } from './inspect.ts';
 import { type EngineState, clientLinksOf } from './state.ts';
@@ -86,12 +87,15 @@ export function preparedFrom(
 /** Builds the result for a conversation that is not folded because its provider refused our edits. */
 export function withoutFolding(
   conversation: Conversation,
-  { memory, calibrator, before }: OpenedRequest,
+  { memory, calibrator, before, found }: OpenedRequest,
 ): PreparedRequest {
   return {
     ...passThrough(
       conversation.body,
-      { status: 'untouched', reason: 'folding is disabled after a refusal' },
+      {
+        status: 'untouched',
+        reason: isUndone(found) ? 'its folds were undone by the user' : 'folding is disabled after a refusal',
+      },
       conversation,
     ),
     identity: identityOf(conversation, memory.clientLinks),

@@ -13,6 +13,7 @@ import {
   newFault,
   newProblems,
   noteSound,
+  pinsOf,
   protectionOf,
   toolToOffer,
 } from './protect.ts';
@@ -74,7 +75,7 @@ function bytesOfBlock({ parts }: ReadBlock): number {
 /** Returns the input of a plan that does not depend on stored folds. */
 export function planInputFor(
   { options, reading, counts, toolCosts }: EngineState,
-  { codec, tenant, leftMs }: EngineRequest,
+  { codec, tenant, leftMs, controls }: EngineRequest,
   conversation: Conversation,
   counter: TokenCounter,
 ): Omit<PlanInput, 'shrinking' | 'isOffered'> {
@@ -86,7 +87,7 @@ export function planInputFor(
     conversation,
     counter: createConversationCounter({ counter, memo: counts }),
     protects: protectionOf(conversation, {
-      pins: options.pins ?? { tools: [], texts: [] },
+      pins: pinsOf(options.pins, controls),
       recallTool: recallTool?.name,
       isHistoryKept,
     }),
@@ -357,20 +358,6 @@ export async function disableFolding(
   const { foldStore, tenant, clientLinks } = memory;
   const fold = { edits: [], foldingDisabled: true, foldingDisabledSince: now };
   await foldStore.record(tenant, clientLinks, fold, { rememberLocally: true });
-}
-
-/** Milliseconds. A refusal may have been the provider's mistake, so folding is tried again after this time. */
-const foldingDisabledForMs = 24 * 60 * 60 * 1_000;
-
-/** Drops a refusal of our edits that is older than a day from a fold. `now`: milliseconds since the epoch. */
-export function withoutOldRefusal(found: FoundFold, now: number | undefined): FoundFold {
-  const { foldingDisabled, foldingDisabledSince } = found.fold;
-  if (!foldingDisabled || now === undefined) return found;
-  const isForgotten =
-    foldingDisabledSince === undefined || now - foldingDisabledSince >= foldingDisabledForMs;
-  return isForgotten
-    ? { ...found, fold: { ...found.fold, foldingDisabled: false, foldingDisabledSince: undefined } }
-    : found;
 }
 
 async function writesNothing(): Promise<undefined> {

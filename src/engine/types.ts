@@ -11,6 +11,7 @@ import type { HiddenRecalls, KeptReplies } from '../store/hidden-recalls.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import type { Summarizer } from '../outline/summarizer.ts';
 import type { FoldedMedia } from '../recall/tool.ts';
+import type { TenantControls } from '../store/controls.ts';
 import type { ReadySummaries } from '../store/ready-summaries.ts';
 import type { Strategy } from '../strategies/strategy.ts';
 import type { Calibration } from '../tokens/calibration.ts';
@@ -119,6 +120,8 @@ export type EngineRequest = {
   readonly leftMs?: () => number;
   /** The reason why the provider refused an earlier attempt of this request. */
   readonly refusal?: Refusal;
+  /** What the user decided for later requests while the gateway runs. Default: nothing. */
+  readonly controls?: TenantControls;
 };
 
 /** `too long` makes the engine fold below the provider's limit, whatever the triggers say; `reasoning` makes it drop all reasoning. */

@@ -2,6 +2,8 @@
  * Serves the gateway's own paths: health, metrics, receipts, totals and originals. A caller sees the data of the tenant that a model call
  * with the same headers would belong to; the admin token, when one is set, shows all tenants.
  */
+import type { ClientSnippet } from '../page/setup.ts';
+import type { Controls } from '../store/controls.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { type NamedTotals, type ReceiptTotals, type Totals, summaryOf } from '../receipts/totals.ts';
 import { hasCredential, type Tenant, type TenantRule } from './routing/tenant.ts';
@@ -11,9 +13,11 @@ import type { AnyReceipt, ReceiptLog, GatewayMetrics } from './receipts/receipts
 import type { BackgroundSummarizer } from './background-summarizer.ts';
 
 type AdminDeps = MetricsDeps & {
-  readonly encryptedStore: Pick<EncryptedStore, 'recall' | 'recallAny'>;
+  readonly encryptedStore: Pick<EncryptedStore, 'recall' | 'recallAny' | 'forget'>;
   readonly receipts: ReceiptLog;
   readonly archive: ReceiptArchive | undefined;
+  readonly controls: Controls | undefined;
+  readonly pageClients: ((url: string) => readonly ClientSnippet[]) | undefined;
   readonly totals: ReceiptTotals;
   readonly tenants: TenantRule;
 };
@@ -26,6 +30,11 @@ export async function answerOwn(
   request: GatewayRequest,
   route: { readonly path: string; readonly query: URLSearchParams },
 ): Promise<GatewayResponse> {
+  const { archive, controls } = deps;
+  if (archive && controls && isPage(route.path)) {
+    const { answerPage } = await import('./page/pages.ts');
+    return answerPage({ ...deps, archive, controls }, request, route);
+  }
   if (request.method !== 'GET' && request.method !== 'HEAD')
     return jsonResponse(405, { error: `${route.path} answers only GET and HEAD, not ${request.method}.` });
   const isAdmin = deps.adminToken !== undefined && hasCredential(request, deps.adminToken);
@@ -48,8 +57,13 @@ export async function answerOwn(
   if (kind === 'totals' && id === undefined) return jsonResponse(200, sumsFor(deps.totals, tenant, limit));
   if (kind === 'memory' && id !== undefined) return memory(deps, tenant, id);
   return notFound(
-    'There is nothing at this path. The gateway serves /healthz, /readyz, /metrics, /_leporello/receipts, /_leporello/receipts/ID, /_leporello/totals and /_leporello/memory/ID.',
+    'There is nothing at this path. The gateway serves /healthz, /readyz, /metrics, /_leporello/receipts, /_leporello/receipts/ID, /_leporello/totals, /_leporello/memory/ID and pages at /_leporello/.',
   );
+}
+
+/** True for the paths of pages: everything under `/_leporello/` that is not data for programs. */
+function isPage(path: string): boolean {
+  return path.startsWith('/_leporello/') && !/^\/_leporello\/(?:receipts|totals|memory)(?:\/|$)/.test(path);
 }
 
 /** Returns the tenant whose data a caller sees, or the reason why it sees none. */

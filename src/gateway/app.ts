@@ -49,6 +49,7 @@ import {
 import { type EngineOverrides, type FoldSettings, createDefaultEngine } from '../library/default-engine.ts';
 import { foldChecks } from '../library/settings.ts';
 import { summariesIn } from '../strategies/default-strategies.ts';
+import type { ClientSnippet } from '../page/setup.ts';
 import { createReceiptTotals } from '../receipts/totals.ts';
 import {
   type EncryptedStore,
@@ -57,6 +58,7 @@ import {
   tenantWords,
 } from '../store/encrypted-store.ts';
 import { type KeptReplies, createKeptReplies } from '../store/hidden-recalls.ts';
+import { createControls } from '../store/controls.ts';
 import type { Store } from '../store/store.ts';
 import { loadModelInfo } from '../tokens/models.ts';
 
@@ -65,6 +67,8 @@ function createGateway(options: GatewayOptions): Handler {
   return async function handle(request) {
     const refused = refuseForeign(request, options.allowedHosts);
     if (refused) return refused;
+    if (options.archive && wantsPage(request))
+      return { status: 302, headers: [['location', '/_leporello/']], body: undefined };
     const route = routeOf(request.method, request.target, request.headers, options.urls);
     if (route.kind !== 'own' && route.kind !== 'refused' && holdsAdminToken(options, request))
       return problemResponse(route.codec, adminTokenProblem, []);
@@ -84,6 +88,12 @@ function createGateway(options: GatewayOptions): Handler {
       }
     }
   };
+}
+
+/** True when a person opened the gateway's address in a browser. Programs do not ask for HTML. */
+function wantsPage({ method, target, headers }: GatewayRequest): boolean {
+  const isFront = method === 'GET' && (target === '/' || target === '/_leporello');
+  return isFront && headerOf(headers, 'accept')?.includes('text/html') === true;
 }
 
 function forwarded({ tenants }: GatewayOptions, request: GatewayRequest): GatewayRequest {
@@ -209,6 +219,8 @@ export type GatewayDeps = {
   readonly foldThread?: { engineFor(parts: EngineParts): Engine };
   /** Keeps receipts beyond the process, such as `receiptArchive()` of `leporello/gateway/node`. Default: they end with the process. */
   readonly archive?: ReceiptArchive;
+  /** How clients connect to a URL of this gateway, for the page. Default: the page does not say. */
+  readonly pageClients?: (url: string) => readonly ClientSnippet[];
   /** Is called with each receipt, after its response has ended. Its errors are ignored. */
   readonly onReceipt?: (receipt: AnyReceipt) => void;
 };
@@ -273,6 +285,8 @@ export function gatewayParts(
     urls: { ...defaultUpstreams, ...settings.urls },
     receipts: reportedTo(deps, createReceiptLog()),
     archive,
+    pageClients: deps.pageClients,
+    controls: archive && createControls({ encryptedStore }),
     totals: createReceiptTotals(),
     prices: pricesFrom(settings.usdPerMillionTokens),
     costs: createCostTracker(caches),

@@ -37,6 +37,8 @@ import { type Exchange, type RecallLimits, relayStream, relayWhole } from './rec
 import { type Route, type UpstreamUrls, promptUrl, sessionOf } from './routing/routes.ts';
 import { type BackgroundSummarizer, addSummaryReceipt } from './background-summarizer.ts';
 import type { Engine } from '../engine/types.ts';
+import type { ClientSnippet } from '../page/setup.ts';
+import type { Controls } from '../store/controls.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { ReceiptTotals } from '../receipts/totals.ts';
 import type { TenantRule } from './routing/tenant.ts';
@@ -71,7 +73,14 @@ export async function serveModel(
     return problemResponse(route.codec, { status: 413, message: error.message }, []);
   }
   const { body } = received;
-  const engineRequest = { codec: route.codec, body, tenant, upstream: splitUrl(route.url).origin };
+  const controls = await options.controls?.find(tenant);
+  const engineRequest = {
+    codec: route.codec,
+    body,
+    tenant,
+    upstream: splitUrl(route.url).origin,
+    ...(controls && { controls }),
+  };
   const started = options.clock();
   const send = sender(options, request, route, received);
   return forward({ options, request, route, engineRequest, received, started, send });
@@ -301,12 +310,15 @@ async function receiptOf(
 
 export type GatewayOptions = {
   readonly engine: Engine;
-  readonly encryptedStore: Pick<EncryptedStore, 'recall' | 'recallAny'>;
+  readonly encryptedStore: Pick<EncryptedStore, 'recall' | 'recallAny' | 'forget'>;
   readonly upstream: Upstream;
   readonly urls: UpstreamUrls;
   readonly receipts: ReceiptLog;
   /** Keeps receipts beyond the process; undefined when they end with it. */
   readonly archive: ReceiptArchive | undefined;
+  readonly pageClients: ((url: string) => readonly ClientSnippet[]) | undefined;
+  /** What users decided; undefined when there is no page to decide on. */
+  readonly controls: Controls | undefined;
   readonly totals: ReceiptTotals;
   readonly prices: Prices;
   readonly costs: CostTracker;

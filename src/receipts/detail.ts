@@ -101,6 +101,26 @@ export function requestReceipt({ receipt }: Pick<KeptReceipt, 'receipt'>): Recei
   return 'kind' in receipt ? undefined : receipt;
 }
 
+/** Finds the newest earlier fold of the same conversation whose originals are all folded in this request, too. */
+export function foldRepeatedBy(one: KeptReceipt, others: readonly KeptReceipt[]): KeptReceipt | undefined {
+  const memories = new Set(requestReceipt(one)?.memories);
+  return others.find((other) => {
+    const earlier = requestReceipt(other);
+    return (
+      earlier !== undefined &&
+      other.conversation === one.conversation &&
+      earlier.at < one.receipt.at &&
+      isNewFold(earlier) &&
+      earlier.memories.every((id) => memories.has(id))
+    );
+  });
+}
+
+/** True when the request made a fold of its own. */
+export function isNewFold({ steps }: Receipt): boolean {
+  return steps.some(({ edits }) => edits > 0);
+}
+
 const keptWords: Readonly<Record<KeptReason, string>> = {
   system: 'a system message is never folded',
   newest: 'among the newest: the last user message, the newest results and their calls',
@@ -158,12 +178,13 @@ const shortTriggers: Readonly<Record<string, string>> = {
 
 /** Says in a few words what happened to a request. */
 export function outcomeWords(
-  report: Pick<FoldReport, 'trigger' | 'steps' | 'replayed' | 'shrunk'>,
+  report: Pick<FoldReport, 'trigger' | 'steps' | 'replayed' | 'shrunk' | 'cacheMarks'>,
   outcome: { readonly status: string; readonly reason?: string },
 ): string {
-  const { trigger, steps, replayed, shrunk } = report;
-  if (outcome.status === 'failed') return `not folded: ${outcome.reason ?? 'failed'}`;
-  if (outcome.status === 'untouched') return `unchanged: ${outcome.reason ?? ''}`;
+  const { trigger, steps, replayed, shrunk, cacheMarks } = report;
+  if (outcome.status === 'failed') return `failed, sent as it came: ${outcome.reason ?? ''}`;
+  if (outcome.status === 'untouched')
+    return `not folded: ${outcome.reason ?? ''}${cacheMarks > 0 ? '; marked for the cache' : ''}`;
   const isNew = trigger !== undefined && steps.some(({ edits }) => edits > 0);
   const parts = [
     ...(isNew ? [`folded: ${shortTrigger(trigger)}`] : []),

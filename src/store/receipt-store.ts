@@ -3,6 +3,7 @@
  * in number and in age. Receipts are written in groups: a group is a numbered record with the ids of its receipts, and each receipt is a
  * record of its own. All of a group is written in one step, under a number that no other instance has taken.
  */
+import { nextTurn } from '../conversation/steps.ts';
 import type { EncryptedStore, Sealed } from './encrypted-store.ts';
 import { decodeRecord, encodeRecord } from './records.ts';
 
@@ -138,6 +139,7 @@ export function createReceiptStore<Kept extends ReceiptRecord>({
       const wanted = ids.slice(0, limit).map(receiptKey);
       for (let from = 0; from < wanted.length; from += receiptsAtOnce) {
         const keys = wanted.slice(from, from + receiptsAtOnce);
+        if (from > 0) await nextTurn();
         const records = await encryptedStore.getSealedMany(tenant, keys);
         for (const record of records) if (record) found.push(decodeRecord(record, 'A receipt') as Kept);
       }

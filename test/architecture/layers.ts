@@ -10,7 +10,7 @@ import type { SourceFile } from './source-file.ts';
 const layers: readonly (readonly string[])[] = [
   ['cli', 'adapters'],
   ['gateway', 'replay', 'index'],
-  ['library', 'trajectory'],
+  ['library', 'trajectory', 'page'],
   ['engine'],
   ['strategies', 'recall'],
   ['triggers', 'codecs', 'outline', 'store', 'tokens', 'arrival', 'receipts'],

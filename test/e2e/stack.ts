@@ -78,6 +78,7 @@ export async function startStack(
         metrics: prometheusMetrics(),
         ...(thread && { foldThread: thread }),
         ...(deps.archive && { archive: deps.archive }),
+        pageClients: (base) => [{ name: 'An SDK', text: `BASE_URL=${base}/v1`, note: 'Any format.' }],
       },
     );
     await thread?.warmUp('gpt-4o');

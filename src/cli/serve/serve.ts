@@ -17,6 +17,7 @@ import type { Terminal } from '../terminal.ts';
 import { smallCacheMb } from '../../caches.ts';
 import { LeporelloError } from '../../errors.ts';
 import { type Handler, jsonResponse } from '../../gateway/http/http.ts';
+import type { ClientSnippet } from '../../page/setup.ts';
 import { loadVocabulary, provideVocabularies } from '../../tokens/load-counter.ts';
 import { type Log, createLog, pathOf, withRequestLog } from './log.ts';
 import { cacheFolder, saveCode, saveVocabulary, vocabulariesIn } from '../start-cache.ts';
@@ -39,6 +40,7 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
     log,
     metrics,
     archive,
+    pageClients: clientSnippets,
     ...(thread && { foldThread: thread }),
   });
   const stopped = whenStopped(terminal);
@@ -278,8 +280,28 @@ export function clientHelp(url: string): string {
                     -d '{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}'
 
   More about each client: docs/clients.md
-  Receipts of all requests: ${url}/_leporello/receipts (from another machine: with the key of the request)
+  What happens to each request: ${url}/ in a browser, and ${url}/_leporello/receipts for programs
 `;
+}
+
+/** Explains the same for the page: one text to copy for each client. */
+function clientSnippets(url: string): readonly ClientSnippet[] {
+  return [
+    {
+      name: 'Claude Code',
+      text: `ANTHROPIC_BASE_URL=${url} ENABLE_TOOL_SEARCH=true claude`,
+      note: 'Without ENABLE_TOOL_SEARCH, some versions send all tool definitions in every request.',
+    },
+    {
+      name: 'Codex',
+      text: `codex -c openai_base_url="${url}/v1"`,
+      note: 'Or set openai_base_url in ~/.codex/config.toml.',
+    },
+    { name: 'Gemini CLI', text: `GOOGLE_GEMINI_BASE_URL=${url} gemini` },
+    { name: 'OpenAI SDK', text: `OPENAI_BASE_URL=${url}/v1`, note: 'Chat Completions and Responses.' },
+    { name: 'Anthropic SDK', text: `ANTHROPIC_BASE_URL=${url}` },
+    { name: 'Gemini SDK', text: `httpOptions.baseUrl = ${url}` },
+  ];
 }
 
 /** Returns the URL for clients of a gateway that listens on this address. */

@@ -21,6 +21,8 @@ export interface ReceiptArchive {
   list(tenant: string, limit: number): Promise<readonly KeptReceipt[]>;
   /** Calls the listener with each new receipt, until the returned function is called. */
   watch(listener: ArchiveListener): () => void;
+  /** When the gateway started, in milliseconds since the epoch. */
+  startedAt(): number;
   /** True after `close`: streams to pages end. */
   isClosed(): boolean;
   /** Writes what is queued, and ends all streams to pages. */
@@ -64,6 +66,7 @@ export function receiptArchive({ groupMs = 250, maxReceipts }: ArchiveOptions = 
   let writing = Promise.resolve();
   let hasFailed = false;
   let isClosed = false;
+  let startedAt = Date.now();
 
   function flush(): Promise<void> {
     clearTimeout(timer);
@@ -99,6 +102,7 @@ export function receiptArchive({ groupMs = 250, maxReceipts }: ArchiveOptions = 
     open(parts) {
       const { encryptedStore } = parts;
       log = parts.log;
+      startedAt = Date.now();
       store = createReceiptStore({ encryptedStore, ...(maxReceipts === undefined ? {} : { maxReceipts }) });
     },
     add(tenant, receipt, source) {
@@ -119,6 +123,7 @@ export function receiptArchive({ groupMs = 250, maxReceipts }: ArchiveOptions = 
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
+    startedAt: () => startedAt,
     isClosed: () => isClosed,
     async close() {
       isClosed = true;

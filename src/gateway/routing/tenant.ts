@@ -182,18 +182,29 @@ export function joinedCredentials(headers: HeaderList, target: string): string |
   return all.size === 0 ? undefined : [...all].toSorted().join('\n');
 }
 
-/** True when one of the credentials is the token. */
+/** True when one of the credentials is the token, also as the password of basic authentication, which browsers ask for. */
 export function hasCredential({ headers, target }: GatewayRequest, token: string): boolean {
-  return credentialsOf(headers, target).some(({ value }) => sameText(value, token));
+  const values = credentialsOf(headers, target).map(({ value }) => value);
+  const passwords = basicPairs(headers).map((pair) => pair.slice(pair.indexOf(':') + 1));
+  return [...values, ...passwords].some((value) => sameText(value, token));
+}
+
+/** Returns the user names with passwords of basic authentication. */
+function basicPairs(headers: HeaderList): readonly string[] {
+  return headers.flatMap(([, value]) => {
+    const [, encoded] = /^basic\s+([\w+/=-]+)\s*$/i.exec(value) ?? [];
+    return encoded === undefined ? [] : [decodeBase64(encoded)];
+  });
 }
 
 /** True when the headers or the target of a request contain the token anywhere, also as a password of basic authentication. */
 export function carriesToken({ headers, target }: GatewayRequest, token: string): boolean {
-  const passwords = headers.flatMap(([, value]) => {
-    const [, encoded] = /^basic\s+([\w+/=-]+)\s*$/i.exec(value) ?? [];
-    return encoded === undefined ? [] : [decodeBase64(encoded)];
-  });
-  const texts = [...headers.map(([, value]) => value), ...passwords, target, percentDecoded(target)];
+  const texts = [
+    ...headers.map(([, value]) => value),
+    ...basicPairs(headers),
+    target,
+    percentDecoded(target),
+  ];
   return texts.some((text) => text.includes(token));
 }
 

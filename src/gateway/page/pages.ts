@@ -1,0 +1,258 @@
+/**
+ * Serves the pages under `/_leporello/`, their stream of new requests, and the decisions that are made on them. Only a reader on this
+ * machine (tenant `local`) or the holder of the admin token is answered. The module is loaded with the first page.
+ */
+import { readFile } from 'node:fs/promises';
+import { requestReceipt } from '../../receipts/detail.ts';
+import { documentOf, icon, messagePageOf, pageRoot, type PageContent } from '../../page/frame.ts';
+import { originalPage, originalsPage, recallsPage } from '../../page/memory.ts';
+import { overviewPage } from '../../page/overview.ts';
+import { requestPage } from '../../page/request.ts';
+import { sessionPage } from '../../page/session.ts';
+import { type ClientSnippet, setupPage } from '../../page/setup.ts';
+import { readOriginal } from '../../recall/read-original.ts';
+import { LeporelloError } from '../../errors.ts';
+import { type GatewayRequest, type GatewayResponse, type HeaderList, headerOf } from '../http/http.ts';
+import { type TenantRule, hasCredential } from '../routing/tenant.ts';
+import { decide } from './actions.ts';
+import {
+  type OwnedReceipt,
+  type PageData,
+  type Viewer,
+  decisionsOf,
+  findReceipt,
+  maxSearched,
+  newestReceipts,
+  originalBytes,
+  originalText,
+  originalsIn,
+  recallCounts,
+  recallsIn,
+  repeatedFold,
+  searchOriginals,
+} from './data.ts';
+import { liveStream } from './live.ts';
+
+export type PageDeps = PageData & {
+  readonly tenants: TenantRule;
+  readonly adminToken: string | undefined;
+  readonly pageClients: ((url: string) => readonly ClientSnippet[]) | undefined;
+};
+
+type PageRoute = { readonly path: string; readonly query: URLSearchParams };
+
+/** Requests that the first page shows. */
+const maxListed = 50;
+
+/** Originals that the list shows. */
+const maxOriginalsListed = 200;
+
+/** Characters of an original beside its replacement, and on its own page. */
+const maxBeside = 20_000;
+const maxAlone = 2_000_000;
+
+/** Answers a request for a page. */
+export async function answerPage(
+  deps: PageDeps,
+  request: GatewayRequest,
+  route: PageRoute,
+): Promise<GatewayResponse> {
+  const viewer = viewerOf(deps, request);
+  if (viewer === undefined) return refused(deps);
+  try {
+    if (request.method === 'POST') return await decide(deps, viewer, request, route.path);
+    const asset = assets[route.path];
+    if (asset) return assetResponse(asset.type, await asset.read());
+    if (route.path === `${pageRoot}live`) return liveStream(deps, viewer);
+    const content = await contentOf(deps, viewer, request, route);
+    return content ? pageResponse(200, content) : pageResponse(404, notFound);
+  } catch (error) {
+    if (!LeporelloError.isInstance(error)) throw error;
+    return pageResponse(
+      503,
+      messagePageOf('The store cannot be read', 'Try again in a moment. Requests are served all the same.'),
+    );
+  }
+}
+
+const notFound = messagePageOf(
+  'There is nothing here',
+  'The link may be old: receipts are kept for 30 days, the newest 2,000 of each tenant.',
+);
+
+/** Returns whose data is shown; undefined for a request from elsewhere. */
+function viewerOf({ tenants, adminToken }: PageDeps, request: GatewayRequest): Viewer | undefined {
+  if (adminToken !== undefined && hasCredential(request, adminToken)) return { tenant: undefined };
+  const tenant = tenants.tenantOf(request);
+  return tenant.label === 'local' && tenant.isVerified ? { tenant: tenant.label } : undefined;
+}
+
+function refused({ adminToken }: PageDeps): GatewayResponse {
+  const sentence =
+    adminToken === undefined
+      ? 'Open it on the machine of the gateway, with a gateway that listens on 127.0.0.1, or set an adminToken.'
+      : 'Send the adminToken as the password; any user name will do.';
+  const response = pageResponse(
+    adminToken === undefined ? 403 : 401,
+    messagePageOf('This page is for the operator', sentence),
+  );
+  const ask: HeaderList = adminToken === undefined ? [] : [['www-authenticate', 'Basic realm="Leporello"']];
+  return { ...response, headers: [...response.headers, ...ask] };
+}
+
+async function contentOf(
+  deps: PageDeps,
+  viewer: Viewer,
+  request: GatewayRequest,
+  { path, query }: PageRoute,
+): Promise<PageContent | undefined> {
+  const [, kind = '', rest] = /^\/_leporello\/([^/]*)(?:\/(.+))?$/.exec(path) ?? [];
+  if (rest === undefined) {
+    if (kind === '') return overview(deps, viewer);
+    if (kind === 'recalls') return recallLog(deps, viewer, query);
+    if (kind === 'originals') return originalList(deps, viewer, query.get('query') ?? '');
+    return kind === 'setup' ? setup(deps, viewer, request) : undefined;
+  }
+  if (kind === 'sessions') return session(deps, viewer, decoded(rest));
+  if (kind === 'requests') return requestView(deps, viewer, rest, Number(query.get('edit') ?? 0) || 0);
+  return kind === 'originals' ? original(deps, viewer, rest) : undefined;
+}
+
+async function overview(deps: PageDeps, viewer: Viewer): Promise<PageContent> {
+  const receipts = await newestReceipts(deps, viewer, maxListed);
+  return overviewPage({
+    totals: deps.totals.total(viewer.tenant),
+    sessions: deps.totals.sessions(viewer.tenant),
+    receipts: receipts.map(({ kept }) => kept),
+    startedAt: deps.archive.startedAt(),
+  });
+}
+
+async function session(deps: PageDeps, viewer: Viewer, name: string): Promise<PageContent> {
+  const receipts = await newestReceipts(deps, viewer, maxSearched);
+  const own = receipts.flatMap(({ kept }) => (kept.receipt.session === name ? [kept] : []));
+  return sessionPage(name, own);
+}
+
+async function requestView(
+  deps: PageDeps,
+  viewer: Viewer,
+  id: string,
+  shown: number,
+): Promise<PageContent | undefined> {
+  const found = await findReceipt(deps, viewer, id);
+  if (!found) return undefined;
+  const { tenant, kept } = found;
+  const others = await newestReceipts(deps, { tenant }, maxSearched);
+  const fold = repeatedFold(found, others);
+  const edits = (kept.detail && kept.detail.edits.length > 0 ? kept : fold)?.detail?.edits ?? [];
+  const at = Math.max(0, Math.min(Math.trunc(shown), edits.length - 1));
+  const { pinnedTools, undone } = await deps.controls.find(tenant);
+  return requestPage({
+    kept,
+    fold,
+    shown: at,
+    original: await originalText(deps, { tenant }, edits[at]?.memory, maxBeside),
+    recalls: recallCounts(recallsIn(others)),
+    pinnedTools,
+    isUndone: undone.some(({ beginning }) => beginning === kept.conversation),
+  });
+}
+
+async function recallLog(deps: PageDeps, viewer: Viewer, query: URLSearchParams): Promise<PageContent> {
+  const receipts = await newestReceipts(deps, viewer, maxSearched);
+  const originals = originalsIn(receipts);
+  return recallsPage({
+    recalls: recallsIn(receipts),
+    onlyMisses: query.get('misses') === '1',
+    originals: originals.length,
+    recalled: originals.filter(({ recalls }) => recalls > 0).length,
+  });
+}
+
+async function originalList(deps: PageDeps, viewer: Viewer, query: string): Promise<PageContent> {
+  const all = originalsIn(await newestReceipts(deps, viewer, maxSearched));
+  const found = query === '' ? all : await searchOriginals(deps, all, query);
+  return originalsPage({ query, originals: found.slice(0, maxOriginalsListed), total: all.length });
+}
+
+async function original(deps: PageDeps, viewer: Viewer, id: string): Promise<PageContent | undefined> {
+  const bytes = await originalBytes(deps, viewer, id);
+  if (!bytes) return undefined;
+  const { text } = readOriginal(new TextDecoder().decode(bytes));
+  return originalPage({ id, text: text.slice(0, maxAlone), bytes: bytes.length });
+}
+
+async function setup(deps: PageDeps, viewer: Viewer, { headers }: GatewayRequest): Promise<PageContent> {
+  const decisions = await decisionsOf(deps, viewer);
+  const receipts: readonly OwnedReceipt[] = decisions.some(({ undone }) => undone.length > 0)
+    ? await newestReceipts(deps, viewer, maxSearched)
+    : [];
+  const newestOf = (beginning: string) =>
+    receipts.find(({ kept }) => requestReceipt(kept) && kept.conversation === beginning)?.kept.id;
+  const undone = decisions.flatMap((one) =>
+    one.undone.map(({ beginning, at }) => ({ at, receipt: newestOf(beginning) })),
+  );
+  const url = `http://${headerOf(headers, 'host') ?? '127.0.0.1'}`;
+  return setupPage({
+    url,
+    snippets: deps.pageClients?.(url) ?? [],
+    pinnedTools: [...new Set(decisions.flatMap(({ pinnedTools }) => pinnedTools))],
+    undone,
+  });
+}
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
+// Responses. Nothing from elsewhere may load, no page may frame these, and no cache may keep them.
+
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const guards: HeaderList = [
+  ['content-security-policy', policy],
+  ['x-content-type-options', 'nosniff'],
+  ['referrer-policy', 'same-origin'],
+  ['cross-origin-resource-policy', 'same-origin'],
+  ['cross-origin-opener-policy', 'same-origin'],
+  ['cache-control', 'no-store'],
+];
+
+function pageResponse(status: number, content: PageContent): GatewayResponse {
+  return {
+    status,
+    headers: [['content-type', 'text/html; charset=utf-8'], ...guards],
+    body: new TextEncoder().encode(documentOf(content)),
+  };
+}
+
+type Asset = { readonly type: string; readonly read: () => Promise<Uint8Array> };
+
+const assets: Readonly<Record<string, Asset>> = {
+  [`${pageRoot}page.css`]: { type: 'text/css; charset=utf-8', read: () => assetFile('page.css') },
+  [`${pageRoot}page.js`]: { type: 'text/javascript; charset=utf-8', read: () => assetFile('page.js') },
+  [`${pageRoot}icon.svg`]: { type: 'image/svg+xml', read: async () => new TextEncoder().encode(icon) },
+};
+
+/** Reads a file of the folder `page`, which lies beside this one in the sources and in the package. */
+function assetFile(name: string): Promise<Uint8Array> {
+  return readFile(new URL(`../../page/${name}`, import.meta.url));
+}
+
+function assetResponse(type: string, body: Uint8Array): GatewayResponse {
+  return { status: 200, headers: [['content-type', type], ...guards], body };
+}

@@ -1,0 +1,76 @@
+/** Writes the frame of every page: head, navigation and main part. No script and no style is inline, so a strict policy can forbid both. */
+import { type Html, html } from './html.ts';
+
+/** One page. */
+export type PageContent = {
+  readonly title: string;
+  /** The path of the navigation entry that the page belongs to. */
+  readonly under: string;
+  readonly body: Html;
+};
+
+/** Where the pages are. */
+export const pageRoot = '/_leporello/';
+
+const entries: readonly (readonly [path: string, title: string])[] = [
+  [pageRoot, 'Requests'],
+  [`${pageRoot}recalls`, 'Recalls'],
+  [`${pageRoot}originals`, 'Originals'],
+  [`${pageRoot}setup`, 'Set-up'],
+];
+
+/** Returns the whole document. */
+export function documentOf({ title, under, body }: PageContent): string {
+  const links = entries.map(
+    ([path, name]) => html`<a href="${path}" ${path === under ? html`aria-current="page"` : ''}>${name}</a>`,
+  );
+  const { markup } = html`<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · Leporello</title>
+<link rel="icon" href="${pageRoot}icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="${pageRoot}page.css">
+<script src="${pageRoot}page.js" defer></script>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header>
+<a class="brand" href="${pageRoot}">${logo}<span>Leporello</span></a>
+<nav aria-label="Pages">${links}</nav>
+</header>
+<main id="main" tabindex="-1">
+${body}
+</main>
+<footer>Only this machine or the holder of the admin token sees these pages. Content stays in the gateway's encrypted store.</footer>
+</body>
+</html>
+`;
+  return `<!doctype html>\n${markup}`;
+}
+
+/** A sheet that is folded like a concertina. */
+const logo = html`<svg class="logo" viewBox="0 0 32 24" aria-hidden="true"><path d="M2 4l7 3v14l-7-3z"/><path class="back" d="M9 7l7-3v14l-7 3z"/><path d="M16 4l7 3v14l-7-3z"/><path class="back" d="M23 7l7-3v14l-7 3z"/></svg>`;
+
+/** The icon of the pages. */
+export const icon =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 24"><g fill="#0a7d6c"><path d="M2 4l7 3v14l-7-3z"/><path d="M16 4l7 3v14l-7-3z"/></g><g fill="#59b8a9"><path d="M9 7l7-3v14l-7 3z"/><path d="M23 7l7-3v14l-7 3z"/></g></svg>';
+
+/** A form with one button that changes something. It works without the script. */
+export function actionButton(
+  action: string,
+  fields: Readonly<Record<string, string>>,
+  label: string,
+  kind: 'plain' | 'danger' = 'plain',
+): Html {
+  const inputs = Object.entries(fields).map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+  );
+  return html`<form method="post" action="${pageRoot}${action}">${inputs}<button class="${kind}">${label}</button></form>`;
+}
+
+/** A page that says why something cannot be shown. */
+export function messagePageOf(title: string, sentence: string): PageContent {
+  return { title, under: '', body: html`<h1>${title}</h1><p>${sentence}</p>` };
+}

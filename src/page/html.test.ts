@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest';
+import { html, shortName, timeTag, usdText } from './html.ts';
+
+describe('a template', () => {
+  it('escapes every value, in text and in attributes', () => {
+    const evil = `"><script>alert(1)</script>'&`;
+    expect(html`<a title="${evil}">${evil}</a>`.markup).toBe(
+      '<a title="&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&#39;&amp;">&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&#39;&amp;</a>',
+    );
+  });
+
+  it('keeps HTML, joins lists, and leaves out what is not there', () => {
+    const items = ['a', '<'].map((text) => html`<li>${text}</li>`);
+    expect(html`<ul>${items}</ul>${undefined}${false}${0}`.markup).toBe('<ul><li>a</li><li>&lt;</li></ul>0');
+  });
+
+  it('shows characters that hide or reorder text', () => {
+    expect(html`${'a\u202Eb\u0000c\n\td'}`.markup).toBe('a\uFFFDb\uFFFDc\n\td');
+  });
+});
+
+it('amounts, times and names are spelled for people', () => {
+  expect([0, 0.0123, 1.2345, 120, -0.5, undefined].map(usdText)).toEqual([
+    '$0.00',
+    '$0.0123',
+    '$1.234',
+    '$120.00',
+    '−$0.500',
+    'unknown',
+  ]);
+  expect(timeTag(0).markup).toBe('<time datetime="1970-01-01T00:00:00.000Z">1970-01-01 00:00:00</time>');
+  expect([shortName('a'.repeat(30)), shortName(undefined)]).toEqual([`${'a'.repeat(27)}…`, 'unknown']);
+});

@@ -1,0 +1,126 @@
+/** Writes the first page: the sums with their scope, the newest requests, and the sessions. Its rows are also sent to open pages. */
+import type { KeptReceipt } from '../receipts/detail.ts';
+import { isNewFold, number, outcomeWords, requestReceipt } from '../receipts/detail.ts';
+import type { Receipt } from '../receipts/receipt.ts';
+import type { NamedTotals, Totals } from '../receipts/totals.ts';
+import { type PageContent, pageRoot } from './frame.ts';
+import { type Html, html, shortName, timeTag, usdText } from './html.ts';
+
+export type Overview = {
+  readonly totals: Totals;
+  readonly sessions: readonly NamedTotals[];
+  readonly receipts: readonly Pick<KeptReceipt, 'id' | 'receipt'>[];
+  /** When the gateway started, in milliseconds since the epoch. */
+  readonly startedAt: number;
+};
+
+/** The number of sessions that are shown. */
+const maxSessions = 12;
+
+export function overviewPage({ totals, sessions, receipts, startedAt }: Overview): PageContent {
+  const rows = receipts.map(requestRow);
+  return {
+    title: 'Requests',
+    under: pageRoot,
+    body: html`<h1>Requests</h1>
+<section aria-labelledby="sums"><h2 id="sums">What it cost, and what it saved</h2>
+<div id="totals">${totalsOf(totals)}</div>
+<p class="note">Since this gateway started, ${timeTag(startedAt)}. Paid is what providers bill at list prices. The estimate says what the same requests would have cost
+without Leporello: an estimate, not a bill.</p></section>
+<section aria-labelledby="live"><div class="head"><h2 id="live">Newest requests</h2>
+<span class="live" id="state" role="status">not live: reload to see more</span></div>
+<div class="scroll" role="region" aria-label="Table: newest requests" tabindex="0"><table class="cards"><thead><tr><th scope="col">Time</th><th scope="col">Model</th><th scope="col">Session</th><th scope="col">What happened</th><th scope="col" class="n">Tokens came → sent</th><th scope="col" class="n">From cache</th><th scope="col" class="n">Net</th><th scope="col" class="n">Added</th></tr></thead>
+<tbody id="requests">${rows}</tbody></table></div>
+${rows.length === 0 && html`<p id="empty" class="empty">No request has come yet. <a href="${pageRoot}setup">Set up a client</a>, and its requests appear here.</p>`}</section>
+${sessions.length > 0 && sessionsOf(sessions.slice(0, maxSessions))}`,
+  };
+}
+
+/** Writes the sums. */
+export function totalsOf({
+  money,
+  requests,
+  priced,
+  folds,
+  recalls,
+  tokensBefore,
+  tokensAfter,
+}: Totals): Html {
+  const net = money?.net;
+  const sign = net === undefined || net === 0 ? '' : net > 0 ? 'good' : 'bad';
+  const saved =
+    tokensBefore === undefined || tokensAfter === undefined || tokensBefore === 0
+      ? undefined
+      : Math.round((1 - tokensAfter / tokensBefore) * 100);
+  return html`<dl class="sums">
+${sum('Paid', usdText(money?.paid.total), `${number(priced)} of ${number(requests)} requests have a known price`)}
+${sum('Estimate without Leporello', usdText(money?.untouched.total), 'the same requests, unfolded')}
+${sum('Net', usdText(net), 'estimate minus paid', sign)}
+${sum('Cost of folds and recalls', usdText(money && money.folds + money.recalls + money.summaries), `part of paid: ${number(folds)} folds, ${number(recalls)} recalls`)}
+${sum('Tokens sent', tokensAfter === undefined ? 'unknown' : number(tokensAfter), saved === undefined ? 'none counted yet' : `${saved} % fewer than the ${number(tokensBefore ?? 0)} that came`)}
+</dl>`;
+}
+
+function sum(name: string, value: string, note: string, sign = ''): Html {
+  return html`<div class="sum ${sign}"><dt>${name}</dt><dd class="value">${value}</dd><dd class="about">${note}</dd></div>`;
+}
+
+/** Writes one request as a row of the table. */
+export function requestRow({ id, receipt }: Pick<KeptReceipt, 'id' | 'receipt'>): Html {
+  const request = requestReceipt({ receipt });
+  if (!request) return summaryRow(id, receipt);
+  const { at, model, session, money, ms, tokensBefore, tokensAfter } = request;
+  const warning = warningOf(request);
+  const words = outcomeWords(request, request.outcome);
+  const tokens =
+    tokensBefore === undefined || tokensAfter === undefined
+      ? html`<span class="dim">not counted</span>`
+      : html`${number(tokensBefore)} → ${number(tokensAfter)}`;
+  const kind = warning === undefined ? (isNewFold(request) ? 'folded' : '') : 'warning';
+  return html`<tr class="${kind}" data-id="${id}"><td data-label="Time">${timeTag(at)}</td><td data-label="Model">${shortName(model)}</td><td data-label="Session">${sessionLink(session)}</td><td data-label="What happened"><a href="${pageRoot}requests/${id}">${words}</a>${recallWords(request)}${warning !== undefined && html`<strong class="alert">${warning}</strong>`}</td><td data-label="Tokens came → sent" class="n">${tokens}</td><td data-label="From cache" class="n">${cacheShare(request)}</td><td data-label="Net" class="n ${money && money.net < 0 ? 'loss' : ''}">${money ? usdText(money.net) : '–'}</td><td data-label="Added" class="n">${ms.prepare.toFixed(1)} ms</td></tr>`;
+}
+
+function summaryRow(id: string, receipt: KeptReceipt['receipt']): Html {
+  const { at, model, session, outcome } = receipt;
+  return html`<tr data-id="${id}"><td data-label="Time">${timeTag(at)}</td><td data-label="Model">${shortName(model)}</td><td data-label="Session">${sessionLink(session)}</td><td data-label="What happened">a summary was ${outcome.status}</td><td></td><td></td><td></td><td></td></tr>`;
+}
+
+export function sessionLink(session: string | undefined): Html {
+  if (session === undefined) return html`<span class="dim">none</span>`;
+  return html`<a href="${pageRoot}sessions/${encodeURIComponent(session)}">${shortName(session)}</a>`;
+}
+
+/** Returns what is wrong with a request; undefined for a sound one. */
+export function warningOf({ unstableFrom, outcome, upstreamStatus, problem }: Receipt): string | undefined {
+  if (unstableFrom !== undefined) return `unstable from message ${unstableFrom}`;
+  if (upstreamStatus !== undefined && upstreamStatus >= 400) return `the provider answered ${upstreamStatus}`;
+  if (outcome.status === 'failed' || problem !== undefined) return 'failed';
+  return undefined;
+}
+
+function recallWords({ recalls }: Receipt): Html | undefined {
+  if (recalls.length === 0) return undefined;
+  const missed = recalls.filter(({ found }) => !found).length;
+  const words = `${recalls.length} recall${recalls.length === 1 ? '' : 's'}${missed > 0 ? `, ${missed} missed` : ''}`;
+  return html`<span class="tag">${words}</span>`;
+}
+
+function cacheShare({ usage }: Receipt): string {
+  return usage === undefined || usage.input === 0
+    ? '–'
+    : `${Math.round((usage.cacheRead / usage.input) * 100)} %`;
+}
+
+function sessionsOf(sessions: readonly NamedTotals[]): Html {
+  const rows = sessions.map(
+    ({ name, totals: { requests, folds, recalls, money, tokensBefore, tokensAfter } }) => {
+      const share =
+        tokensBefore === undefined || tokensAfter === undefined || tokensBefore === 0
+          ? '–'
+          : `${Math.round((tokensAfter / tokensBefore) * 100)} %`;
+      return html`<tr><td data-label="Session">${sessionLink(name)}</td><td data-label="Requests" class="n">${number(requests)}</td><td data-label="Folds" class="n">${number(folds)}</td><td data-label="Recalls" class="n">${number(recalls)}</td><td data-label="Sent of what came" class="n">${share}</td><td data-label="Net" class="n">${money ? usdText(money.net) : '–'}</td></tr>`;
+    },
+  );
+  return html`<section aria-labelledby="sessions"><h2 id="sessions">Sessions</h2>
+<div class="scroll" role="region" aria-label="Table: sessions" tabindex="0"><table class="cards"><thead><tr><th scope="col">Session</th><th scope="col" class="n">Requests</th><th scope="col" class="n">Folds</th><th scope="col" class="n">Recalls</th><th scope="col" class="n">Sent of what came</th><th scope="col" class="n">Net</th></tr></thead><tbody>${rows}</tbody></table></div></section>`;
+}

@@ -1,0 +1,104 @@
+/** Writes the page of a session: its requests as a chart (what came, what was sent, what was cached) and as a table. */
+import { type KeptReceipt, duration, number, requestReceipt } from '../receipts/detail.ts';
+import type { Receipt } from '../receipts/receipt.ts';
+import { type PageContent, pageRoot } from './frame.ts';
+import { type Html, html } from './html.ts';
+import { requestRow, warningOf } from './overview.ts';
+
+/** Milliseconds between two requests that count as a pause: most providers' caches have expired by then. */
+const pauseMs = 5 * 60_000;
+
+/** `receipts`: those of the session, the newest first. */
+export function sessionPage(name: string, receipts: readonly KeptReceipt[]): PageContent {
+  const requests = receipts.flatMap((one) => requestReceipt(one) ?? []).toReversed();
+  return {
+    title: `Session ${name}`,
+    under: pageRoot,
+    body: html`<p class="crumb"><a href="${pageRoot}">Requests</a></p><h1>Session <code>${name}</code></h1>
+${requests.length === 0 ? html`<p class="empty">No request of this session is kept.</p>` : chartOf(requests)}
+<h2>Its requests</h2>
+<div class="scroll" role="region" aria-label="Table: requests of the session" tabindex="0"><table class="cards"><thead><tr><th scope="col">Time</th><th scope="col">Model</th><th scope="col">Session</th><th scope="col">What happened</th><th scope="col" class="n">Tokens came → sent</th><th scope="col" class="n">From cache</th><th scope="col" class="n">Net</th><th scope="col" class="n">Added</th></tr></thead>
+<tbody>${receipts.map(requestRow)}</tbody></table></div>`,
+  };
+}
+
+const width = 960;
+const height = 300;
+const left = 64;
+const bottom = 34;
+const top = 40;
+
+type RequestPoint = {
+  readonly receipt: Receipt;
+  readonly x: number;
+  readonly came: number;
+  readonly sent: number;
+  readonly cached: number;
+};
+
+function chartOf(requests: readonly Receipt[]): Html {
+  const counted = requests.filter(
+    ({ tokensBefore, tokensAfter }) => tokensBefore !== undefined && tokensAfter !== undefined,
+  );
+  if (counted.length === 0) return html`<p class="empty">No request of this session was counted.</p>`;
+  const most = Math.max(...counted.map(({ tokensBefore = 0 }) => tokensBefore), 1);
+  const right = width - 12;
+  const xOf = (at: number) => Math.round((left + ((right - left) * (at + 0.5)) / counted.length) * 10) / 10;
+  const yOf = (tokens: number) =>
+    Math.round((height - bottom - ((height - bottom - top) * Math.min(tokens, most)) / most) * 10) / 10;
+  const points = counted.map(
+    (receipt, at): RequestPoint => ({
+      receipt,
+      x: xOf(at),
+      came: yOf(receipt.tokensBefore ?? 0),
+      sent: yOf(receipt.tokensAfter ?? 0),
+      cached: yOf(receipt.rounds[0]?.cacheRead ?? receipt.usage?.cacheRead ?? 0),
+    }),
+  );
+  const base = height - bottom;
+  const area = (of: (point: RequestPoint) => number) => {
+    const first = points[0]!;
+    const last = points.at(-1)!;
+    const line = points.map((point) => `${point.x} ${of(point)}`).join('L');
+    return points.length === 1
+      ? `M${first.x - 14} ${base}V${of(first)}H${first.x + 14}V${base}z`
+      : `M${first.x} ${base}L${line}L${last.x} ${base}z`;
+  };
+  const ticks = [0, 0.5, 1].map(
+    (share) =>
+      html`<line class="grid" x1="${left}" x2="${right}" y1="${yOf(most * share)}" y2="${yOf(most * share)}"/><text x="${left - 8}" y="${yOf(most * share) + 4}" text-anchor="end">${number(most * share)}</text>`,
+  );
+  const marks = points.flatMap((point, at) => marksOf(point, points[at - 1]));
+  const last = counted.at(-1)!;
+  const label = `Tokens of ${counted.length} requests: the last one came with ${number(last.tokensBefore ?? 0)} and was sent with ${number(last.tokensAfter ?? 0)}.`;
+  return html`<figure><svg class="chart" viewBox="0 0 ${width} ${height}" role="img" aria-label="${label}">
+${ticks}<path class="came" d="${area(({ came }) => came)}"/><path class="sent" d="${area(({ sent }) => sent)}"/><path class="cached" d="${area(({ cached }) => cached)}"/>${marks}
+<text x="${left}" y="${height - 10}">first request</text><text x="${right}" y="${height - 10}" text-anchor="end">newest</text></svg>
+<figcaption><span class="key came">came from the client</span><span class="key sent">was sent</span><span class="key cached">of it read from the provider's cache</span><span class="key fold">fold</span><span class="key recall">recall</span><span class="key pause">pause of 5 minutes or more</span></figcaption></figure>`;
+}
+
+function marksOf({ receipt, x, came }: RequestPoint, before: RequestPoint | undefined): readonly Html[] {
+  const { steps, recalls, at, tokensBefore = 0, tokensAfter = 0 } = receipt;
+  const isFold = steps.some(({ edits }) => edits > 0);
+  const paused = before ? at - before.receipt.at : 0;
+  const warning = warningOf(receipt);
+  const about = `${new Date(at).toISOString().slice(11, 19)} UTC: ${number(tokensBefore)} came, ${number(tokensAfter)} sent`;
+  const words = [
+    about,
+    ...(isFold ? ['fold'] : []),
+    ...(recalls.length > 0 ? [`${recalls.length} recalls`] : []),
+    ...(warning === undefined ? [] : [warning]),
+  ].join(', ');
+  return [
+    ...(paused >= pauseMs
+      ? [
+          html`<line class="pause" x1="${x}" x2="${x}" y1="${top}" y2="${height - bottom}"><title>pause of ${duration(paused)}</title></line>`,
+        ]
+      : []),
+    html`<circle class="dot ${warning === undefined ? '' : 'bad'}" cx="${x}" cy="${came}" r="3"><title>${words}</title></circle>`,
+    ...(isFold ? [html`<path class="fold" d="M${x - 7} 8h14l-7 12z"><title>${words}</title></path>`] : []),
+    ...(recalls.length > 0
+      ? [html`<circle class="recall" cx="${x}" cy="29" r="5"><title>${words}</title></circle>`]
+      : []),
+  ];
+}

@@ -1,0 +1,39 @@
+/** Writes the page that says how to connect clients to this gateway, and lists what was decided on these pages. */
+import { type PageContent, actionButton, pageRoot } from './frame.ts';
+import { type Html, html, timeTag } from './html.ts';
+
+export type Setup = {
+  /** The gateway's URL as this reader reaches it, without a path. */
+  readonly url: string;
+  readonly snippets: readonly ClientSnippet[];
+  readonly pinnedTools: readonly string[];
+  readonly undone: readonly UndoneEntry[];
+};
+
+/** How to connect one client: what to run or to set. */
+export type ClientSnippet = { readonly name: string; readonly text: string; readonly note?: string };
+
+/** A conversation whose folds were undone; `receipt` is that of one of its requests, if one is kept. */
+export type UndoneEntry = { readonly at: number; readonly receipt: string | undefined };
+
+export function setupPage({ url, snippets, pinnedTools, undone }: Setup): PageContent {
+  return {
+    title: 'Set-up',
+    under: `${pageRoot}setup`,
+    body: html`<h1>Set-up</h1><p class="lead">Point a client at <code>${url}</code>. It keeps its key.</p>
+<section aria-labelledby="clients"><h2 id="clients">Clients</h2>${snippets.map(snippet)}</section>
+<section aria-labelledby="decided"><h2 id="decided">What was decided here</h2>
+<p>Decisions apply from the next request on, and are kept in the store. Other gateways on the same store follow within seconds.</p>
+<h3>Pinned tools</h3>${pinnedTools.length === 0 ? html`<p class="note">None. Open a folded request to pin the tool of a result.</p>` : html`<ul class="decisions">${pinnedTools.map((tool) => html`<li><code>${tool}</code>${actionButton('unpin', { tool }, `Unpin ${tool}`)}</li>`)}</ul>`}
+<h3>Conversations without folds</h3>${undone.length === 0 ? html`<p class="note">None.</p>` : html`<ul class="decisions">${undone.map(undoneItem)}</ul>`}</section>`,
+  };
+}
+
+function undoneItem({ at, receipt }: UndoneEntry): Html {
+  return html`<li><span>undone at ${timeTag(at)}</span>${receipt === undefined ? html`<span class="dim">no request of it is kept</span>` : html`<a href="${pageRoot}requests/${receipt}">its newest request</a>${actionButton('redo', { receipt }, 'Fold it again')}`}</li>`;
+}
+
+function snippet({ name, text, note }: ClientSnippet, at: number): Html {
+  const id = `client-${at}`;
+  return html`<div class="snippet"><h3>${name}</h3><div class="line"><pre id="${id}" tabindex="0" aria-label="${name}">${text}</pre><button type="button" class="plain" data-copy="${id}">Copy<span class="hidden"> for ${name}</span></button><span role="status" class="dim" data-copied></span></div>${note !== undefined && html`<p class="note">${note}</p>`}</div>`;
+}
