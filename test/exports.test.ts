@@ -115,6 +115,17 @@ const exportLists: Readonly<Record<string, Names | undefined>> = {
       'UndiciUpstreamOptions',
     ],
   },
+  './mcp': {
+    values: [
+      'listFoldsSchema',
+      'memoryIn',
+      'openMemory',
+      'readMemorySchema',
+      'registerMemoryTools',
+      'searchMemorySchema',
+    ],
+    types: ['Memory', 'MemoryOptions', 'ToolServer'],
+  },
   './stores/http': {
     values: ['httpStore', 'storeOfService'],
     types: ['HttpStoreOptions', 'MemoryService'],

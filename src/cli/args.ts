@@ -25,6 +25,7 @@ export type Args =
   | CompactArgs
   | RecallArgs
   | InspectArgs
+  | McpArgs
   | ReplayArgs
   | DemoArgs;
 
@@ -72,6 +73,16 @@ export type InspectArgs = {
   readonly json: boolean;
 };
 
+export type McpArgs = {
+  readonly command: 'mcp';
+  /** The port of an HTTP server; undefined for standard input and output. */
+  readonly port: number | undefined;
+  /** The label of the tenant; undefined for `local`. */
+  readonly tenant: string | undefined;
+  readonly settings: SettingArgs;
+  readonly json: boolean;
+};
+
 export type ReplayArgs = {
   readonly command: 'replay';
   readonly files: readonly string[];
@@ -92,7 +103,7 @@ export type ReplayArgs = {
 
 export type DemoArgs = { readonly command: 'demo'; readonly json: boolean };
 
-export const commandNames = ['serve', 'compact', 'recall', 'inspect', 'replay', 'demo'] as const;
+export const commandNames = ['serve', 'compact', 'recall', 'inspect', 'mcp', 'replay', 'demo'] as const;
 export type CommandName = (typeof commandNames)[number];
 
 /** Parses the arguments of the process. */
@@ -150,6 +161,7 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     ...everywhere,
   },
   inspect: { last: text, tenant: text, ...settingFlags, ...everywhere },
+  mcp: { port: text, tenant: text, ...settingFlags, ...everywhere },
   replay: {
     format: text,
     'window-tokens': text,
@@ -226,6 +238,19 @@ const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
       command: 'inspect',
       receipt,
       last: wholeNumber(given, 'last') ?? 1,
+      tenant: given.text('tenant'),
+      settings: settingsIn(given),
+      json: given.has('json'),
+    };
+  },
+  mcp(given) {
+    noOperands(given);
+    const port = given.text('port');
+    if (port !== undefined && !/^\d{1,5}$/.test(port))
+      throw new LeporelloError('bad-usage', `--port is ${port}, but must be a number from 0 to 65535.`);
+    return {
+      command: 'mcp',
+      port: port === undefined ? undefined : Number(port),
       tenant: given.text('tenant'),
       settings: settingsIn(given),
       json: given.has('json'),

@@ -14,6 +14,7 @@ Usage
   leporello compact FILE|-        fold request bodies, or a JSONL file of conversations, offline
   leporello recall ID             print an original that was folded away
   leporello inspect [RECEIPT]     show what was folded in a request, and why
+  leporello mcp                   let an MCP client read and search what was folded
   leporello replay FILE...        compute what folding would cost and save on recorded conversations
   leporello demo                  show how it works, without any key
   leporello help [COMMAND]        print help; also: leporello COMMAND --help
@@ -234,6 +235,34 @@ Exit codes
   130  interrupted
 `;
 
+const mcp = `leporello mcp - lets an MCP client, such as a chat client, read and search what was folded.
+
+Usage
+  leporello mcp [flags]
+
+Serves three tools over standard input and output: read_memory (an original by its id, or a part of it),
+search_memory and list_folds. The gateway may run at the same time.
+
+Flags
+  --port PORT          serve over HTTP at http://127.0.0.1:PORT/mcp instead; 0 uses any free port
+  --tenant LABEL       whose folds are listed and searched; default local
+  --data DIR           folder with originals and the secret; default ~/.leporello
+  --config FILE        configuration, JSON
+  --json               with --port: print the URL as JSON
+
+Examples
+  claude mcp add leporello -- leporello mcp
+  leporello mcp --port 8788
+
+Environment
+  LEPORELLO_DATA, LEPORELLO_CONFIG, LEPORELLO_SECRET and the options of memory (docs/configuration.md).
+
+Exit codes
+  0    the client has ended, or the process was stopped
+  1    there is no memory yet
+  2    invalid arguments or configuration
+`;
+
 const demo = `leporello demo - plays a coding agent's conversation through the gateway, without any key.
 
 Usage
@@ -258,6 +287,7 @@ const commands: Readonly<Record<CommandName, string>> = {
   compact,
   recall,
   inspect,
+  mcp,
   replay,
   demo,
 };

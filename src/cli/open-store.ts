@@ -1,8 +1,7 @@
 /** Opens the secret and the store of a command. Optionally falls back to an in-memory store. */
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { LeporelloError } from '../errors.ts';
+import { type OpenedStore, missingIn, storeFile } from '../store/data-folder.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { httpStore } from '../store/http.ts';
 import { redisStore } from '../store/redis/redis.ts';
@@ -17,14 +16,6 @@ import type { Environment } from './terminal.ts';
 export type StoreConfig = Pick<Config['memory'], 'redis' | 'http'>;
 
 const inDataFolder: StoreConfig = { redis: false, http: false };
-
-/** An open store with its secret. */
-export type OpenedStore = { readonly store: Store; readonly secret: Uint8Array };
-
-/** Returns the path of the store in a data folder. */
-export function storeFile(dataDir: string): string {
-  return join(dataDir, 'memory.sqlite');
-}
 
 /** A store outside the data folder. */
 type StoreServer = {
@@ -100,12 +91,8 @@ export async function openExistingStore(
   if (dataDir === undefined && !(server && isGiven))
     return { missing: 'This user has no home folder: set the data folder with --data.' };
   const folder = dataDir ?? '';
-  if (!server && !existsSync(storeFile(folder)))
-    return { missing: `The data folder ${folder} contains no store. Set another data folder with --data.` };
-  if (!isGiven && !existsSync(join(folder, 'secret'))) {
-    const missing = `The secret of ${folder} is missing: restore the file secret there, or set LEPORELLO_SECRET.`;
-    return { missing };
-  }
+  const missing = missingIn(folder, { store: !server, secret: !isGiven });
+  if (missing !== undefined) return { missing };
   const secret = await loadSecret({ dataDir: folder, env });
   return { store: await (server?.open() ?? storeInFolder(folder)), secret };
 }

@@ -36,6 +36,8 @@ async function runCommand(args: Args, terminal: Terminal): Promise<number> {
       return (await import('./recall.ts')).recall(args, terminal);
     case 'inspect':
       return (await import('./inspect.ts')).inspect(args, terminal);
+    case 'mcp':
+      return (await import('./mcp.ts')).mcp(args, terminal);
     case 'replay':
       return (await import('./replay/replay.ts')).replay(args, terminal);
     case 'demo':

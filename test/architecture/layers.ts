@@ -8,7 +8,8 @@ import type { SourceFile } from './source-file.ts';
 
 /** The layers, highest first. A module is a folder of src, or a file `NAME.ts` or `NAME-*.ts` directly in src. */
 const layers: readonly (readonly string[])[] = [
-  ['cli', 'adapters'],
+  ['cli'],
+  ['adapters'],
   ['gateway', 'replay', 'index'],
   ['library', 'trajectory', 'page'],
   ['engine'],

@@ -1,9 +1,15 @@
 /** The entry points that need Node: stores, and the gateway in a server of the user's own. */
 import { assembleGateway } from 'leporello/gateway';
 import { serveNode, undiciUpstream } from 'leporello/gateway/node';
+import { openMemory } from 'leporello/mcp';
 import { httpStore } from 'leporello/stores/http';
 import { redisStore } from 'leporello/stores/redis';
 import { sqliteStore } from 'leporello/stores/sqlite';
+
+export async function folds(data: string): Promise<string> {
+  const memory = await openMemory({ data });
+  return memory.listFolds({ limit: 3 });
+}
 
 export async function serve(): Promise<void> {
   const url = process.env['MEMORY_URL'];

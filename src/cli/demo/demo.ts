@@ -11,7 +11,7 @@ import type { Receipt } from '../../receipts/receipt.ts';
 import type { DemoArgs } from '../args.ts';
 import { type ChatBody, type ChatClient, type ChatMessage, chatClient, sampleBody } from './client.ts';
 import { type ScriptedProvider, demoScript, startScriptedProvider } from './model.ts';
-import { storeFile } from '../open-store.ts';
+import { storeFile } from '../../store/data-folder.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** The window in tokens, small so that a short conversation fills it. */

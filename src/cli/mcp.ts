@@ -1,0 +1,107 @@
+/** Implements `leporello mcp`: serves the memory to MCP clients, over standard input and output or over HTTP on this machine. */
+import { Readable } from 'node:stream';
+import type { McpServer } from '@modelcontextprotocol/server';
+import { type Memory, memoryIn, registerMemoryTools } from '../adapters/mcp.ts';
+import { LeporelloError } from '../errors.ts';
+import { refuseForeign } from '../gateway/app.ts';
+import {
+  type GatewayRequest,
+  type GatewayResponse,
+  type Handler,
+  jsonResponse,
+} from '../gateway/http/http.ts';
+import { serveNode } from '../gateway/http/node-server.ts';
+import type { McpArgs } from './args.ts';
+import { loadConfig } from './config/load-config.ts';
+import { openExistingStore } from './open-store.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Runs the command until the client ends or the process is stopped. Resolves with the exit code, 1 when there is no memory yet. */
+export async function mcp(args: McpArgs, terminal: Terminal): Promise<number> {
+  const { config, dataDir } = await loadConfig(args.settings, terminal);
+  const sdk = await loadSdk();
+  const opened = await openExistingStore(dataDir, terminal.env, config.memory);
+  if ('missing' in opened) {
+    terminal.err(`leporello: ${opened.missing}\n`);
+    return 1;
+  }
+  const memory = memoryIn(opened, { tenant: args.tenant });
+  const newServer = () => serverOver(sdk.McpServer, memory);
+  const stopped = Promise.withResolvers<void>();
+  const forget = terminal.onStop(() => stopped.resolve());
+  try {
+    if (args.port === undefined) {
+      const transport = new sdk.StdioServerTransport();
+      const handle = sdk.serveStdio(newServer, { transport });
+      terminal.input().once('end', () => stopped.resolve());
+      await stopped.promise;
+      await handle.close();
+      return 0;
+    }
+    const handler = sdk.createMcpHandler(newServer);
+    const server = await serveNode(overHttp(handler), { host: '127.0.0.1', port: args.port });
+    const url = `http://127.0.0.1:${server.port}/mcp`;
+    await terminal.out(
+      args.json ? `${JSON.stringify({ url })}\n` : `Leporello's memory is served at ${url}\n`,
+    );
+    await stopped.promise;
+    await server.close(1_000);
+    return 0;
+  } finally {
+    forget();
+    await memory.close();
+  }
+}
+
+async function loadSdk() {
+  try {
+    const [server, stdio] = await Promise.all([
+      import('@modelcontextprotocol/server'),
+      import('@modelcontextprotocol/server/stdio'),
+    ]);
+    return { ...server, ...stdio };
+  } catch (cause) {
+    throw new LeporelloError(
+      'bad-config',
+      'The package @modelcontextprotocol/server is not installed. Install it: npm install @modelcontextprotocol/server',
+      { cause },
+    );
+  }
+}
+
+function serverOver(Server: typeof McpServer, memory: Memory): McpServer {
+  const server = new Server({ name: 'leporello', version: '1' }, { capabilities: { tools: {} } });
+  registerMemoryTools(server, memory);
+  return server;
+}
+
+/** Host names under which this machine reaches the server. Others would be web pages. */
+const hosts = ['localhost', '127.0.0.1', '[::1]'];
+
+/** Serves `/mcp` with a handler of the SDK, which takes requests as `fetch` does. */
+function overHttp(handler: { fetch(request: Request): Promise<Response> }): Handler {
+  return async (request) => {
+    const refused = refuseForeign(request, hosts);
+    if (refused) return refused;
+    if (!/^\/mcp(?:\?|$)/.test(request.target))
+      return jsonResponse(404, { error: { type: 'not_found', message: 'Only /mcp is served here.' } });
+    return responseOf(await handler.fetch(requestOf(request)));
+  };
+}
+
+function requestOf({ method, target, headers, body, signal }: GatewayRequest): Request {
+  const init: RequestInit & { duplex?: 'half' } = {
+    method,
+    headers: headers.map(([name, value]): [string, string] => [name, value]),
+    signal,
+  };
+  if (method !== 'GET' && method !== 'HEAD' && body) {
+    init.body = Readable.toWeb(Readable.from(body)) as ReadableStream<Uint8Array<ArrayBuffer>>;
+    init.duplex = 'half';
+  }
+  return new Request(`http://127.0.0.1${target}`, init);
+}
+
+function responseOf({ status, headers, body }: Response): GatewayResponse {
+  return { status, headers: [...headers], body: body ?? undefined };
+}
