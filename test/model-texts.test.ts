@@ -14,7 +14,7 @@ import { createModelSummarizer, type SummaryPrompt } from '../src/outline/model.
 import type { SummaryRequest, SummaryStep } from '../src/outline/summarizer.ts';
 import { recallToolFor } from '../src/recall/tool.ts';
 import { resolveRecall } from '../src/recall/resolve.ts';
-import { stepWords } from '../src/outline/step-line.ts';
+import { callWords, stepWords } from '../src/outline/step-line.ts';
 import * as stubs from '../src/strategies/lib/stubs.ts';
 import { spellRecord } from '../src/strategies/lib/summaries.ts';
 import { answering, openScene, work } from './support/trajectory-scene.ts';
@@ -104,9 +104,11 @@ function stubTexts(recallTool: string | undefined): readonly string[] {
     known: { full: new Set<string>(), byName: new Map<string, string>(), titles: new Set<string>() },
     recallTool,
   };
+  const readRules = callWords({ tool: 'Read', input: '{"file_path":"AGENTS.md"}' });
   return [
     stubs.resultStub(folded),
     stubs.resultStub({ ...folded, text: '' }),
+    stubs.resultStub({ ...folded, call: readRules, isRules: true }),
     stubs.argumentStub({ ...folded, path: '$.content' }),
     stubs.mediaStub({
       name: 'Image',

@@ -7,9 +7,10 @@ import type { Conversation, KeptReply } from '../conversation/conversation.ts';
 import { type Calibrator, type MeasuredState, beginningOf, calibratorFor, triggerState } from './demand.ts';
 import { type Draft, type PlanInput, countInSlices } from './plan.ts';
 import { foldsInForce, isOfferedAlways, newProblems, toolToOffer } from './protect.ts';
+import { noteInView } from './in-view.ts';
 import { preambleOf } from './finish.ts';
 import { shrinkingOf } from './shrinks.ts';
-import { type Slices, nextTurn } from '../conversation/steps.ts';
+import { type Slices, nextTurn, runInSlices } from '../conversation/steps.ts';
 import { pairCalls } from '../conversation/turns.ts';
 import {
   type FoldMemory,
@@ -271,7 +272,7 @@ export async function openRequest(
   const ready = stored.ready.find(({ upTo, link }) => fullLinks[upTo] === link);
   const notReady = () => engine.summaryNotes.find(memory.tenant, fullLinks) ?? 'none was begun in time';
   const input: PlanInput = {
-    ...planInputFor(engine, request, fullConversation, tokenCounter),
+    ...planInputFor(engine, request, fullConversation, tokenCounter, window.tokens),
     isOffered,
     shrinking,
     slices,
@@ -279,6 +280,7 @@ export async function openRequest(
     ...(options.summaries && { notReady }),
   };
   await slices?.pause();
+  await runInSlices(noteInView(fullConversation), slices);
   await input.counter.ahead(fullConversation);
   await countInSlices(input, fullConversation);
   const start = await replayFold(input, found);

@@ -10,6 +10,7 @@ import type { Draft, PlanInput } from './plan.ts';
 import { type Shrink, savedByMessage } from './references.ts';
 import {
   type EditedPlaces,
+  isDroppable,
   longArguments,
   mediaIn,
   placesEdited,
@@ -98,9 +99,8 @@ type IdleStep = { readonly kind: 'steps' | 'recalls' | 'replies'; readonly messa
 /** Finds the complete steps that may be dropped, by the index of each of their messages. It runs on every request, in one pass. */
 function finishedSteps({ conversation, protects, codec }: PlanInput, edited: EditedPlaces['messages']) {
   const isFree = (message: Message) => {
-    const { index, parts } = message;
-    if (edited.has(index) || protects.message(index)) return false;
-    for (let part = 0; part < parts.length; part++) if (protects.part(index, part)) return false;
+    const { index } = message;
+    if (edited.has(index) || !isDroppable(protects, message)) return false;
     return (
       !userSpeaks(conversation, message) &&
       codec.rules.mayEdit(conversation, { kind: 'drop-message', message: index, memory: undefined })
@@ -342,11 +342,10 @@ export function* foldableTokens(input: PlanInput, { edits, shrinks }: Draft): St
     },
   });
 
-  const isFree = ({ index, role, parts }: Message): boolean =>
-    role !== 'system' &&
-    !protects.message(index) &&
-    parts.every((_, part) => !protects.part(index, part)) &&
-    codec.rules.mayEdit(conversation, { kind: 'drop-message', message: index, memory: undefined });
+  const isFree = (message: Message): boolean =>
+    message.role !== 'system' &&
+    isDroppable(protects, message) &&
+    codec.rules.mayEdit(conversation, { kind: 'drop-message', message: message.index, memory: undefined });
 
   const tokensOfResults = (message: Message): number => {
     const { index, parts } = message;

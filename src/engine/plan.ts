@@ -10,6 +10,7 @@ import {
 } from '../conversation/edit.ts';
 import { runInSlices, type Slices, runInPauses, type Steps } from '../conversation/steps.ts';
 import { placeKey } from '../conversation/turns.ts';
+import { withKeptTexts, withoutInView } from './in-view.ts';
 import { newFault, newProblems, noteSound } from './protect.ts';
 import { type Shrink, savedByMessage } from './references.ts';
 import { type ShrinkInput, shrinksOf } from './shrinks.ts';
@@ -17,7 +18,7 @@ import { readInSlices } from '../codecs/read-body.ts';
 import type { Compression, FoldStep } from '../receipts/receipt.ts';
 import type { FoundSummary } from '../store/ready-summaries.ts';
 import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
-import type { Demand, FoldOnly } from '../triggers/trigger.ts';
+import { type Demand, type FoldOnly, amount, paysOff } from '../triggers/trigger.ts';
 
 /** The input of a fold. */
 export type PlanInput = ShrinkInput & {
@@ -171,6 +172,9 @@ async function foldOnce(
   const others = strategies.filter(({ reach }) => reach !== 'newest');
   if (isTooMuch && steps.some(({ strategy }) => !others.some(({ name }) => name === strategy)))
     return foldOnce(input, before, demand, others);
+  // Content that only stays in view gives way if the request would not fit.
+  if (isTooMuch && demand.force && !input.protects.hasGivenWay)
+    return foldOnce({ ...input, protects: withoutInView(input.protects) }, before, demand, strategies);
   return paysOff(before, after, demand) ? { draft: after, steps } : { draft: before, steps: [] };
 }
 
@@ -214,18 +218,6 @@ type PlanContext = {
   readonly references: readonly Shrink[];
 };
 
-/**
- * True when a fold saves enough. A fold re-bills everything after it, so one that is not forced must save a quarter of the demand, or meet the
- * goal for the newest results. Otherwise there would be a small fold on every turn.
- */
-function paysOff(before: Draft, after: Draft, demand: Demand): boolean {
-  const won = amount(before, demand) - amount(after, demand);
-  if (after.tokens > before.tokens || after.body.length > before.body.length) return false;
-  if (demand.force || (demand.newest && after.tokens <= demand.newest.target)) return true;
-  const wanted = amount(before, demand) - demand.goal.target;
-  return won >= Math.max(wanted * (demand.only ? 0.5 : 0.25), demand.minTokens ?? 0);
-}
-
 async function runStrategy(
   plan: PlanContext,
   start: Draft,
@@ -247,7 +239,11 @@ async function runStrategy(
       : strategy.propose(view);
     if (proposed.length === 0) break;
     await input.slices?.pause();
-    const next = await tryEdits(plan, from, proposed);
+    const next = await tryEdits(
+      plan,
+      from,
+      proposed.map((edit) => withKeptTexts(input.protects, edit)),
+    );
     if ('refused' in next) {
       refused = next.refused;
       break;
@@ -355,10 +351,6 @@ function isElsewhere({ smaller, gone }: FoldOnly, edit: Edit): boolean {
   return edit.kind === 'drop-message'
     ? !gone.has(edit.message)
     : edit.kind !== 'insert-message' && !smaller.has(lastMessageOf(edit));
-}
-
-function amount(state: Draft, demand: Demand): number {
-  return demand.goal.unit === 'tokens' ? state.tokens : state.messages;
 }
 
 /** Returns how much a strategy must still save. A strategy with a wider reach is used only for a smaller excess. */

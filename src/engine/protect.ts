@@ -1,17 +1,14 @@
-/** Protects content from folds: system messages, the user's last message, the newest tool batch with its calls, the last message, pins, recalls. */
+/**
+ * Protects content from folds: system messages, the user's last message, the newest tool batch with its calls, the last message, pins, recalls,
+ * the agent's plan, instruction files, and texts that are marked with `<leporello:keep>`.
+ */
 import type { Codec, FormatRules, Problem, RecallTool } from '../codecs/codec.ts';
 import type { Conversation, Message } from '../conversation/conversation.ts';
 import { inputOf, textOf, textsOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { oneStep } from '../conversation/steps.ts';
-import {
-  lastUser,
-  currentBatch,
-  pairCalls,
-  placeKey,
-  recalledPlaces,
-  turnStart,
-} from '../conversation/turns.ts';
+import { type InView, holdsPinned, partsInView, pinnedPlaces } from './in-view.ts';
+import { lastUser, currentBatch, placeKey, recalledPlaces, turnStart } from '../conversation/turns.ts';
 import type { EngineOptions, EngineRequest, Pins } from './types.ts';
 import { recallToolFor } from '../recall/tool.ts';
 import { isFoldedHistory } from '../strategies/lib/summaries.ts';
@@ -21,8 +18,8 @@ import type { Protection } from '../strategies/strategy.ts';
 
 /** Returns what the settings and the user pin. */
 export function pinsOf(pins: Pins | undefined, controls: TenantControls | undefined): Pins {
-  const { tools, texts } = pins ?? { tools: [], texts: [] };
-  return { tools: [...tools, ...(controls?.pinnedTools ?? [])], texts };
+  const { tools = [], texts = [], ...rest } = pins ?? {};
+  return { ...rest, tools: [...tools, ...(controls?.pinnedTools ?? [])], texts };
 }
 
 type ProtectionOptions = {
@@ -30,56 +27,46 @@ type ProtectionOptions = {
   readonly recallTool: string | undefined;
   /** True when the client keeps folded messages in its history. */
   readonly isHistoryKept?: boolean;
+  /** The context window in tokens, if it is known: it bounds what stays in view. */
+  readonly window?: number | undefined;
 };
 
 /** Returns which messages and parts no fold may change. */
 export function protectionOf(
   conversation: Conversation,
-  { pins, recallTool, isHistoryKept = false }: ProtectionOptions,
+  { pins, recallTool, isHistoryKept = false, window }: ProtectionOptions,
 ): Protection {
   const kept = keptMessages(conversation, isHistoryKept);
-  const pinned = placesOf(conversation, pins.tools);
+  const pinned = pinnedPlaces(conversation, pins.tools);
   const recalled = recalledPlaces(conversation, recallTool);
   const holdsPin = (index: number, at: number) => {
     if (pins.texts.length === 0) return false;
     const message = conversation.messages[index];
     const part = message?.parts[at];
     if (!message || !part) return false;
-    if (part.type === 'tool-call') return holdsAny(inputOf(conversation.body, message, part), pins.texts);
+    if (part.type === 'tool-call') return holdsPinned(inputOf(conversation.body, message, part), pins.texts);
     return textsOf(part).some((span) => {
       const text = textOf(conversation.body, message, span);
       return pins.texts.some((pin) => text.includes(pin));
     });
   };
+  const isPinned = (message: number, part: number) => holds(pinned, message, part) || holdsPin(message, part);
+  let found: InView | undefined;
+  const view = () => (found ??= partsInView(conversation, { pins, window, recalled }));
+  const isInView = (message: number, part: number) => view().parts.get(message)?.has(part) ?? false;
   return {
     message: (index) => kept.has(index),
-    part: (message, part) => holds(pinned, message, part) || holdsPin(message, part),
+    part: (message, part) => isPinned(message, part) || isInView(message, part),
     recalled: (message, part) => holds(recalled, message, part),
+    isPinned,
+    isInView,
+    keptTexts: (message, part) => view().texts.get(message)?.get(part) ?? [],
   };
-}
-
-/** Returns the places of answered calls of these tools, and of their results. */
-function placesOf(conversation: Conversation, tools: readonly string[]): ReadonlySet<string> {
-  const places = new Set<string>();
-  if (tools.length === 0) return places;
-  for (const { name, call, result } of pairCalls(conversation).pairs)
-    if (result && tools.includes(name)) places.add(placeKey(call)).add(placeKey(result));
-  return places;
 }
 
 /** Tells whether a part is in the set. It runs for every part of every request, mostly on an empty set, which needs no key. */
 function holds(places: ReadonlySet<string>, message: number, part: number): boolean {
   return places.size > 0 && places.has(placeKey({ message, part }));
-}
-
-/** True when the arguments contain a pinned text, however they escape it. */
-function holdsAny(input: string, pins: readonly string[]): boolean {
-  try {
-    const spelled = JSON.stringify(JSON.parse(input));
-    return pins.some((pin) => spelled.includes(JSON.stringify(pin).slice(1, -1)));
-  } catch {
-    return pins.some((pin) => input.includes(pin));
-  }
 }
 
 /** Returns the messages that only strategies of last resort may change. */

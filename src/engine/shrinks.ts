@@ -7,6 +7,7 @@ import type { Conversation, Part } from '../conversation/conversation.ts';
 import { inputOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { type Pair, type PartPlace, lastAssistant, pairCalls, placeKey } from '../conversation/turns.ts';
+import { isMarkedResult } from './in-view.ts';
 import { type ArrivedText, type ReferenceMemo, type Shrink, withReferences } from './references.ts';
 import type { Steps } from '../conversation/steps.ts';
 import type { Fold } from '../store/fold-store.ts';
@@ -145,7 +146,8 @@ function leftByFold(
   const at = { message, part, text: 0 };
   const mayEdit =
     message >= from &&
-    !protects.part(message, part) &&
+    !(protects.isPinned?.(message, part) ?? protects.part(message, part)) &&
+    !isMarkedResult(conversation, place) &&
     codec.rules.mayEdit(conversation, { kind: 'replace-text', at, stub: '', memory: undefined });
   return { place, result, mayEdit };
 }

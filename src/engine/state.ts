@@ -78,6 +78,7 @@ export function planInputFor(
   { codec, tenant, leftMs, controls }: EngineRequest,
   conversation: Conversation,
   counter: TokenCounter,
+  window: number | undefined,
 ): Omit<PlanInput, 'shrinking' | 'isOffered'> {
   const recallTool = toolToOffer(options, conversation);
   const { isHistoryKept = false } = options;
@@ -90,6 +91,7 @@ export function planInputFor(
       pins: pinsOf(options.pins, controls),
       recallTool: recallTool?.name,
       isHistoryKept,
+      window,
     }),
     isHistoryKept,
     idOf: (original) => options.encryptedStore.idOf(tenant, original),

@@ -90,6 +90,10 @@ export type Pins = {
   readonly tools: readonly string[];
   /** Parts that contain one of these texts are never folded. */
   readonly texts: readonly string[];
+  /** Whether the agent's newest plan stays in view. Default true. */
+  readonly plan?: boolean | undefined;
+  /** Whether the newest version of each instruction file that a tool read stays in view. Default true. */
+  readonly instructions?: boolean | undefined;
 };
 
 /** The options for finishing a body. */

@@ -9,7 +9,7 @@ import { type Summarizer, type SummaryStep, looksFailed } from '../outline/summa
 import { type Compression, compressionOf } from '../receipts/receipt.ts';
 import { type EncryptedStore, sha256 } from '../store/encrypted-store.ts';
 import { decodeRecord, encodeRecord } from '../store/records.ts';
-import { isSearch } from '../outline/step-line.ts';
+import { isSearch } from '../outline/outcome.ts';
 import { itemsNote } from '../strategies/lib/stubs.ts';
 
 export type ResultRequest = {

@@ -105,7 +105,7 @@ export function createDefaultEngine(
     shrinks: settings.shrinks === false ? undefined : { ...defaultShrinks, ...settings.shrinks },
     offerRecall: settings.offerRecall,
     isHistoryKept,
-    pins: { tools: settings.pins?.tools ?? [], texts: settings.pins?.texts ?? [] },
+    pins: { tools: [], texts: [], ...settings.pins },
     minResultBytes: smallestOf(strategies.map((strategy) => strategy.minResultBytes)),
     keepNewestMedia: smallestOf(strategies.map((strategy) => strategy.keepNewestMedia)),
   });

@@ -70,6 +70,8 @@ export const engineChecks: Checks<EngineSettings> = {
   pins: object<Pins>({
     tools: listOf('names of tools', isText),
     texts: listOf('texts of at least one character', isText),
+    plan: trueOrFalse,
+    instructions: trueOrFalse,
   }),
   shrinks: offOr(shrinks),
   models: recordOf('an object by model name or glob, such as { "my-*": { windowTokens: 32000 } }', model),

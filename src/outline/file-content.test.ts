@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isFileContent } from './step-line.ts';
+import { isFileContent } from './outcome.ts';
 
 const call = (name: string, input: unknown = {}) => ({ name, input: JSON.stringify(input) });
 

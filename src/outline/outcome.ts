@@ -1,9 +1,9 @@
 /**
  * Says what came of a call, and what the user said: finds the telling lines of a result (the first failing one, the last one), refusals and
  * answers that clients report as results, and what the user typed among texts that clients send in the user's place (skills, commands, reminders).
- * Cuts and quotes texts in whole words. Pure; linear in its input.
+ * Cuts and quotes texts in whole words, and tells what tools and commands do by their names. Pure; linear in its input.
  */
-import { parseRecord } from '../conversation/json-scan.ts';
+import { type JsonRecord, parseRecord } from '../conversation/json-scan.ts';
 import { wholeBefore } from '../conversation/messages.ts';
 
 export type StepKind = 'read' | 'search' | 'edit' | 'command' | 'plan' | 'other';
@@ -291,3 +291,68 @@ export function quoted(text: string, max: number): string {
 export function countOf(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
+
+// Tools and commands
+
+const commandKeys = ['command', 'cmd', 'script'];
+
+/** Returns the command in a call's arguments; undefined if there is none. */
+export function commandIn(sent: JsonRecord): string | undefined {
+  const found = commandKeys.map((name) => sent[name]).find((value) => value !== undefined);
+  if (typeof found === 'string') return found;
+  // Some clients send the words of a command: ["bash", "-lc", "npm test"].
+  return Array.isArray(found) ? found.filter((word) => typeof word === 'string').join('\n') : undefined;
+}
+
+/** Returns the words in a tool's name: `read_file`, `ReadFile` and `mcp__files__read` all contain the word read. */
+export function wordsOf(tool: string): readonly string[] {
+  return tool
+    .slice(0, 200)
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z0-9]+/);
+}
+
+/** Matches the words ahead of a command that a shell is given. */
+export const shellCall = /^(?:\S*\/)?(?:ba|z|)sh\n-\w+\n/;
+
+/** Programs that print texts of others, in which a word like error is no failure. */
+const printing =
+  /^(?:sudo |\w+=\S+ )*(?:cat|head|tail|sed|awk|nl|less|grep|rg|egrep|ag|ls|find|tree|wc|echo|jq|gh \w+ (?:diff|view)|git (?:-\S+ \S+ )*(?:show|diff|blame|log|grep|status|branch|ls-\w+))(?:\s|$)/;
+
+/** True for a call whose result is a text of others. */
+export function isListingCall(kind: StepKind, sent: JsonRecord): boolean {
+  if (kind !== 'command') return kind === 'read' || kind === 'search';
+  return printing.test(
+    (commandIn(sent) ?? '')
+      .replace(shellCall, '')
+      .trim()
+      .replace(/^cd \S+ *(?:&&|;) */, ''),
+  );
+}
+
+/**
+ * True if a call shows a file unchanged. An agent may edit the file by quoting its lines, so these must not be rewritten. Decided by the call
+ * alone, in doubt for a file. `input` is the JSON text of the arguments.
+ */
+export function isFileContent({ name, input }: { readonly name: string; readonly input: string }): boolean {
+  if (wordsOf(name).some((word) => fileWords.has(word))) return true;
+  const command = commandIn(parseRecord(input) ?? {});
+  return command !== undefined && printsFile.test(command) && !machineWritten.test(command);
+}
+
+/** Words in the names of tools that read files, or return what they changed in one. */
+const fileWords = new Set(['read', 'view', 'open', 'cat', 'edit', 'write', 'replace', 'patch', 'notebook']);
+
+/** Programs that print a file, at the start of a command; after a pipe they only filter other output. */
+const printsFile =
+  /(?:^|[;&(\n]\s*|\bxargs (?:-\S+ )*|-exec )\s*(?:sudo )?(?:cat|head|tail|sed|awk|nl|less|more|bat|git (?:-\S+ \S+ )*(?:show|diff|blame))(?:\s|$)/;
+
+const machineWritten = /\.(?:log|out|jsonl|csv|tsv)\b/;
+
+/** True for a search tool, whose results come best first. */
+export function isSearch(name: string): boolean {
+  return wordsOf(name).some((word) => searchWords.has(word));
+}
+
+const searchWords = new Set(['search', 'find', 'query', 'retrieve', 'lookup', 'browse', 'recommend']);

@@ -4,14 +4,18 @@
  */
 import { isRecord, parseRecord, type JsonRecord } from '../conversation/json-scan.ts';
 import {
+  commandIn,
   countOf,
+  isListingCall,
   oneLine,
   outcomeOf,
   quoted,
+  shellCall,
   type StepKind,
   type UserReply,
   userReply,
   wholeWords,
+  wordsOf,
 } from './outcome.ts';
 
 /** A call and its result, as plain texts. */
@@ -70,7 +74,7 @@ export function callWords({ tool, input }: Pick<StepCall, 'tool' | 'input'>): Ca
     path,
     about: aboutOf(kind, sent),
     title: title.length > maxTitle ? '' : title,
-    isListing: isListing(kind, sent),
+    isListing: isListingCall(kind, sent),
   };
 }
 
@@ -187,8 +191,17 @@ const maxNote = 80;
 /** Maximum UTF-16 units of the user's words in one line. */
 export const maxUserWords = 400;
 
-const pathKeys = ['file_path', 'filePath', 'path', 'notebook_path', 'target_file', 'filename', 'file', 'uri'];
-const commandKeys = ['command', 'cmd', 'script'];
+const pathKeys = [
+  'file_path',
+  'filePath',
+  'absolute_path',
+  'path',
+  'notebook_path',
+  'target_file',
+  'filename',
+  'file',
+  'uri',
+];
 
 /** Arguments that are content, or say how a tool is to work: no line quotes them. */
 const silent =
@@ -206,22 +219,6 @@ function pathWords(path: string): string {
   const end = line.slice(-160);
   const at = end.indexOf('/');
   return at < 0 ? '' : `…${end.slice(at)}`;
-}
-
-function commandIn(sent: JsonRecord): string | undefined {
-  const found = commandKeys.map((name) => sent[name]).find((value) => value !== undefined);
-  if (typeof found === 'string') return found;
-  // Some clients send the words of a command: ["bash", "-lc", "npm test"].
-  return Array.isArray(found) ? found.filter((word) => typeof word === 'string').join('\n') : undefined;
-}
-
-/** Returns the words in a tool's name: `read_file`, `ReadFile` and `mcp__files__read` all contain the word read. */
-function wordsOf(tool: string): readonly string[] {
-  return tool
-    .slice(0, 200)
-    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
-    .toLowerCase()
-    .split(/[^a-z0-9]+/);
 }
 
 const editWords = new Set('edit write replace patch insert append create delete multiedit'.split(' '));
@@ -263,9 +260,6 @@ function linesOf({ offset, limit }: JsonRecord): string {
   return typeof limit === 'number' ? `${offset}-${offset + limit - 1}` : `${offset}-`;
 }
 
-/** Matches the words ahead of a command that a shell is given. */
-const shellCall = /^(?:\S*\/)?(?:ba|z|)sh\n-\w+\n/;
-
 /** Returns the first line of a command, without the folder that it is run in; of a text that it is given, the first line. */
 function commandWords(command: string): string {
   const [first = '', second = ''] = command
@@ -301,21 +295,6 @@ function valuesOf(sent: JsonRecord): string {
     left -= whole.length + 2;
   }
   return found.filter((words) => words !== '').join(', ');
-}
-
-/** Programs that print texts of others, in which a word like error is no failure. */
-const printing =
-  /^(?:sudo |\w+=\S+ )*(?:cat|head|tail|sed|awk|nl|less|grep|rg|egrep|ag|ls|find|tree|wc|echo|jq|gh \w+ (?:diff|view)|git (?:-\S+ \S+ )*(?:show|diff|blame|log|grep|status|branch|ls-\w+))(?:\s|$)/;
-
-/** True for a call whose result is a text of others. */
-function isListing(kind: StepKind, sent: JsonRecord): boolean {
-  if (kind !== 'command') return kind === 'read' || kind === 'search';
-  return printing.test(
-    (commandIn(sent) ?? '')
-      .replace(shellCall, '')
-      .trim()
-      .replace(/^cd \S+ *(?:&&|;) */, ''),
-  );
 }
 
 /** An item of a plan. `words` is empty if none of its values is a text of several words. */
@@ -369,30 +348,53 @@ function lineCount(text: string): number {
   return text.split('\n').length;
 }
 
-// Kinds of tools
+// Files that a call shows
+
+/** A file that a call shows, and which lines of it; empty if it shows all of them. */
+export type FileRead = { readonly path: string; readonly lines: string };
 
 /**
- * True if a call shows a file unchanged. An agent may edit the file by quoting its lines, so these must not be rewritten. Decided by the call
- * alone, in doubt for a file. `input` is the JSON text of the arguments.
+ * Returns the files that a call shows unchanged: by a tool that reads, or by commands such as `cat`, `nl` or `sed -n`. Output that went through a
+ * pipe is not a file.
  */
-export function isFileContent({ name, input }: { readonly name: string; readonly input: string }): boolean {
-  if (wordsOf(name).some((word) => fileWords.has(word))) return true;
-  const command = commandIn(parseRecord(input) ?? {});
-  return command !== undefined && printsFile.test(command) && !machineWritten.test(command);
+export function filesRead({ tool, input }: Pick<StepCall, 'tool' | 'input'>): readonly FileRead[] {
+  const sent = (input.length > maxInput ? undefined : parseRecord(input)) ?? {};
+  const path = pathIn(sent);
+  const kind = kindOf(tool, sent, path);
+  if (kind === 'command') return filesPrinted((commandIn(sent) ?? '').replace(shellCall, ''));
+  if (kind !== 'read') return [];
+  const range = Object.entries(sent).filter(([key, value]) => rangeKey.test(key) && value !== null);
+  return [{ path, lines: range.map((pair) => pair.join('=')).join(' ') }];
 }
 
-/** Words in the names of tools that read files, or return what they changed in one. */
-const fileWords = new Set(['read', 'view', 'open', 'cat', 'edit', 'write', 'replace', 'patch', 'notebook']);
+const rangeKey =
+  /^(?:offset|limit|view_range|(?:start|end)_?line\w*|line_?(?:start|end|range)\w*|head|tail)$/i;
 
-/** Programs that print a file, at the start of a command; after a pipe they only filter other output. */
-const printsFile =
-  /(?:^|[;&(\n]\s*|\bxargs (?:-\S+ )*|-exec )\s*(?:sudo )?(?:cat|head|tail|sed|awk|nl|less|more|bat|git (?:-\S+ \S+ )*(?:show|diff|blame))(?:\s|$)/;
+/** Characters of the longest command that is read. */
+const maxCommand = 2_000;
 
-const machineWritten = /\.(?:log|out|jsonl|csv|tsv)\b/;
-
-/** True for a search tool, whose results come best first. */
-export function isSearch(name: string): boolean {
-  return wordsOf(name).some((word) => searchWords.has(word));
+/** Returns the files that a command prints; none if it does anything else as well. */
+function filesPrinted(command: string): readonly FileRead[] {
+  const line = command.slice(0, maxCommand + 1).trim();
+  if (line.length > maxCommand || /[|<>`]|\$\(/.test(line)) return [];
+  const files: FileRead[] = [];
+  for (const one of line.split(/&&|;|\n/)) {
+    const [program = '', ...words] = one.match(/"[^"]*"|'[^']*'|[^\s"']+/g) ?? [];
+    if (program === 'cd' || program === '') continue;
+    const options = words.filter(
+      (word, at) => word.startsWith('-') || isOption(program, word, words[at - 1]),
+    );
+    const isPrinter =
+      program === 'sed' ? (words[0]?.startsWith('-n') ?? false) : /^(?:cat|bat|nl|head|tail)$/.test(program);
+    if (!isPrinter) return [];
+    const lines = /^(?:sed|head|tail)$/.test(program) ? `${program} ${options.join(' ')}` : '';
+    for (const word of words)
+      if (!options.includes(word)) files.push({ path: word.replaceAll(/^["']|["']$/g, ''), lines });
+  }
+  return files;
 }
 
-const searchWords = new Set(['search', 'find', 'query', 'retrieve', 'lookup', 'browse', 'recommend']);
+/** True for a script of sed, and for a number that belongs to the option before it. */
+function isOption(program: string, word: string, before = ''): boolean {
+  return program === 'sed' ? /^["']?[\d,$]+p;?["']?$/.test(word) : /^-\w$/.test(before) && /^\d+$/.test(word);
+}

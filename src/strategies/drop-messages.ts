@@ -248,7 +248,10 @@ function isOld(view: FoldView, pair: Pair, result: PartPlace): boolean {
   return (
     !asking.parts.some((part) => part.type === 'reasoning' && part.signed) &&
     [pair.call, result].every(
-      (place) => !view.protects.message(place.message) && !view.protects.part(place.message, place.part),
+      ({ message, part }) =>
+        !view.protects.message(message) &&
+        !view.protects.part(message, part) &&
+        !view.protects.keptTexts?.(message, part).length,
     )
   );
 }

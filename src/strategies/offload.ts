@@ -56,7 +56,15 @@ function* proposeResults(view: FoldView): Steps<readonly Edit[]> {
     const memory = view.idOf(slot.literal);
     calls ??= yield* callsOfResults(view);
     const { isError } = slot.part as Part & { readonly type: 'tool-result' };
-    const stub = resultStub({ text, isError, ...calls(slot.at), memory, recallTool: view.recallTool });
+    const isRules = view.protects.isInView?.(slot.at.message, slot.at.part);
+    const stub = resultStub({
+      text,
+      isError,
+      isRules,
+      ...calls(slot.at),
+      memory,
+      recallTool: view.recallTool,
+    });
     const gain = (yield* view.measure.textInSteps(view.shrunk(slot.at) ?? text)) - view.measure.text(stub);
     const edit: Edit = { kind: 'replace-text', at: slot.at, stub, memory };
     if (gain <= 0 || !view.mayEdit(edit)) continue;

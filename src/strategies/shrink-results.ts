@@ -7,7 +7,7 @@ import { shrinkInSteps } from '../arrival/shrink.ts';
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { bytesOf, textInSteps } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
-import { isFileContent } from '../outline/step-line.ts';
+import { isFileContent } from '../outline/outcome.ts';
 import { shrunkNote } from './lib/stubs.ts';
 
 /** Settings for tool results on arrival. */

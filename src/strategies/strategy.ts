@@ -89,8 +89,16 @@ export type Measure = {
 export type Protection = {
   /** True for messages that stay unchanged: system, the newest user message, the newest tool batch with its calls. */
   message(index: number): boolean;
-  /** True for pinned parts. */
+  /** True for parts that the user pins, and for parts that stay in view. */
   part(message: number, part: number): boolean;
   /** True for recalled content: it is dropped completely or not at all, or else the model would recall it again. */
   recalled(message: number, part: number): boolean;
+  /** True for parts that the user pins. */
+  readonly isPinned?: (message: number, part: number) => boolean;
+  /** True for the plan, instruction files and marked texts, even while they give way. */
+  readonly isInView?: (message: number, part: number) => boolean;
+  /** True while they may be folded, because the request would not fit otherwise. */
+  readonly hasGivenWay?: boolean;
+  /** Marked texts of a result: a stub in its place repeats them, and its message is not dropped. */
+  readonly keptTexts?: (message: number, part: number) => readonly string[];
 };

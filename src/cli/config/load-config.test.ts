@@ -70,7 +70,7 @@ describe('loadConfig', () => {
         summaries: false,
         minResultBytes: 1_000,
         keepNewestMedia: 4,
-        pins: { tools: [], texts: [] },
+        pins: { tools: [], texts: [], plan: true, instructions: true },
         models: {},
         usdPerMillionTokens: {},
         recall: { offer: 'always', maxRounds: 5, maxTokens: 8_000 },

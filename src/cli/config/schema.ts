@@ -158,6 +158,14 @@ export const configSchema = z.strictObject({
         allowed: 'a list of texts',
         about: 'Texts that protect the parts containing them from folding.',
       }),
+      plan: described(z.boolean().default(true), {
+        allowed: 'true or false',
+        about: "Whether the agent's newest plan stays in view.",
+      }),
+      instructions: described(z.boolean().default(true), {
+        allowed: 'true or false',
+        about: 'Whether instruction files that a tool read (AGENTS.md, CLAUDE.md, SKILL.md) stay in view.',
+      }),
     })
     .prefault({}),
   models: described(z.record(z.string(), model).default({}), {

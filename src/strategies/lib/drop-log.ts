@@ -187,7 +187,7 @@ const maxReply = 120;
 /** Adds what was said and done in the messages of a unit. */
 function* addEntries(
   entries: LogEntry[],
-  { conversation, recallTool }: FoldView,
+  { conversation, recallTool, protects }: FoldView,
   unit: readonly Message[],
   resultOf: ReadonlyMap<string, PartPlace | undefined>,
 ): Steps<void> {
@@ -219,6 +219,8 @@ function* addEntries(
           isError: isResult ? result.isError : undefined,
         });
         entries.push({ kind: 'step', step });
+        if (place && protects.hasGivenWay && protects.isInView?.(place.message, place.part))
+          entries.push({ kind: 'note', text: '(The request did not fit with this, but it still holds.)' });
       }
     }
   }

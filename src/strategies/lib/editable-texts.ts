@@ -186,10 +186,17 @@ export function* freeMessagesOf(view: FoldView, unit: readonly Message[]): Steps
 function isFree(view: FoldView, message: Message): boolean {
   return (
     message.role !== 'system' &&
-    !view.protects.message(message.index) &&
-    message.parts.every((_, part) => !view.protects.part(message.index, part)) &&
+    isDroppable(view.protects, message) &&
     view.mayEdit({ kind: 'drop-message', message: message.index, memory: undefined })
   );
+}
+
+/** True if nothing in a message is protected. */
+export function isDroppable(protects: FoldView['protects'], { index, parts }: Message): boolean {
+  if (protects.message(index)) return false;
+  for (let part = 0; part < parts.length; part++)
+    if (protects.part(index, part) || (protects.keptTexts?.(index, part).length ?? 0) > 0) return false;
+  return true;
 }
 
 type MeasuredView = Pick<FoldView, 'conversation' | 'edits'> & {

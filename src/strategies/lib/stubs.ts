@@ -16,11 +16,17 @@ export function resultStub(folded: {
   readonly isError?: boolean | undefined;
   /** True if a later call edited the file that the call read. */
   readonly isEditedSince?: boolean;
+  /** True for a result that stays in view in a request with more space: the plan, or rules in a file. */
+  readonly isRules?: boolean | undefined;
   readonly memory: string;
   readonly recallTool: string | undefined;
 }): string {
-  const { isEditedSince = false, memory, recallTool } = folded;
+  const { isEditedSince = false, isRules = false, memory, recallTool } = folded;
   const since = isEditedSince ? ' (edited since)' : '';
+  if (isRules) {
+    const name = folded.call?.path ? ` of ${folded.call.path}` : '';
+    return `[Folded instructions${name}: ${size(folded.text)}${since}. The request did not fit with them, but they still hold. ${shows(memory, recallTool)}]`;
+  }
   return `[Folded result: ${gist(folded)}${since}. ${shows(memory, recallTool)}]`;
 }
 

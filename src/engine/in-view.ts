@@ -1,0 +1,292 @@
+/**
+ * Finds content that stays in view: pins of the user, the agent's newest plan, the newest version of each instruction file that a tool read, and
+ * texts that are marked with `<leporello:keep>`. All but the pins is bounded, so that nobody can fill a window with it. Pure; remembered by parts.
+ */
+import type { Conversation, Message, Part } from '../conversation/conversation.ts';
+import type { Edit } from '../conversation/edit.ts';
+import { parseRecord } from '../conversation/json-scan.ts';
+import { inputOf, textInSteps, textOf, textsOf } from '../conversation/messages.ts';
+import type { Steps } from '../conversation/steps.ts';
+import { type Pair, type PartPlace, pairCalls, placeKey } from '../conversation/turns.ts';
+import type { Pins } from './types.ts';
+import { wordsOf } from '../outline/outcome.ts';
+import { filesRead, planIn } from '../outline/step-line.ts';
+import type { Protection } from '../strategies/strategy.ts';
+
+/** Bytes that may stay in view, of each kind. In a small window, each kind may take about an eighth of it. */
+const maxPlanBytes = 8_000;
+const maxRulesBytes = 32_000;
+const maxMarkedBytes = 8_000;
+/** Anybody may have written the marks in a result, so they have a bound of their own. */
+const maxMarkedInResults = 4_000;
+
+/** Content that stays in view. */
+export type InView = {
+  /** Parts that stay, by message. */
+  readonly parts: ReadonlyMap<number, ReadonlySet<number>>;
+  /** Marked texts of results that do not stay as a whole, by message and part. */
+  readonly texts: ReadonlyMap<number, ReadonlyMap<number, readonly string[]>>;
+};
+
+type InViewOptions = {
+  readonly pins: Pins;
+  /** The context window in tokens, if it is known. */
+  readonly window: number | undefined;
+  /** Keys of the places of recalls. */
+  readonly recalled: ReadonlySet<string>;
+};
+
+/** Finds the content that stays in view. */
+export function partsInView(conversation: Conversation, { pins, window, recalled }: InViewOptions): InView {
+  const parts = new Map<number, Set<number>>();
+  const add = ({ message, part }: PartPlace) => {
+    parts.set(message, (parts.get(message) ?? new Set()).add(part));
+  };
+  const share = (window ?? Number.POSITIVE_INFINITY) / 2;
+  const { plan = true, instructions = true } = pins;
+  for (const pair of callsInView(conversation, {
+    plan: plan ? Math.min(maxPlanBytes, share) : 0,
+    rules: instructions ? Math.min(maxRulesBytes, share) : 0,
+  }))
+    [pair.call, pair.result].forEach(add);
+  const texts = new Map<number, Map<number, readonly string[]>>();
+  const left = { said: Math.min(maxMarkedBytes, share), result: Math.min(maxMarkedInResults, share) };
+  for (const { index: message, parts: all } of conversation.messages) {
+    for (const { part, spans } of marksIn(conversation, message)) {
+      const { type, span } = all[part]!;
+      if (recalled.has(placeKey({ message, part }))) continue;
+      const kind = type === 'tool-result' ? 'result' : 'said';
+      const marked = spans.reduce((sum, text) => sum + text.length, 0);
+      const bytes = span.end - span.start;
+      if ((kind === 'said' || marked * 2 >= bytes) && bytes <= left[kind]) {
+        left[kind] -= bytes;
+        add({ message, part });
+      } else if (kind === 'result') {
+        const fitting = spans.filter(
+          (text) => text.length <= left.result && (left.result -= text.length) >= 0,
+        );
+        texts.set(message, (texts.get(message) ?? new Map<number, readonly string[]>()).set(part, fitting));
+      }
+    }
+  }
+  return { parts, texts };
+}
+
+/** Returns the protection that a request gets if it would not fit otherwise: what is only kept in view gives way, pins stay. */
+export function withoutInView(protects: Protection): Protection {
+  const { isPinned = () => false } = protects;
+  return { ...protects, part: isPinned, keptTexts: () => [], hasGivenWay: true };
+}
+
+/** Adds the marked texts of a result to the stub in its place. */
+export function withKeptTexts({ keptTexts }: Protection, edit: Edit): Edit {
+  if (edit.kind !== 'replace-text' || !keptTexts) return edit;
+  const lost = keptTexts(edit.at.message, edit.at.part).filter((text) => !edit.stub.includes(text));
+  return lost.length === 0 ? edit : { ...edit, stub: [edit.stub, ...lost].join('\n') };
+}
+
+type AnsweredPair = Pair & { readonly result: PartPlace };
+
+/** Returns the calls that hold the plan and the instruction files, within these numbers of bytes, the newest first. */
+function* callsInView(
+  conversation: Conversation,
+  left: { plan: number; rules: number },
+): Generator<AnsweredPair> {
+  const { body, messages } = conversation;
+  const bytesOf = ({ message, part }: PartPlace) => {
+    const { span } = messages[message]!.parts[part]!;
+    return span.end - span.start;
+  };
+  let isPlanWhole = false;
+  /** The tasks whose newest status was seen; true for those that are done. */
+  const tasks = new Map<string, boolean>();
+  const seen = new Set<string>();
+  for (const pair of pairCalls(conversation).pairs.toReversed()) {
+    const { call, result } = pair;
+    const note = noteOf(body, messages[call.message]!, call.part);
+    if (!note || !result) continue;
+    const answer = messages[result.message]!;
+    const part = answer.parts[result.part]!;
+    if (part.type !== 'tool-result' || part.isError === true) continue;
+    const bytes = bytesOf(call) + bytesOf(result);
+    const kind = note.kind === 'rules' ? 'rules' : 'plan';
+    if (note.kind === 'rules') {
+      if (note.versions.some(({ path, lines }) => seen.has(path) || seen.has(`${path}\n${lines}`))) continue;
+      // A short answer only says that the file has not changed.
+      if (bytesOf(result) >= minFileBytes)
+        for (const { path, lines } of note.versions) seen.add(lines === '' ? path : `${path}\n${lines}`);
+    } else if (note.kind === 'plan') {
+      if (isPlanWhole) continue;
+      isPlanWhole = !note.isChange;
+    } else if (isPlanWhole) {
+      continue;
+    } else {
+      if (bytes > maxPlanBytes) continue;
+      const id = note.id ?? taskIdIn(textsOf(part).map((span) => textOf(body, answer, span)));
+      const isKnown = id !== undefined && tasks.has(id);
+      if (id !== undefined && !isKnown && note.isDone !== undefined) tasks.set(id, note.isDone);
+      // Of a task, its creation and its newest status stay until it is done.
+      if (id === undefined || (isKnown ? note.isDone !== undefined || tasks.get(id)! : note.isDone)) continue;
+    }
+    if (bytes > left[kind]) continue;
+    left[kind] -= bytes;
+    yield { ...pair, result };
+  }
+}
+
+/** Bytes of the smallest result that holds a file. */
+const minFileBytes = 300;
+
+/** Returns the id of a task from the answer to its creation: `Task #7 created`. */
+function taskIdIn(texts: readonly string[]): string | undefined {
+  return /#(\d{1,6})\b/.exec(texts.join(' ').slice(0, 400))?.[1];
+}
+
+/** What a call says of the agent's state. */
+type CallNote =
+  /** `isChange`: the call changes some items, so that earlier calls hold the others. */
+  | { readonly kind: 'plan'; readonly isChange: boolean }
+  /** `isDone` is undefined for the creation of a task, whose result holds its id. */
+  | { readonly kind: 'task'; readonly id: string | undefined; readonly isDone: boolean | undefined }
+  | {
+      readonly kind: 'rules';
+      readonly versions: readonly { readonly path: string; readonly lines: string }[];
+    };
+
+/** Notes by call: bodies with the same bytes share the call. */
+const callNotes = new WeakMap<Part, { readonly note: CallNote | undefined }>();
+
+function noteOf(body: Uint8Array, message: Message, at: number): CallNote | undefined {
+  const call = message.parts[at]!;
+  if (call.type !== 'tool-call') return undefined;
+  const known = callNotes.get(call);
+  if (known) return known.note;
+  const isLong = call.input.end - call.input.start > maxPlanBytes;
+  const note = isLong ? undefined : readNote(call.name, inputOf(body, message, call));
+  callNotes.set(call, { note });
+  return note;
+}
+
+function readNote(tool: string, input: string): CallNote | undefined {
+  const words = wordsOf(tool);
+  if (words.includes('skill')) return { kind: 'rules', versions: [{ path: `${tool} ${input}`, lines: '' }] };
+  if (/\.mdc?\b|rules/i.test(input)) {
+    const versions = filesRead({ tool, input }).filter(({ path }) => isInstructionFile(path));
+    if (versions.length > 0) return { kind: 'rules', versions };
+  }
+  if (!/"(?:status|subject)"|\[[ xX]\] /.test(input)) return undefined;
+  const sent = parseRecord(input) ?? {};
+  const isPlanner = words.some((word) => /^(?:plan|todos?|tasks?|checklist|progress)$/.test(word));
+  const items = planIn(sent);
+  const isList =
+    isPlanner && Object.values(sent).some((value) => typeof value === 'string' && checklist.test(value));
+  if (isList || (items && (isPlanner || items.some((item) => item.words !== ''))))
+    return { kind: 'plan', isChange: sent['merge'] === true };
+  if (!isPlanner) return undefined;
+  const { status, subject } = sent;
+  const id = ['taskId', 'task_id', 'id']
+    .map((key) => sent[key])
+    .find((value) => typeof value === 'string' || typeof value === 'number');
+  if (typeof status === 'string' && id !== undefined)
+    return { kind: 'task', id: String(id), isDone: /^(?:completed?|done|deleted|cancell?ed)$/i.test(status) };
+  return typeof subject === 'string' && id === undefined
+    ? { kind: 'task', id: undefined, isDone: undefined }
+    : undefined;
+}
+
+/** Matches an item of a list in Markdown. */
+const checklist = /^[ \t]*(?:[-*+][ \t]+|\d+[.)][ \t]+)?\[[ xX~-]\] \S/m;
+
+/** The marked texts of a part; of arguments and of what was said, all of the part counts. */
+type MarkedPart = { readonly part: number; readonly spans: readonly string[] };
+
+const [keepStart, keepEnd] = ['<leporello:keep>', '</leporello:keep>'];
+const noMarks: readonly MarkedPart[] = [];
+
+/** Marks by the parts of a message: bodies with the same bytes share them. */
+const marks = new WeakMap<Message['parts'], readonly MarkedPart[]>();
+
+function marksIn({ body, messages }: Conversation, index: number): readonly MarkedPart[] {
+  const message = messages[index]!;
+  const known = marks.get(message.parts);
+  if (known) return known;
+  const found = message.parts.flatMap((part, at): readonly MarkedPart[] => {
+    const texts =
+      part.type === 'tool-call'
+        ? [inputOf(body, message, part)]
+        : part.type === 'reasoning'
+          ? []
+          : textsOf(part).map((span) => textOf(body, message, span));
+    const spans = texts.flatMap(markedTexts);
+    return spans.length === 0 ? [] : [{ part: at, spans }];
+  });
+  const result = found.length === 0 ? noMarks : found;
+  marks.set(message.parts, result);
+  return result;
+}
+
+/** Returns the marked texts in a text, with their marks. */
+function markedTexts(text: string): readonly string[] {
+  const found: string[] = [];
+  for (let from = text.indexOf(keepStart); from >= 0; from = text.indexOf(keepStart, from)) {
+    const end = text.indexOf(keepEnd, from);
+    if (end < 0) break;
+    found.push(text.slice(from, end + keepEnd.length));
+    from = end + keepEnd.length;
+  }
+  return found;
+}
+
+/** True for a result in which a small text is marked: it is not made smaller on arrival either. */
+export function isMarkedResult(conversation: Conversation, { message, part }: PartPlace): boolean {
+  const { span } = conversation.messages[message]!.parts[part]!;
+  if (span.end - span.start > maxMarkedBytes) return false;
+  return marksIn(conversation, message).some((marked) => marked.part === part);
+}
+
+/** Reads all new messages for what stays in view, so that later steps find it at once. */
+export function* noteInView(conversation: Conversation): Steps<void> {
+  const { body, messages } = conversation;
+  for (const message of messages) {
+    if (marks.has(message.parts)) continue;
+    for (const part of message.parts)
+      for (const span of part.type === 'reasoning' ? [] : textsOf(part)) {
+        if (span.end - span.start > longBytes) yield* textInSteps(body, message, span);
+      }
+    marksIn(conversation, message.index);
+    for (let at = 0; at < message.parts.length; at++) noteOf(body, message, at);
+    yield;
+  }
+}
+
+/** Bytes of a text that takes long to decode. */
+const longBytes = 65_536;
+
+/** True for a file with rules for agents: those of coding agents and editors, and skills. */
+function isInstructionFile(path: string): boolean {
+  return instructionFile.test(path.replaceAll('\\', '/'));
+}
+
+const instructionFile =
+  /(?:^|\/)(?:(?:AGENTS?|CLAUDE|GEMINI|QWEN|CRUSH|WARP|CONVENTIONS|SKILL|copilot-instructions)(?:\.(?:local|override))?\.md|[\w.-]{1,80}\.instructions\.md|\.(?:cursor|windsurf|cline|roo)rules|\.rules)$|(?:^|\/)\.(?:(?:cursor|windsurf|claude|roo|clinerules|continue|kiro|github|junie|agents?)\/(?:rules|steering|instructions|guidelines)|clinerules)(?:[/-][^\n]{1,200})?\.mdc?$/i;
+
+// Pins of the user
+
+/** Returns the places of answered calls of these tools, and of their results. */
+export function pinnedPlaces(conversation: Conversation, tools: readonly string[]): ReadonlySet<string> {
+  const places = new Set<string>();
+  if (tools.length === 0) return places;
+  for (const { name, call, result } of pairCalls(conversation).pairs)
+    if (result && tools.includes(name)) places.add(placeKey(call)).add(placeKey(result));
+  return places;
+}
+
+/** True when the arguments contain a pinned text, however they escape it. */
+export function holdsPinned(input: string, pins: readonly string[]): boolean {
+  try {
+    const spelled = JSON.stringify(JSON.parse(input));
+    return pins.some((pin) => spelled.includes(JSON.stringify(pin).slice(1, -1)));
+  } catch {
+    return pins.some((pin) => input.includes(pin));
+  }
+}
