@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { assembleGateway } from '../../src/gateway/app.ts';
 import { foldThread } from '../../src/gateway/fold-thread/fold-thread.ts';
 import { headersToClient, headersToUpstream } from '../../src/gateway/http/http.ts';
+import { type ReceiptArchive, receiptArchive } from '../../src/gateway/receipts/archive.ts';
 import { readBody } from '../../src/gateway/http/body.ts';
 import { serveNode } from '../../src/gateway/http/node-server.ts';
 import { undiciUpstream } from '../../src/gateway/http/undici-upstream.ts';
@@ -22,7 +23,8 @@ export const targets: Readonly<Record<string, Target>> = {
     httpLayer(upstream, (body) =>
       new TextEncoder().encode(JSON.stringify(JSON.parse(new TextDecoder().decode(body)))),
     ),
-  gateway: wholeGateway,
+  gateway: (upstream) => wholeGateway(upstream),
+  'gateway with page': (upstream) => wholeGateway(upstream, receiptArchive()),
 };
 
 /** Pipes node:http into node:http without reading the body: the lower bound for a gateway on Node. */
@@ -61,16 +63,21 @@ async function httpLayer(upstream: string, change: (body: Uint8Array) => Uint8Ar
 }
 
 /** The whole gateway: routes, reading, counting, triggers, a SQLite store, the recall tool, threads for large bodies, receipts. */
-async function wholeGateway(upstream: string): Promise<number> {
+async function wholeGateway(upstream: string, archive?: ReceiptArchive): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'leporello-bench-'));
   const handler = assembleGateway(
-    { urls: { openai: upstream, anthropic: upstream, gemini: upstream }, offerRecall: 'always' },
+    {
+      urls: { openai: upstream, anthropic: upstream, gemini: upstream },
+      offerRecall: 'always',
+      ...(archive && { tenant: 'local' }),
+    },
     {
       store: await sqliteStore({ file: join(folder, 'memory.db') }),
       secret: new Uint8Array(32).fill(1),
       upstream: undiciUpstream(),
       foldThread: foldThread(),
       log: { info: () => undefined, warn: () => undefined },
+      ...(archive && { archive }),
     },
   );
   return (await serveNode(handler, { port: 0, host: '127.0.0.1' })).port;

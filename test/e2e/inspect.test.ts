@@ -121,6 +121,19 @@ it('inspect shows what was folded and why, after the gateway has ended', async (
   }
 });
 
+it('a request that a thread folded has its details, too', async () => {
+  const archive = receiptArchive();
+  const models = { '*': { windowTokens: 200_000, tokenizer: { encoding: 'o200k_base' } } } as const;
+  const tokenBudget = { triggerTokens: 8_000, targetTokens: 3_000, bufferTokens: 1 };
+  const own = { ...settings, models, triggers: { ...settings.triggers, tokenBudget } };
+  await using stack = await startStack(script, own, { archive, foldThreadBytes: 1_000 });
+  await (await post(stack.url, 'messages', bodyOf(8))).text();
+  const [newest] = await archive.list('local', 1);
+  expect(newest?.detail?.trigger?.name).toBe('token-budget');
+  const titles = new Set(newest?.detail?.edits.map(({ tool, title }) => `${tool}: ${title}`));
+  expect([...titles]).toEqual(['run: result of run']);
+});
+
 const folded = `Receipt ID-1, TIME
   /v1/messages, model claude-sonnet-5, session jobs
   folded: token budget exceeded
