@@ -115,6 +115,10 @@ const exportLists: Readonly<Record<string, Names | undefined>> = {
       'UndiciUpstreamOptions',
     ],
   },
+  './langchain': {
+    values: ['leporelloMiddleware', 'leporelloModel'],
+    types: ['AdapterOptions', 'LangchainOptions', 'ResultShrinkOptions'],
+  },
   './mcp': {
     values: [
       'listFoldsSchema',

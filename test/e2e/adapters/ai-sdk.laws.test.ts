@@ -127,7 +127,7 @@ describe('the same conversation', () => {
   it.each(Object.entries(providers))(
     'is sent by the adapter as by the gateway over %s',
     async (_, modelAt) => {
-      const fetch = createLeporelloFetch({ ...settings, cacheMarks: false });
+      const fetch = createLeporelloFetch({ ...settings, cacheMarks: false, prepareDeadlineMs: 600_000 });
       const way = { streaming: true, thinks: false };
       const byGateway = await play({ ...way, modelAt: (url) => modelAt(url, fetch) });
       const byAdapter = await play({ ...way, modelAt: wrapped(modelAt) });

@@ -1,0 +1,90 @@
+/**
+ * Public entry `leporello/langchain`: Leporello for LangChain.js, in process. A middleware of agents folds what is sent and answers recalls for any
+ * chat model. The state of the agent, its checkpoints and its streams have the complete messages and none of the recalls.
+ */
+import type { BaseChatModel } from '@langchain/core/language_models/chat_models';
+import { ToolMessage } from '@langchain/core/messages';
+import { type AgentMiddleware, createMiddleware } from 'langchain';
+import { type Leporello, partsOf } from '../library/leporello.ts';
+import { langchainForm } from './lib/langchain-messages.ts';
+import { FoldingChatModel } from './lib/langchain-model.ts';
+import type { AdapterOptions } from './lib/model-call.ts';
+import { type ResultShrinkOptions, resultShrinker } from './lib/shrink-results.ts';
+import { wireRequest } from './lib/wire-body.ts';
+
+export type { AdapterOptions } from './lib/model-call.ts';
+export type { ResultShrinkOptions } from './lib/shrink-results.ts';
+
+export type LangchainOptions = AdapterOptions & {
+  /** Shortens results that would fill the window when they arrive; `false` leaves them as they are. Default: from 85 % of the window to 80 %. */
+  readonly shrinkResults?: ResultShrinkOptions | false;
+};
+
+/**
+ * Folds the messages of an agent before each call of its model, and answers recalls inside the reply. Put it last in the list, so that it folds
+ * what the other middlewares made.
+ *
+ * @example
+ * const agent = createAgent({ model: 'openai:gpt-5', tools, middleware: [leporelloMiddleware(createLeporello())] });
+ */
+export function leporelloMiddleware(leporello: Leporello, options: LangchainOptions = {}): AgentMiddleware {
+  partsOf(leporello);
+  const { shrinkResults = {}, tenant } = options;
+  const shrink =
+    shrinkResults === false
+      ? undefined
+      : resultShrinker(leporello, { ...(tenant !== undefined && { tenant }), ...shrinkResults });
+  return createMiddleware({
+    name: 'leporello',
+    wrapModelCall: async (request, handler) =>
+      handler({ ...request, model: leporelloModel(await instanceOf(request.model), leporello, options) }),
+    async wrapToolCall(request, handler) {
+      const result = await handler(request);
+      const { toolCall, state } = request;
+      if (!shrink || !ToolMessage.isInstance(result) || typeof result.content !== 'string') return result;
+      const body = () =>
+        wireRequest({ model: undefined, messages: state.messages, tools: [] }, langchainForm).body;
+      const content = await shrink({
+        callId: toolCall.id ?? '',
+        tool: toolCall.name,
+        result: result.content,
+        body,
+      });
+      if (content === result.content) return result;
+      const { id, name, status, artifact, additional_kwargs, response_metadata, tool_call_id } = result;
+      return new ToolMessage({
+        ...(id !== undefined && { id }),
+        ...(name !== undefined && { name }),
+        ...(status !== undefined && { status }),
+        artifact: artifact as unknown,
+        additional_kwargs,
+        response_metadata,
+        tool_call_id,
+        content: content as string,
+      });
+    },
+  }) as AgentMiddleware;
+}
+
+/**
+ * Returns a chat model that folds and recalls, for chains and graphs without `createAgent`. Bind tools to it as to the model itself.
+ *
+ * @example
+ * const model = leporelloModel(new ChatOpenAI({ model: 'gpt-5' }), createLeporello()).bindTools(tools);
+ */
+export function leporelloModel(
+  model: BaseChatModel,
+  leporello: Leporello,
+  options: AdapterOptions = {},
+): BaseChatModel {
+  partsOf(leporello);
+  return new FoldingChatModel({ inner: model as never, leporello, options });
+}
+
+/** A model that was named by a text is created when it is first used. */
+async function instanceOf(model: unknown): Promise<BaseChatModel> {
+  const { _getModelInstance: create } = model as {
+    readonly _getModelInstance?: () => Promise<BaseChatModel>;
+  };
+  return create ? create.call(model) : (model as BaseChatModel);
+}

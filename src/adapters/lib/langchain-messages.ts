@@ -1,0 +1,300 @@
+/**
+ * Writes the messages of LangChain for the engine, and reads folded ones back. A message that was folded comes back as a new one with the same
+ * fields; the message of the state stays as it is. Pure.
+ */
+import {
+  AIMessage,
+  type AIMessageFields,
+  type BaseMessage,
+  HumanMessage,
+  type MessageContent,
+  SystemMessage,
+  ToolMessage,
+  mapChatMessagesToStoredMessages,
+  mapStoredMessagesToChatMessages,
+  type StoredMessage,
+  type UsageMetadata,
+} from '@langchain/core/messages';
+import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
+import type { FoldedBlock, FoldedMessage, MessageForm, WrittenMessage } from './wire-body.ts';
+
+export const langchainForm: MessageForm<BaseMessage> = {
+  write: writeMessage,
+  read(folded) {
+    const { source, blocks, role } = folded;
+    if (source) return changed(source, folded);
+    const origin = blocks[0]?.block['origin'];
+    const kept = isRecord(origin) ? revived(origin as unknown as StoredMessage, blocks) : undefined;
+    if (kept) return [kept];
+    if (role === 'system') return [new SystemMessage(textIn(blocks))];
+    if (role === 'assistant') return [assistantOf(blocks)];
+    const others = blocks.filter((block) => !isResult(block));
+    return [
+      ...blocks.filter(isResult).map((block) => resultOf(block, folded)),
+      ...(others.length > 0 ? [new HumanMessage({ content: contentOf(others) })] : []),
+    ];
+  },
+};
+
+function isResult({ block }: FoldedBlock): boolean {
+  return block['type'] === 'tool_result';
+}
+
+// Messages to blocks
+
+function writeMessage(message: BaseMessage): WrittenMessage {
+  if (SystemMessage.isInstance(message))
+    return { role: 'system', content: filled(blocksOf(message.content)) };
+  if (ToolMessage.isInstance(message)) return { role: 'user', content: [resultBlock(message)] };
+  if (!AIMessage.isInstance(message)) return { role: 'user', content: filled(blocksOf(message.content)) };
+  return { role: 'assistant', content: filled([...blocksOf(message.content), ...callBlocks(message)]) };
+}
+
+/** A message must have a block. */
+function filled(blocks: WrittenMessage['content']): WrittenMessage['content'] {
+  return blocks.some(Boolean) ? blocks : [{ type: 'langchain-empty' }];
+}
+
+function blocksOf(content: MessageContent): WrittenMessage['content'] {
+  if (typeof content === 'string') return [content === '' ? undefined : { type: 'text', text: content }];
+  return objectsOf(content).map(blockOf);
+}
+
+function callBlocks({ tool_calls: calls = [] }: AIMessage): readonly JsonRecord[] {
+  return calls.map(({ id, name, args }) => ({ type: 'tool_use', id: id ?? name, name, input: args }));
+}
+
+function blockOf(block: JsonRecord): JsonRecord | undefined {
+  switch (block['type']) {
+    case 'text':
+      return block['text'] === '' ? undefined : { type: 'text', text: block['text'] };
+    case 'thinking':
+      return {
+        type: 'thinking',
+        thinking: block['thinking'],
+        ...(block['signature'] !== undefined && { signature: block['signature'] }),
+      };
+    case 'redacted_thinking':
+      return { type: 'redacted_thinking', data: block['data'] };
+    case 'reasoning':
+      return { type: 'thinking', thinking: wordAt(block, 'reasoning') ?? '' };
+    // These repeat the calls of the message.
+    case 'tool_use':
+    case 'tool_call':
+    case 'functionCall':
+    case 'function_call':
+    case 'input_json_delta':
+      return undefined;
+    default:
+      return mediaBlock(block) ?? { type: `langchain-${wordAt(block, 'type') ?? 'part'}`, part: block };
+  }
+}
+
+/** Writes an image or a document, in any of the spellings of LangChain. */
+function mediaBlock(block: JsonRecord): JsonRecord | undefined {
+  const mimeType = wordAt(block, 'mimeType') ?? wordAt(block, 'mime_type') ?? 'image/*';
+  const type =
+    block['type'] === 'image_url' || block['type'] === 'image'
+      ? 'image'
+      : block['type'] === 'document' || mimeType === 'application/pdf'
+        ? 'document'
+        : undefined;
+  if (!type) return undefined;
+  const { image_url: image, source, url, data } = block;
+  if (isRecord(source)) return { type, source };
+  const address = wordAt(isRecord(image) ? image : { url: image ?? url }, 'url');
+  const inline = /^data:([^;,]*);base64,(.*)$/s.exec(address ?? '');
+  if (inline) return { type, source: { type: 'base64', media_type: inline[1], data: inline[2] } };
+  if (address !== undefined) return { type, source: { type: 'url', url: address } };
+  return typeof data === 'string'
+    ? { type, source: { type: 'base64', media_type: mimeType, data } }
+    : undefined;
+}
+
+function resultBlock(message: ToolMessage): JsonRecord {
+  const { content, tool_call_id: id, status } = message;
+  const items =
+    typeof content === 'string'
+      ? content
+      : objectsOf(content).map((item) => blockOf(item) ?? { type: 'langchain-part', part: item });
+  return {
+    type: 'tool_result',
+    tool_use_id: id,
+    content: items,
+    ...(status === 'error' && { is_error: true }),
+  };
+}
+
+// Blocks to messages
+
+function changed(source: BaseMessage, folded: FoldedMessage<BaseMessage>): readonly BaseMessage[] {
+  const { blocks } = folded;
+  if (ToolMessage.isInstance(source))
+    // The answer to a recall may stand beside the result.
+    return blocks.map((block) =>
+      block.at === undefined ? resultOf(block, folded) : changedResult(source, block),
+    );
+  const { id, name, additional_kwargs, response_metadata } = source;
+  const fields = {
+    ...(id !== undefined && { id }),
+    ...(name !== undefined && { name }),
+    additional_kwargs,
+    response_metadata,
+  };
+  if (!AIMessage.isInstance(source))
+    return [new HumanMessage({ ...fields, content: changedContent(source.content, blocks) })];
+  const { tool_calls: calls = [], usage_metadata: usage } = source;
+  const first = typeof source.content === 'string' ? 1 : source.content.length;
+  const kept = blocks.flatMap(({ block, at }) => {
+    const call = at === undefined ? undefined : calls[at - first];
+    return call ? [{ ...call, args: block['input'] as typeof call.args }] : [];
+  });
+  const content = changedContent(source.content, blocks, new Map(kept.map((call) => [call.id, call.args])));
+  if (kept.length === 0 && isNothingSaid(content)) return [];
+  // Some providers' models send this copy of the reply instead of the message.
+  const { output: _, ...metadata } = response_metadata;
+  return [
+    new AIMessage({
+      ...fields,
+      response_metadata: metadata,
+      content,
+      tool_calls: kept,
+      ...usageFields(usage),
+    }),
+  ];
+}
+
+/** Returns the field of a message with its usage, if there is one. */
+export function usageFields(usage: UsageMetadata | undefined): Pick<AIMessageFields, 'usage_metadata'> {
+  // The type of the field depends on type parameters that a program chooses.
+  return usage ? ({ usage_metadata: usage } as object) : {};
+}
+
+/** Reasoning alone is nothing: providers refuse it without the part that it led to. */
+function isNothingSaid(content: MessageContent): boolean {
+  if (typeof content === 'string') return content === '';
+  return objectsOf(content).every(({ type }) => /thinking|reasoning/.test(String(type)));
+}
+
+/** Returns content with the changed texts. `args` are those of the calls that are left; other calls go. */
+function changedContent(
+  content: MessageContent,
+  blocks: readonly FoldedBlock[],
+  args: ReadonlyMap<string | undefined, object> = new Map(),
+): MessageContent {
+  const at = new Map(blocks.map((block) => [block.at, block]));
+  const added = blocks.filter((block) => block.at === undefined);
+  if (typeof content === 'string') {
+    const text = wordAt(at.get(0)?.block ?? {}, 'text') ?? '';
+    return added.length === 0 ? text : contentOf([...(text === '' ? [] : [at.get(0)!]), ...added]);
+  }
+  const parts = objectsOf(content).flatMap((part, index): readonly JsonRecord[] => {
+    const written = blockOf(part);
+    if (!written) {
+      const id = wordAt(part, 'id');
+      if (part['type'] !== 'tool_use') return [part];
+      return args.has(id) ? [{ ...part, input: args.get(id) }] : [];
+    }
+    const block = at.get(index);
+    if (!block) return [];
+    return [block.isChanged ? { ...part, ...plain(block.block) } : part];
+  });
+  return [...parts, ...contentParts(added)] as MessageContent;
+}
+
+function changedResult(source: ToolMessage, { block, isChanged }: FoldedBlock): ToolMessage {
+  if (!isChanged) return source;
+  const { id, name, status, artifact, additional_kwargs, response_metadata, tool_call_id } = source;
+  const items = typeof source.content === 'string' ? [] : objectsOf(source.content);
+  const content = Array.isArray(block['content'])
+    ? objectsOf(block['content']).map((item) => {
+        const part = typeof item['at'] === 'number' ? items[item['at']] : undefined;
+        if (!part) return partOf(item);
+        return item['type'] === 'text' ? { ...part, text: item['text'] } : part;
+      })
+    : block['content'];
+  return new ToolMessage({
+    ...(id !== undefined && { id }),
+    ...(name !== undefined && { name }),
+    ...(status !== undefined && { status }),
+    artifact: artifact as unknown,
+    additional_kwargs,
+    response_metadata,
+    tool_call_id,
+    content: content as MessageContent,
+  });
+}
+
+function resultOf({ block }: FoldedBlock, folded: FoldedMessage<BaseMessage>): ToolMessage {
+  const id = wordAt(block, 'tool_use_id') ?? '';
+  const { content } = block;
+  return new ToolMessage({
+    tool_call_id: id,
+    name: folded.toolOf(id),
+    content: (Array.isArray(content) ? objectsOf(content).map(partOf) : content) as MessageContent,
+  });
+}
+
+function assistantOf(blocks: readonly FoldedBlock[]): AIMessage {
+  const calls = blocks.flatMap(({ block }) =>
+    block['type'] === 'tool_use'
+      ? [
+          {
+            type: 'tool_call' as const,
+            id: wordAt(block, 'id') ?? '',
+            name: wordAt(block, 'name') ?? '',
+            args: isRecord(block['input']) ? block['input'] : {},
+          },
+        ]
+      : [],
+  );
+  return new AIMessage({ content: textIn(blocks), tool_calls: calls });
+}
+
+function contentOf(blocks: readonly FoldedBlock[]): MessageContent {
+  const isText = blocks.length === 1 && blocks[0]!.block['type'] === 'text';
+  return isText ? textIn(blocks) : (contentParts(blocks) as MessageContent);
+}
+
+function textIn(blocks: readonly FoldedBlock[]): string {
+  return blocks.map(({ block }) => (block['type'] === 'text' ? (wordAt(block, 'text') ?? '') : '')).join('');
+}
+
+function contentParts(blocks: readonly FoldedBlock[]): readonly JsonRecord[] {
+  return blocks.map(({ block }) => partOf(block));
+}
+
+function partOf(block: JsonRecord): JsonRecord {
+  const { source } = block;
+  if (block['type'] !== 'image' || !isRecord(source)) return plain(block);
+  const url =
+    source['type'] === 'url'
+      ? source['url']
+      : `data:${wordAt(source, 'media_type') ?? ''};base64,${wordAt(source, 'data') ?? ''}`;
+  return { type: 'image_url', image_url: { url } };
+}
+
+/** Returns a block without the members that are written here. */
+function plain(block: JsonRecord): JsonRecord {
+  return Object.fromEntries(Object.entries(block).filter(([key]) => key !== 'at' && key !== 'origin'));
+}
+
+// Replies
+
+/** Returns a reply as blocks. The first one keeps the whole message: a later request needs it, in any process. */
+export function replyBlocks(message: AIMessage): readonly JsonRecord[] {
+  const [origin] = mapChatMessagesToStoredMessages([message]);
+  return blocksIn(message).map((block, at) => (at === 0 ? { ...block, origin } : block));
+}
+
+/** Returns the message that a reply was, if nothing of it was folded since. */
+function revived(origin: StoredMessage, blocks: readonly FoldedBlock[]): BaseMessage | undefined {
+  const [message] = mapStoredMessagesToChatMessages([origin]);
+  const written = message && blocksIn(message);
+  const isSame = JSON.stringify(written) === JSON.stringify(blocks.map(({ block }) => plain(block)));
+  return isSame ? message : undefined;
+}
+
+function blocksIn(message: BaseMessage): readonly JsonRecord[] {
+  return writeMessage(message).content.flatMap((block): readonly JsonRecord[] => (block ? [block] : []));
+}

@@ -1,0 +1,296 @@
+/**
+ * A chat model of LangChain that folds what it sends through another one, and answers recalls inside its reply. The inner model runs without
+ * callbacks, so that traces, streams and states see one reply.
+ */
+import type { CallbackManagerForLLMRun } from '@langchain/core/callbacks/manager';
+import type { BaseLanguageModelInput } from '@langchain/core/language_models/base';
+import {
+  BaseChatModel,
+  type BaseChatModelCallOptions,
+  type BindToolsInput,
+} from '@langchain/core/language_models/chat_models';
+import { AIMessage, AIMessageChunk, type BaseMessage, type UsageMetadata } from '@langchain/core/messages';
+import { ChatGenerationChunk, type ChatResult } from '@langchain/core/outputs';
+import type { Runnable } from '@langchain/core/runnables';
+import { toJsonSchema } from '@langchain/core/utils/json_schema';
+import type { RecallTool } from '../../codecs/codec.ts';
+import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
+import type { Leporello } from '../../library/leporello.ts';
+import { langchainForm, replyBlocks, usageFields } from './langchain-messages.ts';
+import { type AdapterOptions, type ModelRound, type OpenModelCall, openModelCall } from './model-call.ts';
+
+type InnerModel = Runnable<BaseLanguageModelInput, AIMessageChunk> & Pick<BaseChatModel, 'bindTools'>;
+
+type FoldingFields = {
+  readonly inner: InnerModel;
+  readonly leporello: Leporello;
+  readonly options: AdapterOptions;
+  readonly tools?: readonly BindToolsInput[];
+  readonly settings?: object;
+};
+
+/** Folds and recalls for another chat model. It has the same interface. */
+export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AIMessageChunk> {
+  readonly #fields: FoldingFields;
+
+  constructor(fields: FoldingFields) {
+    super({});
+    this.#fields = fields;
+  }
+
+  override _llmType(): string {
+    return 'leporello';
+  }
+
+  /** The capabilities of the inner model, by which agents choose how to ask for structured output. */
+  override get profile(): BaseChatModel['profile'] {
+    return (this.#fields.inner as unknown as Partial<BaseChatModel>).profile ?? {};
+  }
+
+  override bindTools(tools: BindToolsInput[], settings: object = {}): FoldingChatModel {
+    return new FoldingChatModel({ ...this.#fields, tools, settings });
+  }
+
+  override async _generate(messages: BaseMessage[], options: this['ParsedCallOptions']): Promise<ChatResult> {
+    const call = await this.#open(messages, (model, folded) => model.invoke(folded, innerOptions(options)));
+    const rounds: AIMessage[] = [];
+    for (let reply: AIMessage | undefined = call.reply; reply; ) {
+      rounds.push(reply);
+      reply = await call.next(roundOf(reply, call.recallTool?.name));
+    }
+    const message = joined(rounds, call.recallTool?.name);
+    return { generations: [{ message, text: message.text }] };
+  }
+
+  override async *_streamResponseChunks(
+    messages: BaseMessage[],
+    options: this['ParsedCallOptions'],
+    runManager?: CallbackManagerForLLMRun,
+  ): AsyncGenerator<ChatGenerationChunk> {
+    const call = await this.#open(messages, (model, folded) => model.stream(folded, innerOptions(options)));
+    let isEnded = false;
+    try {
+      const show = openChunks(call.recallTool?.name);
+      for (let reply: AsyncIterable<AIMessageChunk> | undefined = call.reply; reply; ) {
+        let whole: AIMessageChunk | undefined;
+        for await (const chunk of reply) {
+          whole = whole?.concat(chunk) ?? chunk;
+          const visible = show.take(chunk);
+          yield visible;
+          await runManager?.handleLLMNewToken(visible.text, undefined, undefined, undefined, undefined, {
+            chunk: visible,
+          });
+        }
+        show.endRound();
+        reply = whole && (await call.next(roundOf(whole, call.recallTool?.name)));
+      }
+      isEnded = true;
+      yield show.end();
+    } finally {
+      if (!isEnded) await call.left();
+    }
+  }
+
+  #open<Reply>(
+    messages: readonly BaseMessage[],
+    send: (model: InnerModel, folded: BaseMessage[]) => Promise<Reply>,
+  ): Promise<OpenModelCall<Reply>> {
+    const { inner, leporello, options, tools = [], settings = {} } = this.#fields;
+    const { model, modelName, maxTokens } = inner as unknown as JsonRecord;
+    const name = typeof model === 'string' ? model : typeof modelName === 'string' ? modelName : undefined;
+    return openModelCall<BaseMessage, Reply>(
+      leporello,
+      {
+        request: {
+          model: name,
+          messages,
+          tools: tools.map(definitionOf),
+          ...(typeof maxTokens === 'number' && maxTokens > 0 && { maxOutputTokens: maxTokens }),
+        },
+        form: langchainForm,
+        upstream: inner.getName(),
+        send({ messages: folded, recallTool }) {
+          const offered = recallTool ? [...tools, definitionFor(recallTool)] : [...tools];
+          const bound = offered.length > 0 && inner.bindTools ? inner.bindTools(offered, settings) : inner;
+          return send(bound as InnerModel, [...folded]);
+        },
+      },
+      options,
+    );
+  }
+}
+
+/** Returns the options of a call for the inner model. It has no callbacks of its own, or traces and streams would show the recalls. */
+function innerOptions({
+  signal,
+  timeout,
+  stop,
+  ...others
+}: BaseChatModelCallOptions): Partial<BaseChatModelCallOptions> {
+  const { tools: _, tool_choice: __, ...rest } = others as JsonRecord;
+  return {
+    ...rest,
+    ...(signal && { signal }),
+    ...(timeout !== undefined && { timeout }),
+    ...(stop && { stop }),
+    callbacks: [],
+  };
+}
+
+/** Every chat model reads this form of a definition. */
+function definitionFor({ name, description, parameters }: RecallTool): BindToolsInput {
+  return { type: 'function', function: { name, description, parameters } };
+}
+
+/** Writes a definition for the engine, which counts it and reads its name. */
+function definitionOf(tool: BindToolsInput): JsonRecord {
+  const { name, description, schema, function: inner } = tool as JsonRecord;
+  if (isRecord(inner))
+    return { name: inner['name'], description: inner['description'], input_schema: inner['parameters'] };
+  if (schema === undefined) return { ...(tool as JsonRecord) };
+  return { name, description, input_schema: toJsonSchema(schema as Parameters<typeof toJsonSchema>[0]) };
+}
+
+function roundOf(message: AIMessage, recallTool: string | undefined): ModelRound {
+  const calls = (message.tool_calls ?? []).map(({ id, name, args }) => ({
+    id: id ?? name,
+    name,
+    argumentsJson: JSON.stringify(args),
+  }));
+  const {
+    finish_reason: finish,
+    stop_reason: stop,
+    incomplete_details: incomplete,
+  } = message.response_metadata;
+  const isCut = [finish, stop].some(
+    (reason) => typeof reason === 'string' && /length|max_tokens|content_filter|refusal/i.test(reason),
+  );
+  return {
+    content: replyBlocks(message),
+    recalls: calls.filter(({ name }) => name === recallTool),
+    calls: calls.filter(({ name }) => name !== recallTool),
+    isComplete: !isCut && !incomplete && (message.invalid_tool_calls ?? []).length === 0,
+    promptTokens: usageIn(message)?.input_tokens,
+  };
+}
+
+// Plain replies
+
+/** Joins the rounds of a reply: the program sees one message, without the recalls. */
+function joined(rounds: readonly AIMessage[], recallTool: string | undefined): AIMessage {
+  const last = rounds.at(-1)!;
+  const isRecall = ({ name }: { readonly name: string }) => recallTool !== undefined && name === recallTool;
+  const hasRecalls = rounds.some(({ tool_calls: calls = [] }) => calls.some(isRecall));
+  if (!hasRecalls) return last;
+  const metadata = shownMetadata(last.response_metadata, recallTool);
+  const calls = rounds.flatMap(({ tool_calls: called = [] }) => called);
+  const recalls = new Set(calls.filter(isRecall).map(({ id }) => id));
+  const isText = rounds.every(({ content }) => typeof content === 'string');
+  const content = isText
+    ? rounds.map((round) => round.text).join('')
+    : rounds.flatMap((round) =>
+        partsIn(round).filter((part) => part['type'] !== 'tool_use' || !recalls.has(wordAt(part, 'id'))),
+      );
+  const usages = rounds.flatMap((round) => usageIn(round) ?? []);
+  return new AIMessage({
+    ...(last.id !== undefined && { id: last.id }),
+    content: content as AIMessage['content'],
+    tool_calls: calls.filter((one) => !isRecall(one)),
+    additional_kwargs: withoutCalls(last.additional_kwargs),
+    response_metadata: metadata,
+    ...usageFields(usages.length > 0 ? usages.reduce(addedTokens) : undefined),
+  });
+}
+
+/** Some providers repeat the reply, which here is that of one round, and the tools. */
+function shownMetadata(metadata: AIMessage['response_metadata'], recallTool: string | undefined): JsonRecord {
+  const { output: _, tools, ...others }: JsonRecord = metadata;
+  const own = Array.isArray(tools)
+    ? { tools: objectsOf(tools).filter(({ name }) => name !== recallTool) }
+    : {};
+  return { ...others, ...own };
+}
+
+function partsIn({ content }: AIMessage): readonly JsonRecord[] {
+  if (typeof content !== 'string') return objectsOf(content);
+  return content === '' ? [] : [{ type: 'text', text: content }];
+}
+
+/** Some models repeat the calls in the provider's spelling. */
+function withoutCalls(fields: AIMessage['additional_kwargs']): AIMessage['additional_kwargs'] {
+  return Object.fromEntries(Object.entries(fields).filter(([key]) => key !== 'tool_calls'));
+}
+
+function usageIn(message: {
+  readonly usage_metadata?: UsageMetadata | undefined;
+}): UsageMetadata | undefined {
+  return message.usage_metadata;
+}
+
+function addedTokens(one: UsageMetadata, other: UsageMetadata): UsageMetadata {
+  return {
+    ...other,
+    input_tokens: one.input_tokens + other.input_tokens,
+    output_tokens: one.output_tokens + other.output_tokens,
+    total_tokens: one.total_tokens + other.total_tokens,
+  };
+}
+
+// Streams
+
+/** Decides what of each chunk the program sees. All rounds are one message: the same id, and parts that go on counting. */
+function openChunks(recallTool: string | undefined) {
+  let id: string | undefined;
+  let metadata: Record<string, unknown> = {};
+  /** Parts and calls of one message are told apart by their index. Later rounds begin behind those of the earlier ones. */
+  let offset = 0;
+  let next = 0;
+  let hidden = new Set<unknown>();
+
+  function shown(part: JsonRecord): JsonRecord {
+    const { index } = part;
+    if (typeof index !== 'number') return part;
+    next = Math.max(next, offset + index + 1);
+    return { ...part, index: offset + index };
+  }
+
+  function take(chunk: AIMessageChunk): ChatGenerationChunk {
+    id ??= chunk.id;
+    metadata = { ...metadata, ...chunk.response_metadata };
+    for (const { name, index, id: callId } of chunk.tool_call_chunks ?? [])
+      if (name !== undefined && name === recallTool) hidden = new Set([...hidden, index ?? callId]);
+    const calls = (chunk.tool_call_chunks ?? []).filter(
+      ({ index, id: callId }) => !hidden.has(index ?? callId),
+    );
+    const { content } = chunk;
+    const parts = typeof content === 'string' ? [] : objectsOf(content);
+    const visible = parts.filter(
+      ({ type, index }) => !/^(?:tool_use|input_json_delta)$/.test(String(type)) || !hidden.has(index),
+    );
+    const message = new AIMessageChunk({
+      ...(id !== undefined && { id }),
+      content: typeof content === 'string' ? content : (visible.map(shown) as AIMessageChunk['content']),
+      tool_call_chunks: calls.map((call) => ({ ...call, ...shown({ index: call.index }) })),
+      additional_kwargs: withoutCalls(chunk.additional_kwargs),
+      ...usageFields(usageIn(chunk)),
+    });
+    return new ChatGenerationChunk({ message, text: message.text });
+  }
+
+  return {
+    take,
+    endRound(): void {
+      offset = next;
+      hidden = new Set();
+    },
+    /** Returns the end of the message, with the metadata of the last round. */
+    end(): ChatGenerationChunk {
+      const message = new AIMessageChunk({
+        ...(id !== undefined && { id }),
+        content: '',
+        response_metadata: shownMetadata(metadata, recallTool),
+      });
+      return new ChatGenerationChunk({ message, text: '' });
+    },
+  };
+}
