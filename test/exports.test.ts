@@ -130,6 +130,10 @@ const exportLists: Readonly<Record<string, Names | undefined>> = {
     ],
     types: ['Memory', 'MemoryOptions', 'ToolServer'],
   },
+  './openai-agents': {
+    values: ['leporelloModel', 'leporelloProvider'],
+    types: ['AdapterOptions', 'AgentsModelOptions'],
+  },
   './stores/http': {
     values: ['httpStore', 'storeOfService'],
     types: ['HttpStoreOptions', 'MemoryService'],

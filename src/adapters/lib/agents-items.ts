@@ -1,0 +1,190 @@
+/**
+ * Writes the items of OpenAI Agents for the engine, and reads folded ones back. Each item is one message, because neighboring messages of one
+ * side are one turn in the wire format. Items of other kinds than messages, reasoning and function calls are never edited or removed. Pure.
+ */
+import type { AgentInputItem } from '@openai/agents';
+import { type JsonRecord, isRecord, objectsOf, parseRecord, wordAt } from '../../conversation/json-scan.ts';
+import type { FoldedBlock, FoldedMessage, MessageForm, WrittenMessage } from './wire-body.ts';
+
+export const itemForm: MessageForm<AgentInputItem> = {
+  write: (item) => writeItem(item),
+  read(folded) {
+    const { source, blocks, role } = folded;
+    if (source) return changedItems(source, folded) as unknown as readonly AgentInputItem[];
+    const items = blocks.flatMap(({ block }): readonly JsonRecord[] => {
+      if ('origin' in block) return isRecord(block['origin']) ? [kept(block['origin'], block)] : [];
+      if (block['type'] === 'tool_result')
+        return [resultItem(block, folded.toolOf(wordAt(block, 'tool_use_id') ?? ''))];
+      return [{ type: 'message', role, content: [contentPart(block)] }];
+    });
+    return items as unknown as readonly AgentInputItem[];
+  },
+};
+
+// Items to blocks
+
+function writeItem(item: JsonRecord): WrittenMessage {
+  switch (item['type']) {
+    case undefined:
+    case 'message':
+      return writeMessage(item);
+    case 'reasoning':
+      return { role: 'assistant', content: [{ type: 'thinking', thinking: textsIn(item['content']) }] };
+    case 'function_call': {
+      const input = parseRecord(wordAt(item, 'arguments') ?? '') ?? {};
+      return {
+        role: 'assistant',
+        content: [{ type: 'tool_use', id: item['callId'], name: item['name'], input }],
+      };
+    }
+    case 'function_call_result':
+      return {
+        role: 'user',
+        content: [{ type: 'tool_result', tool_use_id: item['callId'], content: outputOf(item['output']) }],
+      };
+    default: {
+      const isResult = /result|output/.test(wordAt(item, 'type') ?? '');
+      return { role: isResult ? 'user' : 'assistant', content: [keptBlock(item)] };
+    }
+  }
+}
+
+/** A block that the wire format keeps in its place. */
+function keptBlock(part: JsonRecord): JsonRecord {
+  return { type: 'compaction', part };
+}
+
+function writeMessage({ role, content }: JsonRecord): WrittenMessage {
+  const side = role === 'assistant' || role === 'system' ? role : 'user';
+  if (typeof content === 'string') return { role: side, content: [{ type: 'text', text: content }] };
+  const blocks = objectsOf(content).map(partBlock);
+  return { role: side, content: blocks.length > 0 ? blocks : [{ type: 'agents-empty' }] };
+}
+
+function partBlock(part: JsonRecord): JsonRecord {
+  const text = part['type'] === 'refusal' ? undefined : wordAt(part, 'text');
+  if (text !== undefined && text !== '') return { type: 'text', text };
+  return imageBlock(part) ?? { type: `agents-${wordAt(part, 'type') ?? 'part'}`, part };
+}
+
+function imageBlock({ type, image }: JsonRecord): JsonRecord | undefined {
+  if (type !== 'input_image' && type !== 'image') return undefined;
+  if (isRecord(image) && typeof image['data'] === 'string')
+    return {
+      type: 'image',
+      source: { type: 'base64', media_type: image['mediaType'] ?? 'image/*', data: image['data'] },
+    };
+  const address = isRecord(image) ? wordAt(image, 'url') : typeof image === 'string' ? image : undefined;
+  const inline = /^data:([^;,]*);base64,(.*)$/s.exec(address ?? '');
+  if (inline) return { type: 'image', source: { type: 'base64', media_type: inline[1], data: inline[2] } };
+  return address === undefined ? undefined : { type: 'image', source: { type: 'url', url: address } };
+}
+
+function outputOf(output: unknown): string | readonly JsonRecord[] {
+  if (typeof output === 'string') return output;
+  if (isRecord(output))
+    return output['type'] === 'text' ? (wordAt(output, 'text') ?? '') : [partBlock(output)];
+  return objectsOf(output).map(partBlock);
+}
+
+function textsIn(content: unknown): string {
+  return objectsOf(content)
+    .map((part) => wordAt(part, 'text') ?? '')
+    .join('');
+}
+
+// Blocks to items
+
+function changedItems(source: JsonRecord, folded: FoldedMessage<AgentInputItem>): readonly JsonRecord[] {
+  return source['type'] === undefined || source['type'] === 'message'
+    ? [{ ...source, content: changedContent(source['content'], folded.blocks) }]
+    : folded.blocks.map((block) => changedItem(source, block, folded));
+}
+
+function changedContent(content: unknown, blocks: readonly FoldedBlock[]): unknown {
+  if (typeof content === 'string')
+    return blocks.length === 1
+      ? (wordAt(blocks[0]!.block, 'text') ?? '')
+      : blocks.map(({ block }) => contentPart(block));
+  const parts = objectsOf(content);
+  return blocks.map(({ block, at, isChanged }) => {
+    const part = at === undefined ? undefined : parts[at];
+    if (!part) return contentPart(block);
+    return isChanged ? { ...part, text: block['text'] } : part;
+  });
+}
+
+function changedItem(
+  source: JsonRecord,
+  { block, at, isChanged }: FoldedBlock,
+  folded: FoldedMessage<AgentInputItem>,
+): JsonRecord {
+  // The answer to a recall may stand beside the result.
+  if (at === undefined) return resultItem(block, folded.toolOf(wordAt(block, 'tool_use_id') ?? ''));
+  if (!isChanged) return source;
+  if (block['type'] === 'tool_use') return { ...source, arguments: JSON.stringify(block['input']) };
+  const { content } = block;
+  const { output } = source;
+  if (typeof content === 'string')
+    return { ...source, output: typeof output === 'string' ? content : { type: 'text', text: content } };
+  const parts = Array.isArray(output) ? objectsOf(output) : [output as JsonRecord];
+  return {
+    ...source,
+    output: objectsOf(content).map((item) => {
+      const part = typeof item['at'] === 'number' ? parts[item['at']] : undefined;
+      const { at: _, ...plain } = item;
+      return part && JSON.stringify(partBlock(part)) === JSON.stringify(plain) ? part : contentPart(item);
+    }),
+  };
+}
+
+function resultItem({ tool_use_id: callId, content }: JsonRecord, name: string): JsonRecord {
+  const output =
+    typeof content === 'string' ? { type: 'text', text: content } : objectsOf(content).map(contentPart);
+  return { type: 'function_call_result', callId, name, status: 'completed', output };
+}
+
+function contentPart(block: JsonRecord): JsonRecord {
+  const { source } = block;
+  if (block['type'] !== 'image' || !isRecord(source))
+    return { type: 'input_text', text: wordAt(block, 'text') ?? '' };
+  const image =
+    source['type'] === 'url'
+      ? source['url']
+      : `data:${wordAt(source, 'media_type') ?? ''};base64,${wordAt(source, 'data') ?? ''}`;
+  return { type: 'input_image', image };
+}
+
+/** Returns an item of a reply. Only its arguments may have been folded since. */
+function kept(origin: JsonRecord, block: JsonRecord): JsonRecord {
+  if (origin['type'] !== 'function_call') return origin;
+  const written = writeItem(origin).content[0]?.['input'];
+  return JSON.stringify(written) === JSON.stringify(block['input'])
+    ? origin
+    : { ...origin, arguments: JSON.stringify(block['input']) };
+}
+
+// Replies
+
+/** Returns the items of a reply as blocks. The first block of each keeps the item: a later request needs it, in any process. */
+export function itemBlocks(output: readonly object[]): readonly JsonRecord[] {
+  return objectsOf(output).flatMap((item) =>
+    writeItem(item).content.flatMap((block, at): readonly JsonRecord[] =>
+      block ? [{ ...block, origin: at === 0 ? item : null }] : [],
+    ),
+  );
+}
+
+/** Leaves out reasoning that has lost the item that it led to: providers refuse it. */
+export function withFollowers(items: readonly AgentInputItem[]): AgentInputItem[] {
+  let isFollowed = false;
+  return items
+    .toReversed()
+    .filter((item) => {
+      const { type, role } = item as JsonRecord;
+      if (type === 'reasoning') return isFollowed;
+      isFollowed = type !== 'function_call_result' && role !== 'user' && role !== 'system';
+      return true;
+    })
+    .toReversed();
+}
