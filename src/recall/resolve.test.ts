@@ -213,6 +213,36 @@ describe('searching everything', () => {
     );
   });
 
+  it('names the call of each place and calls like that of the query, a path that the model knows by its last name', async () => {
+    const path = '/home/dev/work/shop/settings.go';
+    const calls = [
+      [`Read ${path} offset=1 limit=40`, 'import fmt'],
+      [`Read ${path} offset=380 limit=60`, `the port of the server\n${'hay\n'.repeat(5)}`],
+      ['Read /home/dev/work/shop/handlers.go', 'another port\nhay'],
+      ['Grep port', 'nothing'],
+    ] as const;
+    const answer = await resolveRecall({
+      argumentsJson: JSON.stringify({ query: `Where is the port? Read ${path}` }),
+      lookup: (id) => held(calls[Number(id)]![1]),
+      titleOf: (id) => ({ message: Number(id), text: `result of ${calls[Number(id)]![0]}`, isCall: false }),
+      all: ['0', '1', '2', '3'],
+      maxTokens: 5_000,
+      countTokens,
+    });
+    expect(answer).toBe(
+      [
+        '── 1 lines 1-5 · result of Read …/settings.go offset=380 limit=60 ──',
+        'the port of the server',
+        ...Array.from({ length: 4 }, () => 'hay'),
+        '── 2 lines 1-2 · result of Read /home/dev/work/shop/handlers.go ──',
+        'another port',
+        'hay',
+        '[Calls like it: Read …/settings.go offset=1 limit=40]',
+        '[No other places.]',
+      ].join('\n'),
+    );
+  });
+
   it('says plainly that nothing matches', async () => {
     expect(await search({ query: 'needle' })).toBe(
       'No match for "needle" in all that was folded. Use fewer or other words.',

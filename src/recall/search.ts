@@ -31,12 +31,14 @@ export function* searchPage(
   options: SearchOptions,
 ): Steps<string> {
   const [whole, ...others] = yield* findWhole(sources, query.trim());
-  if (whole !== undefined) return wholePage(sources, [whole, ...others], options);
+  if (whole !== undefined) return wholePage({ sources, query, calls: [] }, [whole, ...others], options);
   const places = yield* wordPlaces(sources, query);
   yield;
   const [best] = places;
   if (best === undefined) return clip(noMatch(sources, query), options.maxTokens, options.countTokens);
-  return wordPage(sources, [best, ...places.slice(1)], options);
+  // A query that quotes looks for a text, not for the arguments of a call.
+  const calls = places.some(({ quotes }) => quotes.length > 0) ? [] : yield* callsLike(sources, query);
+  return wordPage({ sources, query, calls }, [best, ...places.slice(1)], options);
 }
 
 /** True if a search finds anything. */
@@ -52,25 +54,21 @@ const maxPassages = 8;
 /** Characters kept ahead of a match when its passage is too long to be shown whole. */
 const beforeHit = 80;
 
-function wholePage(
-  sources: readonly Searched[],
-  found: readonly [Passage, ...Passage[]],
-  options: SearchOptions,
-): string {
+function wholePage(search: Search, found: readonly [Passage, ...Passage[]], options: SearchOptions): string {
   const shown = found.slice(0, maxPassages).map((passage) => ({
     from: passage.from,
     ...withContext(passage.from.text, passage, passage.from.within),
   }));
   for (let count = shown.length; count > 0; count--) {
-    const page = layOut(shown.slice(0, count), found, sources);
+    const page = layOut(shown.slice(0, count), found, search);
     if (options.countTokens(page) <= options.maxTokens) return page;
   }
-  return shortPage(sources, found[0], found, options);
+  return shortPage(search, found[0], found, options);
 }
 
 /** Shows only the surroundings of the best match, as much as fits; the rest of its passage is the next place to read. */
 function shortPage(
-  sources: readonly Searched[],
+  search: Search,
   best: Passage,
   found: readonly Passage[],
   { maxTokens, countTokens }: SearchOptions,
@@ -79,7 +77,7 @@ function shortPage(
   const start = wholeBefore(from.text, Math.max(best.start, best.hit - beforeHit));
   const pageTo = (end: number): string => {
     const left = end < best.end ? [{ ...best, start: end, hit: end }] : [];
-    return layOut([{ from, start, end }], [...left, ...found], sources);
+    return layOut([{ from, start, end }], [...left, ...found], search);
   };
   let room = maxTokens - countTokens(pageTo(start));
   while (room > 0) {
@@ -118,7 +116,7 @@ function partsOf({ sections, within, title = '' }: Searched): readonly RankedPar
 
 /** Returns a heading without the number of the message. */
 function headingWords(heading: string): string {
-  return heading.slice(heading.indexOf('·') + 1).trim();
+  return heading.replace(/^\d+ of \d+ · /, '');
 }
 
 /** Lines that follow a quoted one, because a model quotes the beginning of what it wants, and how many quotes far apart are shown first. */
@@ -131,19 +129,19 @@ const tokensPerQuote = 100;
 
 /** Shows each place, the best first, then more lines after the quoted ones, for as long as there is room. */
 function wordPage(
-  sources: readonly Searched[],
+  search: Search,
   found: readonly [WordPlace, ...WordPlace[]],
   options: SearchOptions,
 ): string {
   const { countTokens } = options;
-  const page = (shown: readonly WordPlace[]) => layOut(shown, found, sources);
+  const page = (shown: readonly WordPlace[]) => layOut(shown, found, search);
   const quoted = apart(found.filter(({ quotes }) => quotes.length > 0))
     .slice(0, maxQuotes)
     .map((place) => linesBefore(place, linesBeforeQuote));
   const more = tokensPerQuote * Math.max(0, quoted.length - 1);
   const maxTokens = Math.min(options.maxTokens, maxWordTokens + more);
   let shown: readonly WordPlace[] = [];
-  let left = maxTokens - lastLineTokens;
+  let left = maxTokens - lastLineTokens - (search.calls.length > 0 ? callsTokens : 0);
   const put = (place: WordPlace, room = left): boolean => {
     const own = shown.find(({ hit, from }) => hit === place.hit && from === place.from);
     const before = own === undefined ? headTokens : -countTokens(textOf(own));
@@ -175,12 +173,13 @@ function wordPage(
         tries > maxPlacesTried ? [] : [fitting(only!, countTokens(textOf(only!)) - over - 1, countTokens)];
     if (shown.every(({ start, end }) => start === end)) break;
   }
-  return shortPage(sources, found[0], found, options);
+  return shortPage(search, found[0], found, options);
 }
 
-/** Tokens of the line above a place, and of the last line of an answer, at a guess. */
-const headTokens = 40;
+/** Tokens of the line above a place, of the last line of an answer, and of the line with calls, at a guess. */
+const headTokens = 30;
 const lastLineTokens = 130;
+const callsTokens = 80;
 const maxPlacesTried = 50;
 
 function textOf({ from, start, end }: Place): string {
@@ -224,7 +223,76 @@ function fitting(place: WordPlace, room: number, countTokens: CountTokens): Word
   return { ...place, end: Math.max(place.start, line) };
 }
 
+// Calls that resemble the one of the query: a model that makes a call again often looks for an argument of it.
+
+const maxCalls = 5;
+const maxCallLength = 90;
+const maxCallsRanked = 16;
+const headingsPerStep = 500;
+
+/** Returns the calls of tools that the query names. Those that share its rarest words come first, the newest of equals. */
+function* callsLike(sources: readonly Searched[], query: string): Steps<readonly string[]> {
+  const wanted = new Set(wordsOfCall(query));
+  const calls = new Map<string, readonly string[]>();
+  for (const { title, sections } of sources.toSorted((one, other) => one.order - other.order)) {
+    const headings =
+      sections.length > 0 ? sections.map(({ heading }) => headingWords(heading)) : [title ?? ''];
+    for (const [index, heading] of headings.entries()) {
+      if (index % headingsPerStep === 0) yield;
+      const [, call, name] = /^(?:call|result of) ((\S+) .+)$/s.exec(heading) ?? [];
+      if (call === undefined || !wanted.has(name!)) continue;
+      calls.delete(call);
+      calls.set(call, wordsOfCall(call));
+    }
+  }
+  const holding = new Map<string, number>();
+  for (const words of calls.values()) for (const one of words) holding.set(one, (holding.get(one) ?? 0) + 1);
+  const scored = Array.from(calls, ([call, words]) => {
+    const shared = words.filter((one) => wanted.has(one));
+    return {
+      call,
+      score: shared.reduce((sum, one) => sum + Math.log(1 + calls.size / holding.get(one)!), 0),
+    };
+  });
+  const ranked = scored.toReversed().sort((one, other) => other.score - one.score);
+  return ranked.slice(0, maxCallsRanked).map(({ call }) => call);
+}
+
+function wordsOfCall(text: string): readonly string[] {
+  return [...new Set(text.slice(0, 2_000).split(/[\s,;=:"'`()]+/))].filter((one) => one.length > 1);
+}
+
 // The page.
+
+/** What was asked, and the calls that resemble it. */
+type Search = {
+  readonly sources: readonly Searched[];
+  readonly query: string;
+  readonly calls: readonly string[];
+};
+
+const maxHeading = 120;
+
+/**
+ * Creates a function that shortens headings: without the number of the message, and with the last name alone of a path that the model has in its
+ * query or has read in this answer.
+ */
+function createShortening(query: string): (heading: string) => string {
+  const paths = /[\w./@~+-]{20,}/g;
+  const known = new Set(query.slice(0, 2_000).match(paths));
+  return (heading) => {
+    const short = headingWords(heading).replaceAll(paths, (path) => {
+      if (known.has(path) && path.includes('/')) return `…${path.slice(path.lastIndexOf('/'))}`;
+      known.add(path);
+      return path;
+    });
+    return clipped(short, maxHeading);
+  };
+}
+
+function clipped(text: string, length: number): string {
+  return text.length > length ? `${text.slice(0, length).toWellFormed()}…` : text;
+}
 
 function noMatch(sources: readonly Searched[], query: string): string {
   const asked = JSON.stringify(query.trim().slice(0, 80).toWellFormed());
@@ -239,22 +307,31 @@ function noMatch(sources: readonly Searched[], query: string): string {
 function layOut(
   places: readonly Place[],
   found: readonly (Place & { readonly hit: number })[],
-  sources: readonly Searched[],
+  { sources, query, calls }: Search,
 ): string {
+  const shortened = createShortening(query);
+  const headings: string[] = [];
   const groups = Map.groupBy(joined(places), (place) => sectionAt(place) ?? place.from);
   const blocks = [...groups.values()].map((group) => {
     const [first] = group as [Place, ...Place[]];
     const { id, title } = first.from;
     const heading = sectionAt(first)?.heading ?? title;
     // A place that begins with a heading of its own needs no other.
-    const what = heading === undefined || textOf(first).startsWith(`── ${heading}`) ? '' : ` · ${heading}`;
+    const isThere = heading === undefined || textOf(first).startsWith(`── ${heading}`);
+    const what = isThere ? '' : ` · ${shortened(heading)}`;
+    headings.push(heading ?? '');
     const head = `── ${id === undefined ? '' : `${id} `}${spellPlaces(group)}${what} ──\n`;
     return head + group.map((place) => withBreak(textOf(place))).join('…\n');
   });
   const isShown = ({ from, hit }: Place & { readonly hit: number }) =>
     places.some((place) => place.from === from && hit >= place.start && hit < place.end);
+  const others = calls
+    .filter((call) => !headings.some((heading) => heading.endsWith(call)))
+    .slice(0, maxCalls)
+    .map((call) => clipped(shortened(call), maxCallLength));
   return (
     blocks.join('') +
+    (others.length === 0 ? '' : `[Calls like it: ${others.join('; ')}]\n`) +
     lastLine(
       sources,
       found.filter((place) => !isShown(place)),
