@@ -11,6 +11,8 @@ const config: KnipConfig = {
     'examples/recipes/*.ts',
     'test/clients/run.ts',
     'test/clients/measure.ts',
+    // Loaded by pi.
+    'src/cli/wrap/pi-extension.ts',
     // Started by clients.
     'test/clients/many-tools-server.ts',
     'test/fuzz/run.ts',

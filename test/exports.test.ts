@@ -167,7 +167,9 @@ describe('the subpaths of the package', () => {
 
   it('are the entry points of the build, together with the command', () => {
     const build = JSON.parse(readFileSync('tsconfig.build.json', 'utf8')) as { files: readonly string[] };
-    expect(build.files).toEqual(publishedSources(manifest));
+    // pi loads its extension by its path.
+    const loaded = ['src/cli/wrap/pi-extension.ts'];
+    expect(build.files.filter((file) => !loaded.includes(file))).toEqual(publishedSources(manifest));
   });
 
   it('include package.json, which tools read', () => {

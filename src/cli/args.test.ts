@@ -35,8 +35,9 @@ describe('parseArgs', () => {
   });
 
   it('recognizes help and version in every spelling', () => {
-    expect(['', '--help', '-h', 'help', '--json'].map(parse)).toEqual(
-      Array.from({ length: 5 }, () => ({ command: 'help', topic: undefined })),
+    expect(parse('')).toEqual({ command: 'state' });
+    expect(['--help', '-h', 'help', '--json'].map(parse)).toEqual(
+      Array.from({ length: 4 }, () => ({ command: 'help', topic: undefined })),
     );
     expect(['help serve', 'serve --help', 'serve -h --port 1'].map(parse)).toEqual(
       Array.from({ length: 3 }, () => ({ command: 'help', topic: 'serve' })),
@@ -46,13 +47,14 @@ describe('parseArgs', () => {
   });
 
   it('reads serve, its flags as options of the configuration', () => {
-    expect(parse('serve')).toEqual({ command: 'serve', settings: nothing, json: false });
+    expect(parse('serve')).toEqual({ command: 'serve', settings: nothing, forWraps: false, json: false });
     expect(
       parse(
         'serve --port 1 --host=::1 --data d --config c.json --openai-url u --anthropic-url v --log-level w --set a.b=c=d --set e= --json',
       ),
     ).toEqual({
       command: 'serve',
+      forWraps: false,
       json: true,
       settings: {
         file: 'c.json',
@@ -68,6 +70,26 @@ describe('parseArgs', () => {
         ],
       },
     });
+  });
+
+  it('reads wrap, and passes everything after -- on', () => {
+    expect(parse('wrap claude')).toEqual({
+      command: 'wrap',
+      client: 'claude',
+      rest: [],
+      print: false,
+      settings: nothing,
+      json: false,
+    });
+    expect(parse('wrap codex --port 1 --print --json -- exec --json -- x')).toEqual({
+      command: 'wrap',
+      client: 'codex',
+      rest: ['exec', '--json', '--', 'x'],
+      print: true,
+      settings: { file: undefined, values: [{ flag: '--port', key: 'port', text: '1' }] },
+      json: true,
+    });
+    expect(parse('wrap --help')).toEqual({ command: 'help', topic: 'wrap' });
   });
 
   it('reads compact', () => {
@@ -154,27 +176,32 @@ describe('parseArgs', () => {
     });
     expect(parse('recall --raw mem_1')).toMatchObject({ id: 'mem_1', raw: true });
     expect(parse('demo --json')).toEqual({ command: 'demo', json: true });
+    expect(parse('doctor --port 1 --json')).toEqual({
+      command: 'doctor',
+      settings: { file: undefined, values: [{ flag: '--port', key: 'port', text: '1' }] },
+      json: true,
+    });
   });
 
   it.each([
     [
       'srve',
-      'There is no command srve. Did you mean serve? The commands are serve, compact, recall, inspect, mcp, replay, demo and help.',
+      'There is no command srve. Did you mean serve? The commands are serve, wrap, compact, recall, inspect, mcp, replay, doctor, demo and help.',
     ],
     [
       'start',
-      'There is no command start. The commands are serve, compact, recall, inspect, mcp, replay, demo and help.',
+      'There is no command start. The commands are serve, wrap, compact, recall, inspect, mcp, replay, doctor, demo and help.',
     ],
     [
       'help me',
-      'There is no command me. The commands are serve, compact, recall, inspect, mcp, replay, demo and help.',
+      'There is no command me. The commands are serve, wrap, compact, recall, inspect, mcp, replay, doctor, demo and help.',
     ],
     ['--prot', 'leporello without a command has no flag --prot. Its flags are --help, --json, --version.'],
     ['-x', 'leporello without a command has no flag -x. Its flags are --help, --json, --version.'],
     ['--json serve', 'The command must come before the flags: leporello serve ...'],
     [
       'serve --prot 1',
-      'serve has no flag --prot. Did you mean --port? Its flags are --anthropic-url, --config, --data, --help, --host, --json, --log-level, --lossless, --openai-url, --port, --preset, --set.',
+      'serve has no flag --prot. Did you mean --port? Its flags are --anthropic-url, --config, --data, --for-wraps, --help, --host, --json, --log-level, --lossless, --openai-url, --port, --preset, --set.',
     ],
     ['demo --port=1', 'demo has no flag --port. Its flags are --help, --json.'],
     [
@@ -188,6 +215,20 @@ describe('parseArgs', () => {
     ['serve --json=1', '--json takes no value.'],
     ['serve here', 'serve accepts only flags, not here.'],
     ['serve --set port', '--set is port, but must be KEY=VALUE, as in --set port=8788.'],
+    ['wrap', 'wrap needs a client: leporello wrap claude|codex|gemini|opencode|pi|qwen [-- ARGUMENTS].'],
+    [
+      'wrap cluade',
+      'Leporello knows no client cluade. Did you mean claude? It can wrap claude, codex, gemini, opencode, pi, qwen; set the base URL of any other client yourself (leporello serve).',
+    ],
+    [
+      'wrap cursor',
+      'Leporello knows no client cursor. It can wrap claude, codex, gemini, opencode, pi, qwen; set the base URL of any other client yourself (leporello serve).',
+    ],
+    ['wrap codex exec', 'Arguments of codex come after --, as in leporello wrap codex -- exec ...'],
+    [
+      'wrap claude -p hi',
+      'wrap has no flag -p. Its flags are --config, --data, --help, --json, --lossless, --port, --preset, --print, --set. Flags of the client come after --.',
+    ],
     ['compact', 'compact needs a file: leporello compact FILE, or - for standard input.'],
     ['compact a b', 'compact accepts only one argument, not a b.'],
     [

@@ -6,12 +6,14 @@ import type { ParseArgsOptionsConfig } from 'node:util';
 import { LeporelloError } from '../errors.ts';
 import { parseRange } from '../recall/read-original.ts';
 import { nearest } from '../checks.ts';
+import { agentClis } from './wrap/clients.ts';
 import {
   type ParsedFlags,
   type SettingArgs,
   noOperands,
   oneOperand,
   parseCommand,
+  parseWithRest,
   readFlags,
   settingsIn,
   wholeNumber,
@@ -21,16 +23,33 @@ import {
 export type Args =
   | { readonly command: 'help'; readonly topic: CommandName | undefined }
   | { readonly command: 'version'; readonly json: boolean }
+  | { readonly command: 'state' }
   | ServeArgs
+  | WrapArgs
   | CompactArgs
   | RecallArgs
   | InspectArgs
   | McpArgs
   | ReplayArgs
+  | DoctorArgs
   | DemoArgs;
 
 export type ServeArgs = {
   readonly command: 'serve';
+  readonly settings: SettingArgs;
+  /** Whether the gateway ends with the last `leporello wrap` that uses it. */
+  readonly forWraps: boolean;
+  readonly json: boolean;
+};
+
+export type WrapArgs = {
+  readonly command: 'wrap';
+  /** The name of a client in the table of clients.ts. */
+  readonly client: string;
+  /** Arguments for the client. */
+  readonly rest: readonly string[];
+  /** Whether only the environment and the arguments are printed. */
+  readonly print: boolean;
   readonly settings: SettingArgs;
   readonly json: boolean;
 };
@@ -101,20 +120,37 @@ export type ReplayArgs = {
   readonly json: boolean;
 };
 
+export type DoctorArgs = {
+  readonly command: 'doctor';
+  readonly settings: SettingArgs;
+  readonly json: boolean;
+};
+
 export type DemoArgs = { readonly command: 'demo'; readonly json: boolean };
 
-export const commandNames = ['serve', 'compact', 'recall', 'inspect', 'mcp', 'replay', 'demo'] as const;
+export const commandNames = [
+  'serve',
+  'wrap',
+  'compact',
+  'recall',
+  'inspect',
+  'mcp',
+  'replay',
+  'doctor',
+  'demo',
+] as const;
 export type CommandName = (typeof commandNames)[number];
 
 /** Parses the arguments of the process. */
 export function parseArgs(argv: readonly string[]): Args {
   const [first, ...rest] = argv;
-  if (first === undefined) return { command: 'help', topic: undefined };
+  if (first === undefined) return { command: 'state' };
   if (first.startsWith('-')) return parseGlobal(argv);
   if (first === 'help') return parseHelp(rest);
   const command = commandNames.find((name) => name === first);
   if (command === undefined) throw new LeporelloError('bad-usage', unknownCommand(first));
-  const given = parseCommand(command, rest, flagsOf[command]);
+  const parse = command === 'wrap' ? parseWithRest : parseCommand;
+  const given = parse(command, rest, flagsOf[command]);
   if (given.has('help')) return { command: 'help', topic: command };
   return parsers[command](given);
 }
@@ -134,6 +170,17 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     'openai-url': text,
     'anthropic-url': text,
     'log-level': text,
+    'for-wraps': yes,
+    lossless: yes,
+    preset: text,
+    set: { type: 'string', multiple: true },
+    ...everywhere,
+  },
+  wrap: {
+    print: yes,
+    port: text,
+    data: text,
+    config: text,
     lossless: yes,
     preset: text,
     set: { type: 'string', multiple: true },
@@ -176,13 +223,25 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     ...configFlags,
     ...everywhere,
   },
+  doctor: { port: text, ...settingFlags, set: { type: 'string', multiple: true }, ...everywhere },
   demo: everywhere,
 };
 
 const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
   serve(given) {
     noOperands(given);
-    return { command: 'serve', settings: settingsIn(given), json: given.has('json') };
+    const forWraps = given.has('for-wraps');
+    return { command: 'serve', settings: settingsIn(given), forWraps, json: given.has('json') };
+  },
+  wrap(given) {
+    return {
+      command: 'wrap',
+      client: clientIn(given),
+      rest: given.rest,
+      print: given.has('print'),
+      settings: settingsIn(given),
+      json: given.has('json'),
+    };
   },
   compact(given) {
     return {
@@ -273,6 +332,10 @@ const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
       json: given.has('json'),
     };
   },
+  doctor(given) {
+    noOperands(given);
+    return { command: 'doctor', settings: settingsIn(given), json: given.has('json') };
+  },
   demo(given) {
     noOperands(given);
     return { command: 'demo', json: given.has('json') };
@@ -305,6 +368,27 @@ function formatIn(given: ParsedFlags): Format {
   const format = formats.find((name) => name === word);
   if (format !== undefined) return format;
   throw new LeporelloError('bad-usage', `--format is ${word}, but must be one of ${formats.join(', ')}.`);
+}
+
+function clientIn(given: ParsedFlags): string {
+  const names = agentClis.map(({ name }) => name);
+  const [word, extra] = given.operands;
+  if (word === undefined)
+    throw new LeporelloError(
+      'bad-usage',
+      `wrap needs a client: leporello wrap ${names.join('|')} [-- ARGUMENTS].`,
+    );
+  if (extra !== undefined) {
+    const hint = `leporello wrap ${word} -- ${extra} ...`;
+    throw new LeporelloError('bad-usage', `Arguments of ${word} come after --, as in ${hint}`);
+  }
+  if (names.some((name) => name === word)) return word;
+  const meant = nearest(word, names);
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  throw new LeporelloError(
+    'bad-usage',
+    `Leporello knows no client ${word}.${hint} It can wrap ${names.join(', ')}; set the base URL of any other client yourself (leporello serve).`,
+  );
 }
 
 function unknownCommand(word: string): string {

@@ -29,6 +29,8 @@ export const keyOfFlag: Readonly<Record<string, string>> = {
 export type ParsedFlags = {
   readonly command: string;
   readonly operands: readonly string[];
+  /** Everything after `--`, for commands that pass it on. */
+  readonly rest: readonly string[];
   has(flag: string): boolean;
   text(flag: string): string | undefined;
   texts(flag: string): readonly string[];
@@ -44,11 +46,27 @@ export function parseCommand(
   return {
     command,
     operands: positionals,
+    rest: [],
     has: (flag) => values[flag] !== undefined,
     // The value of a boolean flag is true.
     text: (flag) => (values[flag] === undefined ? undefined : String(values[flag])),
     texts: (flag) => (values[flag] as readonly string[] | undefined) ?? [],
   };
+}
+
+/** Parses the arguments of a command that passes everything after `--` on. */
+export function parseWithRest(
+  command: string,
+  argv: readonly string[],
+  options: ParseArgsOptionsConfig,
+): ParsedFlags {
+  const end = argv.includes('--') ? argv.indexOf('--') : argv.length;
+  try {
+    return { ...parseCommand(command, argv.slice(0, end), options), rest: argv.slice(end + 1) };
+  } catch (error) {
+    if (!LeporelloError.isInstance(error)) throw error;
+    throw new LeporelloError('bad-usage', `${error.message} Flags of the client come after --.`);
+  }
 }
 
 /** Parses flags. `what` names the command in errors. */

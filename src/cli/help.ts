@@ -11,18 +11,22 @@ original, and restores it when the model asks for it.
 
 Usage
   leporello serve                 run the gateway: set it as the base URL of a client
+  leporello wrap claude           start an agent CLI connected to the gateway, for one run; also: codex,
+                                  gemini, opencode, pi, qwen
   leporello compact FILE|-        fold request bodies, or a JSONL file of conversations, offline
   leporello recall ID             print an original that was folded away
   leporello inspect [RECEIPT]     show what was folded in a request, and why
   leporello mcp                   let an MCP client read and search what was folded
   leporello replay FILE...        compute what folding would cost and save on recorded conversations
+  leporello doctor                check the set-up, and say how to fix what is wrong
   leporello demo                  show how it works, without any key
   leporello help [COMMAND]        print help; also: leporello COMMAND --help
   leporello --version
 
-Every command except help accepts --json, which prints the output as JSON.
+Every command except help and wrap accepts --json, which prints the output as JSON.
 
 Examples
+  leporello wrap claude -- --continue
   leporello serve --port 8787
   leporello compact body.json --window-tokens 32000 > smaller.json
   leporello recall mem_5h8v0c2k9qtz31ax --lines 10-40
@@ -63,6 +67,7 @@ Flags
   --preset NAME          fold finished sub-goals: production (10:1), debugging (3:1), long-horizon (15:1, in
                          levels), cost (12:1); not in tasks of fewer than 20 calls
   --set KEY=VALUE        any option of docs/configuration.md; may be repeated
+  --for-wraps            end with the last leporello wrap that uses the gateway
   --json                 print the address as one line of JSON
   -h, --help
 
@@ -83,6 +88,46 @@ Exit codes
   0  stopped by a signal
   1  failed
   2  invalid arguments or configuration, or the port is not available
+`;
+
+const wrap = `leporello wrap - starts an agent CLI whose requests go through the gateway, for one run.
+
+Usage
+  leporello wrap claude|codex|gemini|opencode|pi|qwen [flags] [-- ARGUMENTS OF THE CLIENT]
+
+Uses the gateway that runs on the port, or starts one, which several wraps share and which ends with the
+last of them. Sets the environment and the arguments of the client's process, and changes none of your
+files. Ends with the client's exit code, and one line on standard error: its requests, tokens and savings.
+
+  claude    ANTHROPIC_BASE_URL, ENABLE_TOOL_SEARCH=true
+  codex     -c openai_base_url=...; with a ChatGPT login it starts unchanged, and nothing is folded
+  gemini    GOOGLE_GEMINI_BASE_URL; with a Google login it starts unchanged
+  opencode  OPENCODE_CONFIG_CONTENT, for the providers that you have a key of
+  pi        --extension, with the base URLs of Anthropic, OpenAI and Google
+  qwen      OPENAI_BASE_URL, and DASHSCOPE_PROXY_BASE_URL if its upstream is DashScope
+
+A base URL that you have set for the client becomes the gateway's upstream, for this run.
+
+Flags
+  --print           print the command line instead of starting it, for editors and scripts
+  --port PORT       port of the gateway; default 8787, or a free one if another program has that
+  --data DIR        folder for originals, folds and the secret; default ~/.leporello
+  --config FILE     configuration of a gateway that is started, JSON
+  --lossless, --preset NAME, --set KEY=VALUE  options of a gateway that is started, as in leporello serve
+  --json            with --print: {"command", "env", "args"} on one line
+  -h, --help
+
+Examples
+  leporello wrap claude
+  leporello wrap codex -- exec "run the tests"
+  leporello wrap gemini --print
+
+Environment
+  LEPORELLO_PORT, LEPORELLO_DATA, LEPORELLO_CONFIG and the other variables of docs/configuration.md.
+
+Exit codes
+  That of the client; 128 and the number of the signal that ended it.
+  2  invalid arguments or configuration, the client is not installed, or no gateway can be started
 `;
 
 const compact = `leporello compact - folds request bodies offline, with the same engine as the gateway.
@@ -263,6 +308,33 @@ Exit codes
   2    invalid arguments or configuration
 `;
 
+const doctor = `leporello doctor - checks the set-up, and says how to fix what is wrong. It changes nothing.
+
+Usage
+  leporello doctor [flags]
+
+Checks Node, the configuration, the data folder, the secret, Redis, whether the upstreams can be reached (DNS,
+TLS), the program on the port, the base URLs in this shell and in the settings files of Claude Code, Codex,
+Gemini CLI, opencode, pi and Qwen Code, traps of these clients (tool search, cache marks, logins), proxies,
+and in the running gateway the last request, the last fold, failures, and models that the catalog lacks.
+
+Flags
+  --port PORT      port of the gateway; default 8787
+  --data DIR       data folder; default ~/.leporello
+  --config FILE    configuration, JSON
+  --set KEY=VALUE  any option of docs/configuration.md; may be repeated
+  --json           {"result", "findings": [{"check", "level", "says", "fix"}]} on one line
+  -h, --help
+
+Environment
+  LEPORELLO_DATA, LEPORELLO_CONFIG and the other variables of docs/configuration.md.
+
+Exit codes
+  0  all is well
+  1  warnings
+  2  failures, or invalid arguments
+`;
+
 const demo = `leporello demo - plays a coding agent's conversation through the gateway, without any key.
 
 Usage
@@ -284,10 +356,12 @@ Exit codes
 
 const commands: Readonly<Record<CommandName, string>> = {
   serve,
+  wrap,
   compact,
   recall,
   inspect,
   mcp,
   replay,
+  doctor,
   demo,
 };

@@ -1,4 +1,5 @@
-/** Finds the user's home folder, for configuration, data and caches. */
+/** Finds the user's home folder, for configuration, data and caches, and the version of this package. */
+import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 
 /** Returns the home folder; undefined for a user without one. An empty variable counts as missing. */
@@ -11,4 +12,11 @@ export function homeOf(env: Readonly<Record<string, string | undefined>>): strin
     // A user without an entry in the password file has no home, as in many containers.
     return undefined;
   }
+}
+
+/** Returns the version in package.json. It lies two folders above the sources, and three above the compiled code. */
+export function packageVersion(): string {
+  const root = import.meta.url.endsWith('.ts') ? '../..' : '../../..';
+  const manifest = new URL(`${root}/package.json`, import.meta.url);
+  return (JSON.parse(readFileSync(manifest, 'utf8')) as { readonly version: string }).version;
 }

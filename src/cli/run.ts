@@ -4,8 +4,8 @@
  */
 import { LeporelloError } from '../errors.ts';
 import { type Args, parseArgs } from './args.ts';
+import { packageVersion } from './home.ts';
 import type { Terminal } from './terminal.ts';
-import { readFileSync } from 'node:fs';
 
 /** Runs a command line. Never rejects: errors are printed to standard error. */
 export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
@@ -40,6 +40,12 @@ async function runCommand(args: Args, terminal: Terminal): Promise<number> {
       return (await import('./mcp.ts')).mcp(args, terminal);
     case 'replay':
       return (await import('./replay/replay.ts')).replay(args, terminal);
+    case 'wrap':
+      return (await import('./wrap/wrap.ts')).wrap(args, terminal);
+    case 'doctor':
+      return (await import('./doctor/doctor.ts')).doctor(args, terminal);
+    case 'state':
+      return (await import('./doctor/state.ts')).state(terminal);
     case 'demo':
       return (await import('./demo/demo.ts')).demo(args, terminal);
   }
@@ -55,11 +61,4 @@ function failure(error: unknown, terminal: Terminal): number {
   const stack = error instanceof Error ? error.stack : String(error);
   terminal.err(`leporello: unexpected error. Please report it with these lines:\n${stack}\n`);
   return 1;
-}
-
-/** Returns the version in package.json. It lies two folders above the sources, and three above the compiled code. */
-function packageVersion(): string {
-  const root = import.meta.url.endsWith('.ts') ? '../..' : '../../..';
-  const manifest = new URL(`${root}/package.json`, import.meta.url);
-  return (JSON.parse(readFileSync(manifest, 'utf8')) as { readonly version: string }).version;
 }

@@ -1,6 +1,7 @@
 /**
  * Runs real agent CLIs through the gateway: installs each once, at a pinned version, and plays its loops against the scripted provider.
- * Usage: npm run test:clients [-- [--bodies FOLDER] NAME...]. A name is a client's, or `client/format`.
+ * Usage: npm run test:clients [-- [--bodies FOLDER] NAME...]. A name is a client's, or `client/format`. With `--wrapped`, the clients run
+ * under `leporello wrap` instead, two at once, and a name is one that `wrap` knows.
  */
 import { parseArgs } from 'node:util';
 import type { Client, Variant } from './client.ts';
@@ -15,18 +16,23 @@ import { install } from './install.ts';
 import { figuresOf, problemsOf } from './judge.ts';
 import { foldedLoop, type Loop, plainLoop, sizesOf, stepsOf, toolSearchLoop } from './loops.ts';
 import { playLoop } from './play-loop.ts';
+import { playWrapped, wrappedClients } from './wrapped.ts';
 
 const clients: readonly Client[] = [codex, claudeCode, geminiCli, opencode, pi, qwenCode];
 
 const { values, positionals: names } = parseArgs({
   allowPositionals: true,
-  options: { bodies: { type: 'string' } },
+  options: { bodies: { type: 'string' }, wrapped: { type: 'boolean' } },
 });
 const all = clients.flatMap((client) => client.variants.map((variant) => ({ client, variant })));
 const unknown = names.filter((name) => !all.some((one) => isCalled(one, name)));
+/** The first of the ports of wrapped clients. */
+const firstPort = 38_787;
 const counts = { passed: 0, failed: 0 };
 
-if (unknown.length > 0) {
+if (values.wrapped) {
+  await driveWrapped();
+} else if (unknown.length > 0) {
   say(`No client is called ${unknown.join(', ')}. There are: ${all.map(nameOf).join(', ')}.`);
   process.exitCode = 2;
 } else {
@@ -78,6 +84,25 @@ async function judged(one: Chosen, command: string, loop: Loop) {
   for (const problem of problems) say(`       ${problem}`);
   if (problems.length > 0) say(`       see ${await writeFailure(`${file}-${loop.name}`, played)}`);
   return played.receipts;
+}
+
+/** Runs the clients under `leporello wrap`, two at a time, each with a gateway of its own. */
+async function driveWrapped(): Promise<void> {
+  const chosen = wrappedClients.filter(({ name }) => names.length === 0 || names.includes(name));
+  const waiting = [...chosen.entries()];
+  const lane = async (): Promise<void> => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const [at, one] = next;
+      for (const { problems, closing } of await playWrapped(one, firstPort + at)) {
+        counts[problems.length === 0 ? 'passed' : 'failed']++;
+        say(`${problems.length === 0 ? 'passed' : 'failed'} ${one.name.padEnd(10)} ${closing}`);
+        for (const problem of problems) say(`       ${problem}`);
+      }
+    }
+  };
+  await Promise.all([lane(), lane()]);
+  say(`${counts.passed} passed, ${counts.failed} failed`);
+  if (counts.failed > 0) process.exitCode = 1;
 }
 
 function say(line: string): void {

@@ -13,13 +13,17 @@ import type { Config } from '../config/schema.ts';
 import { gatewaySettings, isLoopback } from '../config/to-settings.ts';
 import { setGcFlags, smallHeapFlagsFor } from '../gc-flags.ts';
 import { openStoreOrFallBack, storeServer } from '../open-store.ts';
+import { clientHelp, clientSnippets } from '../wrap/clients.ts';
+import { packageVersion } from '../home.ts';
+import { type LocalAddress, type PortUser, portUser, urlFor } from '../running-gateway.ts';
 import type { Terminal } from '../terminal.ts';
 import { smallCacheMb } from '../../caches.ts';
 import { LeporelloError } from '../../errors.ts';
+import { defaultUpstreams } from '../../gateway/routing/routes.ts';
 import { type Handler, jsonResponse } from '../../gateway/http/http.ts';
-import type { ClientSnippet } from '../../page/setup.ts';
 import { loadVocabulary, provideVocabularies } from '../../tokens/load-counter.ts';
 import { type Log, createLog, pathOf, withRequestLog } from './log.ts';
+import { createWraps } from './wraps.ts';
 import { cacheFolder, saveCode, saveVocabulary, vocabulariesIn } from '../start-cache.ts';
 
 /** Runs the command. Resolves with the exit code when the gateway has stopped. Rejects with `bad-config`, also when it cannot listen. */
@@ -34,19 +38,23 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
   const thread = openFoldThread(config);
   const metrics = prometheusMetrics();
   const archive = receiptArchive();
-  const handler = assembleGateway(gatewaySettings(config), {
+  const settings = gatewaySettings(config);
+  const place = memory.lost === undefined ? placeOf(config, dataDir) : undefined;
+  const wraps = wrapsOf(args, config, memory.secret, place);
+  const handler = assembleGateway(settings, {
     ...memory,
     upstream,
     log,
     metrics,
     archive,
     pageClients: clientSnippets,
+    onReceipt: wraps.onReceipt,
     ...(thread && { foldThread: thread }),
   });
   const stopped = whenStopped(terminal);
   const warming = createBackgroundWarmUp();
   try {
-    const server = await listen(withRequestLog(warming.watched(handler), log), config, log);
+    const server = await listen(wraps.watched(withRequestLog(warming.watched(handler), log)), config, log);
     warming.start(async (pause) => {
       await upstream.load();
       await pause();
@@ -57,19 +65,56 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
       await pause();
       saveCode();
     });
-    const place = memory.lost === undefined ? placeOf(config, dataDir) : undefined;
     await terminal.out(startText(server, args.json, place, memory.store.name)).catch(() => undefined);
     warn(log, config, memory, unknownVariables);
+    await Promise.race([stopped.first, wraps.unused]);
+    wraps.end();
     await drain(server, stopped, config.limits.drainMs, log, archive);
     return 0;
   } finally {
     stopped.forget();
+    wraps.end();
     await warming.stop();
     // No client waits any more. Only background summaries may still be in progress.
     await upstream.cut();
     await archive.close();
     await thread?.close();
     await memory.store.close();
+  }
+}
+
+/** Creates the part of the gateway that serves `leporello wrap`. */
+function wrapsOf(
+  { forWraps }: ServeArgs,
+  config: Config,
+  secret: Uint8Array,
+  store: string | undefined,
+): ReturnType<typeof createWraps> {
+  const { allowedHosts, tenant, urls } = gatewaySettings(config);
+  return createWraps({
+    secret,
+    allowedHosts,
+    endsWithWraps: forWraps,
+    isRunning,
+    state: {
+      leporello: packageVersion(),
+      pid: process.pid,
+      since: Date.now(),
+      mode: config.mode,
+      store,
+      tenant: typeof tenant === 'string' ? tenant : JSON.stringify(tenant),
+      urls: { ...defaultUpstreams, ...urls },
+    },
+  });
+}
+
+/** True if the process exists, also if it belongs to another user. */
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }
 
@@ -148,11 +193,13 @@ async function listen(
       onError: (error, stage) => log.error({ stage, ...fieldsOf(error) }, 'a request failed in the gateway'),
     });
   } catch (error) {
-    throw listenProblem(error, { host, port });
+    const isTaken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+    const user = isTaken ? await portUser({ host, port }, undefined, portUserMs) : undefined;
+    throw listenProblem(error, { host, port }, user);
   }
 }
 
-/** Waits for the first signal, then for the requests in progress. A second signal cuts them off. */
+/** Waits for the requests in progress. A second signal cuts them off. */
 async function drain(
   server: NodeServer,
   stopped: StopSignals,
@@ -160,7 +207,6 @@ async function drain(
   log: Log,
   archive: ReceiptArchive,
 ): Promise<void> {
-  await stopped.first;
   log.info({ drainMs }, 'stopping: requests in progress may finish; send the signal again to cut them off');
   // The streams to pages never end by themselves.
   await archive.close();
@@ -190,7 +236,7 @@ function placeOf({ memory }: Config, dataDir: string | undefined): string | unde
 }
 
 function startText(server: NodeServer, json: boolean, place: string | undefined, store: string): string {
-  const url = urlFor(server.host, server.port);
+  const url = urlFor(server);
   if (json) {
     const data = store === 'sqlite' && place !== undefined ? place : null;
     return `${JSON.stringify({ url, host: server.host, port: server.port, store, data })}\n`;
@@ -234,13 +280,25 @@ function fieldsOf(error: unknown): Readonly<Record<string, unknown>> {
   return { error: error.name, ...code, at: at.slice(0, 5).map((line) => line.trim()) };
 }
 
-type ListenAddress = { readonly host: string; readonly port: number };
+/** Milliseconds in which another Leporello on the port must say so. */
+const portUserMs = 10_000;
 
 /** Explains why the gateway cannot listen, and what to do. Errors of another kind are returned unchanged. */
-function listenProblem(cause: unknown, { host, port }: ListenAddress): unknown {
+function listenProblem(cause: unknown, { host, port }: LocalAddress, user: PortUser | undefined): unknown {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
-  const sentence = sentenceFor(code, host, port);
+  const sentence =
+    user?.kind === 'leporello' ? alreadyRuns(user, { host, port }) : sentenceFor(code, host, port);
   return sentence === undefined ? cause : new LeporelloError('bad-config', sentence, { cause });
+}
+
+function alreadyRuns({ state }: Extract<PortUser, { kind: 'leporello' }>, address: LocalAddress): string {
+  const url = urlFor(address);
+  const another = address.port < 65_535 ? address.port + 1 : address.port - 1;
+  const store = state.store === undefined ? 'originals in memory' : `originals in ${state.store}`;
+  return (
+    `A Leporello (version ${state.leporello}, ${store}) already runs on ${url}. ` +
+    `Use it: leporello wrap claude, or ${url} as the base URL of a client. For a second one: leporello serve --port ${another}.`
+  );
 }
 
 function sentenceFor(code: unknown, host: string, port: number): string | undefined {
@@ -248,7 +306,7 @@ function sentenceFor(code: unknown, host: string, port: number): string | undefi
   switch (code) {
     case 'EADDRINUSE':
       return (
-        `Port ${port} on ${host} is in use by another program, perhaps another Leporello. ` +
+        `Port ${port} on ${host} is in use by another program. ` +
         `Stop it, or use another port: leporello serve --port ${another} (0 uses any free port).`
       );
     case 'EACCES':
@@ -261,51 +319,4 @@ function sentenceFor(code: unknown, host: string, port: number): string | undefi
     default:
       return undefined;
   }
-}
-
-/** Explains how to connect the usual clients. `url` is the gateway's, without a path and a trailing slash. */
-export function clientHelp(url: string): string {
-  return `Set the base URL of a client to this gateway. The client keeps its key.
-
-  OpenAI SDK      OPENAI_BASE_URL=${url}/v1        (or baseURL / base_url; chat and responses)
-  Anthropic SDK   ANTHROPIC_BASE_URL=${url}        (or baseURL / base_url)
-  Claude Code     ANTHROPIC_BASE_URL=${url} ENABLE_TOOL_SEARCH=true claude
-                  (without ENABLE_TOOL_SEARCH, some versions send all tool definitions in every request)
-  Gemini SDK      httpOptions.baseUrl = ${url}     (Gemini CLI: GOOGLE_GEMINI_BASE_URL=${url})
-  Codex           openai_base_url = "${url}/v1"    in ~/.codex/config.toml (the variable is ignored);
-                  or as your own provider, [model_providers.NAME], with
-                  base_url = "${url}/v1", env_key = "OPENAI_API_KEY", wire_api = "responses"
-  curl            curl ${url}/v1/chat/completions -H "authorization: Bearer $OPENAI_API_KEY" \\
-                    -H "content-type: application/json" \\
-                    -d '{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}'
-
-  More about each client: docs/clients.md
-  What happens to each request: ${url}/ in a browser, and ${url}/_leporello/receipts for programs
-`;
-}
-
-/** Explains the same for the page: one text to copy for each client. */
-function clientSnippets(url: string): readonly ClientSnippet[] {
-  return [
-    {
-      name: 'Claude Code',
-      text: `ANTHROPIC_BASE_URL=${url} ENABLE_TOOL_SEARCH=true claude`,
-      note: 'Without ENABLE_TOOL_SEARCH, some versions send all tool definitions in every request.',
-    },
-    {
-      name: 'Codex',
-      text: `codex -c openai_base_url="${url}/v1"`,
-      note: 'Or set openai_base_url in ~/.codex/config.toml.',
-    },
-    { name: 'Gemini CLI', text: `GOOGLE_GEMINI_BASE_URL=${url} gemini` },
-    { name: 'OpenAI SDK', text: `OPENAI_BASE_URL=${url}/v1`, note: 'Chat Completions and Responses.' },
-    { name: 'Anthropic SDK', text: `ANTHROPIC_BASE_URL=${url}` },
-    { name: 'Gemini SDK', text: `httpOptions.baseUrl = ${url}` },
-  ];
-}
-
-/** Returns the URL for clients of a gateway that listens on this address. */
-function urlFor(host: string, port: number): string {
-  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }

@@ -1,0 +1,123 @@
+/**
+ * Implements `leporello doctor`: runs all checks and prints what each found, with one line on how to fix it. It changes nothing: no folder, no
+ * secret and no settings file is written. Exit code 0 when all is well, 1 with warnings, 2 with failures.
+ */
+import { lookup } from 'node:dns/promises';
+import { connect as connectPlain } from 'node:net';
+import { connect as connectSecure } from 'node:tls';
+import { LeporelloError, reasonOf } from '../../errors.ts';
+import type { DoctorArgs } from '../args.ts';
+import { loadConfig } from '../config/load-config.ts';
+import type { Terminal } from '../terminal.ts';
+import { clientFindings } from './client-checks.ts';
+import { gatewayFindings } from './gateway-checks.ts';
+import {
+  type DoctorDeps,
+  type Finding,
+  dataFindings,
+  nodeFinding,
+  proxyFindings,
+  storeFindings,
+  secretFindings,
+  upstreamFindings,
+} from './setup-checks.ts';
+
+const usualDeps: DoctorDeps = {
+  nodeVersion: process.versions.node,
+  reach,
+  now: () => Date.now(),
+  deadlineMs: 5_000,
+};
+
+/** Runs the command. Resolves with the exit code. */
+export async function doctor(
+  args: DoctorArgs,
+  terminal: Terminal,
+  deps: DoctorDeps = usualDeps,
+): Promise<number> {
+  const findings = await findingsOf(args, terminal, deps);
+  const failures = findings.filter(({ level }) => level === 'failure').length;
+  const warnings = findings.filter(({ level }) => level === 'warning').length;
+  const code = failures > 0 ? 2 : warnings > 0 ? 1 : 0;
+  if (args.json) {
+    const result = (['ok', 'warning', 'failure'] as const)[code];
+    await terminal.out(`${JSON.stringify({ result, findings })}\n`);
+    return code;
+  }
+  const sums = `${count(findings.length, 'check')}: ${count(failures, 'failure')}, ${count(warnings, 'warning')}`;
+  await terminal.out(`${findings.map(spelled).join('')}\n${sums}.\n`);
+  return code;
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+function spelled({ level, says, fix }: Finding): string {
+  const line = `${level.padEnd(8)} ${says}\n`;
+  return fix === undefined ? line : `${line}         fix: ${fix}\n`;
+}
+
+async function findingsOf(
+  args: DoctorArgs,
+  terminal: Terminal,
+  deps: DoctorDeps,
+): Promise<readonly Finding[]> {
+  const node = nodeFinding(deps.nodeVersion);
+  let loaded: Awaited<ReturnType<typeof loadConfig>>;
+  try {
+    loaded = await loadConfig(args.settings, terminal);
+  } catch (error) {
+    if (!LeporelloError.isInstance(error)) throw error;
+    const fix = 'Correct it; the other checks need the configuration. All options: docs/configuration.md.';
+    return [node, { check: 'configuration', level: 'failure', says: error.message, fix }];
+  }
+  const { config, dataDir, unknownVariables } = loaded;
+  const configuration: readonly Finding[] =
+    unknownVariables.length === 0
+      ? [{ check: 'configuration', level: 'ok', says: 'The configuration is valid.' }]
+      : [
+          {
+            check: 'configuration',
+            level: 'warning',
+            says: `Unknown variables are ignored: ${unknownVariables.join(', ')}.`,
+            fix: `unset ${unknownVariables.join(' ')}`,
+          },
+        ];
+  const secret = await secretFindings(dataDir, terminal.env, config.memory);
+  const gateway = await gatewayFindings(config, secret.secret, deps);
+  return [
+    node,
+    ...configuration,
+    ...(await dataFindings(dataDir, config.memory)),
+    ...secret.findings,
+    ...(await storeFindings(config.memory, deps.deadlineMs)),
+    ...(await upstreamFindings(config, deps)),
+    ...proxyFindings(terminal.env),
+    ...gateway,
+    ...(await clientFindings(config, terminal, deps.deadlineMs)),
+  ];
+}
+
+/** Connects to a URL's host, and closes the connection. */
+async function reach(url: string, deadlineMs: number): Promise<void> {
+  const { hostname, port, protocol } = new URL(url);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const isSecure = protocol === 'https:';
+  const { address } = await lookup(host);
+  await new Promise<void>((resolve, reject) => {
+    const place = { host: address, port: Number(port) || (isSecure ? 443 : 80) };
+    const socket = isSecure ? connectSecure({ ...place, servername: host }) : connectPlain(place);
+    const timer = setTimeout(() => {
+      socket.destroy(
+        Object.assign(new Error(`no connection within ${deadlineMs} ms`), { code: 'ETIMEDOUT' }),
+      );
+    }, deadlineMs);
+    socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+      socket.destroy();
+      resolve();
+    });
+    socket.once('error', (error) => reject(new Error(reasonOf(error), { cause: error })));
+    socket.once('close', () => clearTimeout(timer));
+  });
+}

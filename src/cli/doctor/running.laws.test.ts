@@ -1,0 +1,170 @@
+/** Runs `leporello doctor`, `leporello` and a second `leporello serve` beside a gateway that runs. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type FakeProvider, startFakeProvider } from '../../../test/support/fake-provider/fake-provider.ts';
+import { testTerminal, type TestTerminal } from '../../../test/support/test-terminal.ts';
+import { run } from '../run.ts';
+import { doctor } from './doctor.ts';
+import type { DoctorDeps, Finding } from './setup-checks.ts';
+
+let home: string;
+let provider: FakeProvider;
+let gateway: { readonly url: string; readonly port: number; readonly terminal: TestTerminal };
+let ended: Promise<number>;
+
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), 'leporello-doctor-'));
+  provider = await startFakeProvider({
+    script: ({ body }) =>
+      body['model'] === 'refused'
+        ? { type: 'error', status: 429, body: { error: { message: 'Too many requests' } } }
+        : { type: 'turn', parts: [{ type: 'text', text: 'Hello' }] },
+  });
+  const terminal = testTerminal({ cwd: home, env: variables() });
+  ended = run(['serve', '--json', '--port', '0'], terminal);
+  await terminal.shows('\n');
+  const { url, port } = JSON.parse(terminal.written.out()) as { readonly url: string; readonly port: number };
+  gateway = { url, port, terminal };
+});
+
+afterEach(async () => {
+  gateway.terminal.stop();
+  expect(await ended).toBe(0);
+  await provider.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+function variables(): Readonly<Record<string, string>> {
+  return { HOME: home, LEPORELLO_OPENAI_URL: `${provider.url}/v1` };
+}
+
+const deps: DoctorDeps = {
+  nodeVersion: '24.1.0',
+  reach: () => Promise.resolve(),
+  now: () => Date.now(),
+  deadlineMs: 60_000,
+};
+
+async function examined(env: Readonly<Record<string, string>> = {}) {
+  const port = String(gateway.port);
+  const terminal = testTerminal({ cwd: home, env: { ...variables(), LEPORELLO_PORT: port, ...env } });
+  const settings = { file: undefined, values: [] };
+  const code = await doctor({ command: 'doctor', settings, json: true }, terminal, deps);
+  const { findings } = JSON.parse(terminal.written.out()) as { readonly findings: readonly Finding[] };
+  return { code, findings };
+}
+
+async function ask(model: string): Promise<void> {
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: 'Bearer k' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }] }),
+  });
+  await response.text();
+}
+
+const said = (findings: readonly Finding[], ...checks: readonly string[]) =>
+  findings
+    .filter(({ check }) => checks.includes(check))
+    .map(({ level, says, fix }) => [level, says.replaceAll(/\d+ (?:s|min)\b/g, 'N s'), fix]);
+
+describe('leporello doctor beside a gateway', () => {
+  it('says that all is well', async () => {
+    await ask('gpt-4o');
+    const { code, findings } = await examined({ OPENAI_BASE_URL: `${gateway.url}/v1` });
+    expect(said(findings, 'gateway', 'requests', 'failures', 'models', 'base-url')).toEqual([
+      [
+        'ok',
+        `A gateway runs on ${gateway.url} for N s (version 0.1.0, store: ${home}/.leporello).`,
+        undefined,
+      ],
+      ['ok', 'The last request was N s ago; there was no fold yet.', undefined],
+      ['ok', 'The catalog knows all models seen: gpt-4o.', undefined],
+      ['ok', `The base URL in OPENAI_BASE_URL leads to the gateway on ${gateway.url}.`, undefined],
+    ]);
+    expect(code).toBe(0);
+  });
+
+  it('finds models that the catalog lacks', async () => {
+    await ask('a-model-of-ours');
+    const { code, findings } = await examined();
+    expect(said(findings, 'models')).toEqual([
+      [
+        'warning',
+        'The catalog has no window of the model a-model-of-ours, so 128,000 tokens are assumed.',
+        `LEPORELLO_MODELS='{"a-model-of-ours":{"windowTokens":128000}}' with its real window.`,
+      ],
+      [
+        'warning',
+        'The catalog has no price of the model a-model-of-ours, so receipts show no money.',
+        `LEPORELLO_USD_PER_MILLION_TOKENS='{"a-model-of-ours":{"input":1,"output":5}}' with its real prices.`,
+      ],
+    ]);
+    expect(code).toBe(1);
+  });
+
+  it('finds the last failure', async () => {
+    await ask('refused');
+    expect(said((await examined()).findings, 'failures')).toEqual([
+      [
+        'warning',
+        'The provider answered a request N s ago with status 429 (/v1/chat/completions).',
+        "The provider's rate limit was reached: wait, or use another key.",
+      ],
+    ]);
+  });
+
+  it('finds a gateway with another data folder', async () => {
+    const { code, findings } = await examined({ LEPORELLO_DATA: join(home, 'other') });
+    expect(said(findings, 'gateway').map(([level, says]) => [level, says])).toEqual([
+      [
+        'warning',
+        `Port ${gateway.port} is used by a Leporello with another data folder (${home}/.leporello) or of another user.`,
+      ],
+    ]);
+    expect(code).toBe(1);
+  });
+});
+
+describe('leporello without arguments', () => {
+  const shown = async (env: Readonly<Record<string, string>>): Promise<string> => {
+    const terminal = testTerminal({ cwd: home, env: { ...variables(), ...env }, isTty: { out: true } });
+    expect(await run([], terminal)).toBe(0);
+    return terminal.written.out();
+  };
+
+  it('shows the state of the gateway on a terminal', async () => {
+    await ask('gpt-4o');
+    const text = await shown({ LEPORELLO_PORT: String(gateway.port) });
+    expect(text.replace(/for \d+ (?:s|min)\b/, 'for N s').replace(/\d+ tokens/, 'N tokens')).toBe(
+      `Leporello 0.1.0 runs on ${gateway.url} for N s
+  requests  1 request, N tokens, net $0.00 (estimate)
+  store     ${home}/.leporello
+  wraps     0
+  page      ${gateway.url}/
+
+  leporello wrap claude   connects an agent for one run
+  leporello doctor        checks the set-up
+  leporello help          shows all commands
+`,
+    );
+  });
+
+  it('shows the help if there is no gateway of this user', async () => {
+    const env = { LEPORELLO_PORT: String(gateway.port), LEPORELLO_DATA: join(home, 'other') };
+    expect(await shown(env)).toMatch(/^leporello - keeps an LLM agent inside/);
+  });
+});
+
+describe('a second leporello serve', () => {
+  it('names the gateway that has the port', async () => {
+    const terminal = testTerminal({ cwd: home, env: variables() });
+    expect(await run(['serve', '--port', String(gateway.port)], terminal)).toBe(2);
+    const other = gateway.port === 65_535 ? gateway.port - 1 : gateway.port + 1;
+    expect(terminal.written.err()).toBe(
+      `leporello: A Leporello (version 0.1.0, originals in ${home}/.leporello) already runs on ${gateway.url}. Use it: leporello wrap claude, or ${gateway.url} as the base URL of a client. For a second one: leporello serve --port ${other}.\n`,
+    );
+  });
+});

@@ -1,0 +1,250 @@
+/** Checks of `leporello doctor` on this machine: Node, data folder, secret, store, upstreams and proxies. Each only reads. */
+import { once } from 'node:events';
+import { access, constants, open, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { LeporelloError } from '../../errors.ts';
+import { defaultUpstreams } from '../../gateway/routing/routes.ts';
+import { givenSecret, loadSecret } from '../../store/secret.ts';
+import type { Config } from '../config/schema.ts';
+import { storeFile } from '../../store/data-folder.ts';
+import { type StoreConfig, storeServer } from '../open-store.ts';
+import type { Environment } from '../terminal.ts';
+
+/** Everything outside of this process that the checks ask. Tests replace it. */
+export type DoctorDeps = {
+  readonly nodeVersion: string;
+  /** Resolves when a connection to the URL's host can be made, with TLS for https. Rejects with the system's error. */
+  readonly reach: (url: string, deadlineMs: number) => Promise<void>;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Milliseconds that each answer may take. */
+  readonly deadlineMs: number;
+};
+
+/** What one check found. */
+export type Finding = {
+  /** The check's name, for programs. */
+  readonly check: string;
+  readonly level: 'ok' | 'warning' | 'failure';
+  readonly says: string;
+  /** What to do. */
+  readonly fix?: string;
+};
+
+const oldestNode = [22, 18] as const;
+
+export function nodeFinding(version: string): Finding {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const isOld = major < oldestNode[0] || (major === oldestNode[0] && minor < oldestNode[1]);
+  return isOld
+    ? {
+        check: 'node',
+        level: 'failure',
+        says: `Node ${version} is too old: Leporello needs ${oldestNode.join('.')} or newer.`,
+        fix: 'Install a newer Node (https://nodejs.org), or start with npm start, which brings its own.',
+      }
+    : { check: 'node', level: 'ok', says: `Node ${version}.` };
+}
+
+/** Checks that the data folder can be written, and that the store in it is a database. */
+export async function dataFindings(
+  dataDir: string | undefined,
+  config: StoreConfig,
+): Promise<readonly Finding[]> {
+  if (config.redis || config.http) return [];
+  const check = 'data';
+  if (dataDir === undefined) {
+    const says = 'This user has no home folder, so originals are lost when the gateway ends.';
+    return [{ check, level: 'failure', says, fix: 'Set a folder with --data or LEPORELLO_DATA.' }];
+  }
+  const why = await whyNotWritable(dataDir);
+  if (why !== undefined) {
+    const says = `The data folder ${dataDir} cannot be used (${why}), so originals are lost when the gateway ends.`;
+    return [
+      {
+        check,
+        level: 'failure',
+        says,
+        fix: `Let this user write there, or set another folder with LEPORELLO_DATA.`,
+      },
+    ];
+  }
+  const file = storeFile(dataDir);
+  const size = await stat(file).then(
+    (found) => found.size,
+    () => undefined,
+  );
+  if (size === undefined)
+    return [{ check, level: 'ok', says: `The data folder ${dataDir} can be used. It holds no store yet.` }];
+  if (size > 0 && !(await isDatabase(file))) {
+    const says = `The store ${file} is damaged: it is not an SQLite database.`;
+    return [
+      {
+        check,
+        level: 'failure',
+        says,
+        fix: `Move it away; the gateway creates a new one: mv ${file} ${file}.damaged`,
+      },
+    ];
+  }
+  const mb = (size / 1e6).toFixed(1);
+  return [{ check, level: 'ok', says: `The data folder ${dataDir} can be used. Its store has ${mb} MB.` }];
+}
+
+/** Returns why a folder cannot be written or created; undefined if it can. */
+async function whyNotWritable(folder: string): Promise<string | undefined> {
+  try {
+    const found = await stat(folder);
+    if (!found.isDirectory()) return 'it is a file';
+    await access(folder, constants.W_OK);
+    return undefined;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    const parent = dirname(folder);
+    return code === 'ENOENT' && parent !== folder ? whyNotWritable(parent) : code;
+  }
+}
+
+async function isDatabase(file: string): Promise<boolean> {
+  const handle = await open(file, 'r');
+  try {
+    const { buffer } = await handle.read(Buffer.alloc(15), 0, 15, 0);
+    return buffer.toString('latin1') === 'SQLite format 3';
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Checks the secret, and returns it for other checks. A secret that is not there yet is not created. */
+export async function secretFindings(
+  dataDir: string | undefined,
+  env: Environment,
+  config: StoreConfig,
+): Promise<{ readonly findings: readonly Finding[]; readonly secret: Uint8Array | undefined }> {
+  const check = 'secret';
+  const file = join(dataDir ?? '', 'secret');
+  if (givenSecret(env) === undefined && (dataDir === undefined || !(await exists(file)))) {
+    const isLost =
+      Boolean(config.redis || config.http) || (dataDir !== undefined && (await exists(storeFile(dataDir))));
+    const finding: Finding = isLost
+      ? {
+          check,
+          level: 'failure',
+          says: `There is no secret (${file}), so nothing that was stored before can be read.`,
+          fix: 'Restore the file, or set LEPORELLO_SECRET to the secret of the other gateways.',
+        }
+      : { check, level: 'ok', says: 'The secret is created at the first start.' };
+    return { findings: [finding], secret: undefined };
+  }
+  try {
+    const secret = await loadSecret({ dataDir: dataDir ?? '', env });
+    const where = givenSecret(env) === undefined ? file : 'LEPORELLO_SECRET';
+    return { findings: [{ check, level: 'ok', says: `The secret can be read (${where}).` }], secret };
+  } catch (error) {
+    if (!LeporelloError.isInstance(error)) throw error;
+    const fix = `Restore the secret: ${file}, or LEPORELLO_SECRET.`;
+    return { findings: [{ check, level: 'failure', says: error.message, fix }], secret: undefined };
+  }
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Checks that a store outside of the data folder answers. */
+export async function storeFindings(config: StoreConfig, deadlineMs: number): Promise<readonly Finding[]> {
+  const check = 'store';
+  const fix = `Start the server, or correct the options of memory.${config.http ? 'http' : 'redis'}.`;
+  let place = 'The store';
+  try {
+    const server = storeServer(config);
+    if (server === undefined) return [];
+    ({ place } = server);
+    const store = await server.open();
+    const signal = AbortSignal.timeout(deadlineMs);
+    try {
+      await Promise.race([
+        store.getMany(['doctor']),
+        once(signal, 'abort').then(() => {
+          throw new Error(`it did not answer within ${deadlineMs} ms.`);
+        }),
+      ]);
+      return [{ check, level: 'ok', says: `${place} answers.` }];
+    } finally {
+      await store.close().catch(() => undefined);
+    }
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    return [{ check, level: 'failure', says: `${place} cannot be used: ${problem}`, fix }];
+  }
+}
+
+/** Checks that each upstream can be reached. One that nobody configured may not be needed, so it is only a warning. */
+export async function upstreamFindings(
+  { openaiUrl, anthropicUrl, geminiUrl }: Config,
+  { reach, deadlineMs }: Pick<DoctorDeps, 'reach' | 'deadlineMs'>,
+): Promise<readonly Finding[]> {
+  const check = 'upstream';
+  const upstreams = [
+    { option: 'anthropicUrl', url: anthropicUrl, usual: defaultUpstreams.anthropic },
+    { option: 'openaiUrl', url: openaiUrl, usual: defaultUpstreams.openai },
+    { option: 'geminiUrl', url: geminiUrl, usual: defaultUpstreams.gemini },
+  ];
+  return Promise.all(
+    upstreams.map(async ({ option, url, usual }): Promise<Finding> => {
+      try {
+        await reach(url, deadlineMs);
+        return { check, level: 'ok', says: `${url} can be reached.` };
+      } catch (error) {
+        const level = url === usual ? 'warning' : 'failure';
+        const { why, fix } = connectionProblem(error, option, new URL(url).hostname);
+        return { check, level, says: `${url} (${option}) cannot be reached: ${why}.`, fix };
+      }
+    }),
+  );
+}
+
+function connectionProblem(error: unknown, option: string, host: string): { why: string; fix: string } {
+  const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const code = inner instanceof Error && 'code' in inner ? String(inner.code) : '';
+  const said = inner instanceof Error ? inner.message : String(inner);
+  if (['ENOTFOUND', 'EAI_AGAIN'].includes(code))
+    return { why: `the name ${host} has no address (${code})`, fix: `Check ${option}, the network and DNS.` };
+  if (code === 'ECONNREFUSED')
+    return { why: 'the connection was refused', fix: `Start the server there, or correct ${option}.` };
+  if (/CERT|SIGNATURE|ISSUER|SELF_SIGNED/.test(code))
+    return {
+      why: `its certificate is not trusted (${code})`,
+      fix: 'Set NODE_EXTRA_CA_CERTS to the file of your certificate authority before you start the gateway.',
+    };
+  return { why: said, fix: `Check ${option}, the network and the firewall.` };
+}
+
+/** Checks the proxies of this shell: the gateway uses none, and clients must not use one for this machine. */
+export function proxyFindings(env: Environment): readonly Finding[] {
+  const proxy = Object.keys(env).find((name) => /^(?:https?|all)_proxy$/i.test(name) && !!env[name]);
+  if (proxy === undefined) return [];
+  const bypassed = `${env['NO_PROXY'] ?? ''},${env['no_proxy'] ?? ''}`;
+  const isBypassed = /(?:^|[,\s])(?:127\.0\.0\.1|\*)(?:[,\s]|$)/.test(bypassed);
+  return [
+    {
+      check: 'proxy',
+      level: 'warning',
+      says: `${proxy} is set, but the gateway connects to providers directly.`,
+      fix: 'Allow direct connections to the providers, or set the URL of a relay as upstream (LEPORELLO_ANTHROPIC_URL ...).',
+    },
+    ...(isBypassed
+      ? []
+      : [
+          {
+            check: 'proxy',
+            level: 'warning',
+            says: `${proxy} is set without an exception for this machine, so clients may not reach the gateway.`,
+            fix: 'export NO_PROXY=127.0.0.1,localhost (leporello wrap does it for its client)',
+          } as const,
+        ]),
+  ];
+}

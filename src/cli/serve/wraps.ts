@@ -1,0 +1,170 @@
+/**
+ * The part of a running gateway that serves `leporello wrap`: it describes the gateway, gives each wrap a base URL of its own, sums up its
+ * receipts, and tells when no wrap uses the gateway any more. A wrap is alive as long as its connection is open or its client runs, so a
+ * wrap that was killed leaves nothing to clean up, and its client continues.
+ */
+import { refuseForeign } from '../../gateway/app.ts';
+import { type GatewayResponse, type Handler, headerOf, jsonResponse } from '../../gateway/http/http.ts';
+import type { AnyReceipt } from '../../gateway/receipts/receipts.ts';
+import { createReceiptTotals, type Totals } from '../../receipts/totals.ts';
+import { type GatewayState, proofOf, wrapsPath } from '../running-gateway.ts';
+
+export type WrapsOptions = {
+  readonly secret: Uint8Array;
+  /** The gateway's state, without what is known here. */
+  readonly state: Omit<GatewayState, 'wraps' | 'endsWithWraps'>;
+  readonly allowedHosts: readonly string[] | undefined;
+  readonly endsWithWraps: boolean;
+  readonly isRunning: (pid: number) => boolean;
+  readonly pauses?: WrapPauses;
+};
+
+/** Milliseconds. */
+export type WrapPauses = {
+  /** Until the first wrap must have come. */
+  readonly first: number;
+  /** Without any wrap until the gateway is unused. */
+  readonly unused: number;
+  /** Between two looks at clients. */
+  readonly look: number;
+  /** That sums wait for receipts of responses that have just ended. */
+  readonly receipts: number;
+};
+
+const usualPauses: WrapPauses = { first: 60_000, unused: 1_000, look: 250, receipts: 10_000 };
+
+/** What the requests of one wrap came to. */
+export type WrapSums = Pick<
+  Totals,
+  'requests' | 'folds' | 'recalls' | 'tokensBefore' | 'tokensAfter' | 'money'
+>;
+
+type OneWrap = { holds: number; pid: number | undefined; readonly pending: Set<string> };
+
+/** Entries of a map at most. */
+const maxRemembered = 1_000;
+
+/** Adds an entry. The oldest one goes when there are too many. */
+function remember<T>(map: Map<string, T>, key: string, value: T): void {
+  map.set(key, value);
+  if (map.size > maxRemembered) map.delete(map.keys().next().value!);
+}
+
+/** Creates the part. `watched` returns the handler with it; `unused` resolves once no wrap uses the gateway. */
+export function createWraps(options: WrapsOptions) {
+  const { secret, allowedHosts, pauses = usualPauses } = options;
+  const wraps = new Map<string, OneWrap>();
+  const wrapOf = new Map<string, string>();
+  const early = new Map<string, AnyReceipt>();
+  const totals = createReceiptTotals();
+  const ending = new AbortController();
+  const unused = Promise.withResolvers<void>();
+  let lastUse = performance.now() + pauses.first - pauses.unused;
+  const looking = options.endsWithWraps ? setInterval(look, pauses.look) : undefined;
+  looking?.unref();
+
+  function opened(id: string): OneWrap {
+    const known = wraps.get(id) ?? { holds: 0, pid: undefined, pending: new Set() };
+    wraps.set(id, known);
+    return known;
+  }
+
+  function isAlive({ holds, pid }: OneWrap): boolean {
+    return holds > 0 || (pid !== undefined && options.isRunning(pid));
+  }
+
+  function look(): void {
+    for (const [id, wrap] of wraps) if (!isAlive(wrap)) wraps.delete(id);
+    if (wraps.size > 0) lastUse = performance.now();
+    else if (performance.now() - lastUse >= pauses.unused) unused.resolve();
+  }
+
+  function hold(id: string, pid: number | undefined, signal: AbortSignal): GatewayResponse {
+    if (ending.signal.aborted) return jsonResponse(503, { error: 'This gateway is stopping.' });
+    const wrap = opened(id);
+    wrap.holds += 1;
+    wrap.pid = pid ?? wrap.pid;
+    lastUse = performance.now();
+    const over = AbortSignal.any([signal, ending.signal]);
+    const release = (): void => {
+      wrap.holds -= 1;
+      if (wrap.holds === 0 && !options.endsWithWraps) wraps.delete(id);
+    };
+    if (over.aborted) release();
+    else over.addEventListener('abort', release, { once: true });
+    return { status: 200, headers: [['content-type', 'text/plain']], body: silence(over) };
+  }
+
+  async function sumsOf(id: string): Promise<WrapSums> {
+    const latest = performance.now() + pauses.receipts;
+    while ((wraps.get(id)?.pending.size ?? 0) > 0 && performance.now() < latest) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    const { requests, folds, recalls, tokensBefore, tokensAfter, money } = totals.total(id);
+    return { requests, folds, recalls, tokensBefore, tokensAfter, money };
+  }
+
+  async function described(challenge: string): Promise<GatewayResponse> {
+    const { endsWithWraps, state } = options;
+    const alive = [...wraps.values()].filter(isAlive).length;
+    const own: GatewayState = { ...state, wraps: alive, endsWithWraps };
+    return jsonResponse(200, { ...own, proof: proofOf(secret, challenge.slice(0, 100)) });
+  }
+
+  /** Adds a receipt to the sums of the wrap that its request came from. */
+  function onReceipt(receipt: AnyReceipt): void {
+    const isSummary = 'kind' in receipt;
+    const id = wrapOf.get(isSummary ? receipt.behind : receipt.id);
+    // A response that is not streamed comes after its receipt.
+    if (id === undefined)
+      return isSummary || wraps.size === 0 ? undefined : remember(early, receipt.id, receipt);
+    early.delete(receipt.id);
+    if (isSummary) totals.addSummary(id, receipt);
+    else totals.add(id, receipt);
+    wraps.get(id)?.pending.delete(receipt.id);
+  }
+
+  return {
+    unused: unused.promise,
+    watched(handler: Handler): Handler {
+      return async function serveWraps(request) {
+        const found = wrapTarget.exec(request.target);
+        if (!found) return handler(request);
+        const [, id = '', rest = found[3] ?? ''] = found;
+        const refused = refuseForeign(request, allowedHosts);
+        if (refused) return refused;
+        const { pathname, searchParams } = new URL(rest === '' ? '/' : rest, 'http://gateway');
+        if (id === '') return described(searchParams.get('challenge') ?? '');
+        if (pathname === '/') return jsonResponse(200, await sumsOf(id));
+        if (pathname === '/hold')
+          return hold(id, Number(searchParams.get('pid')) || undefined, request.signal);
+        const response = await handler({ ...request, target: rest });
+        const receipt = headerOf(response.headers, 'x-leporello-receipt');
+        const wrap = wraps.get(id);
+        if (receipt !== undefined && wrap) {
+          wrap.pending.add(receipt);
+          remember(wrapOf, receipt, id);
+          const known = early.get(receipt);
+          if (known) onReceipt(known);
+        }
+        return response;
+      };
+    },
+    onReceipt,
+    /** Ends all connections of wraps, so that the gateway can stop. */
+    end(): void {
+      clearInterval(looking);
+      ending.abort();
+    },
+  };
+}
+
+/** `/_leporello/wraps`, optionally with an id and a target below it. */
+const wrapTarget = new RegExp(`^${wrapsPath}(?:/([\\w-]{1,64})((?:[/?].*)?)|(\\?.*)?)$`, 's');
+
+/** A body that has one line, and ends with the signal. */
+async function* silence(signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  yield new TextEncoder().encode('held\n');
+  if (!signal.aborted)
+    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+}

@@ -1,0 +1,59 @@
+/** Reads values in the settings files of other programs: JSON with comments, and the texts of TOML. Never throws. Pure. */
+
+export type SettingsObject = Readonly<Record<string, unknown>>;
+
+/** Parses a JSON object, also with comments and trailing commas; undefined for anything else. */
+export function parsedJson(text: string | undefined): SettingsObject | undefined {
+  if (text === undefined) return undefined;
+  const plain = text
+    .replaceAll(/("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*.*?\*\//gs, '$1')
+    .replaceAll(/("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])/g, '$1');
+  try {
+    const value: unknown = JSON.parse(plain);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is SettingsObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function valueAt(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((inside, key) => (isObject(inside) ? inside[key] : undefined), value);
+}
+
+/** Returns the text at a path; undefined if there is none. */
+export function textAt(value: unknown, ...path: readonly string[]): string | undefined {
+  const found = valueAt(value, path);
+  return typeof found === 'string' && found !== '' ? found : undefined;
+}
+
+/** Returns the object at a path; undefined if there is none. */
+export function objectAt(value: unknown, ...path: readonly string[]): SettingsObject | undefined {
+  const found = valueAt(value, path);
+  return isObject(found) ? found : undefined;
+}
+
+/** Returns `one` with the entries of `other`, which win; objects in both are merged. */
+export function mergedJson(one: SettingsObject, other: SettingsObject): SettingsObject {
+  const entries = Object.entries(other).map(([key, value]) => {
+    const before = one[key];
+    return [key, isObject(before) && isObject(value) ? mergedJson(before, value) : value] as const;
+  });
+  return { ...one, ...Object.fromEntries(entries) };
+}
+
+/** Returns the texts of a TOML file by their dotted keys, such as `model_providers.own.base_url`. Other values are left out. */
+export function tomlTexts(text: string): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  let table = '';
+  for (const line of text.split('\n')) {
+    const [, name] = /^\s*\[([^\]]+)\]/.exec(line) ?? [];
+    if (name !== undefined) table = `${name.replaceAll(/["'\s]/g, '')}.`;
+    const [, key, value] = /^\s*([\w.-]+)\s*=\s*["']([^"']*)["']/.exec(line) ?? [];
+    if (key !== undefined && value !== undefined) found.set(table + key, value);
+  }
+  return found;
+}
