@@ -170,7 +170,7 @@ function read(planted: PlantedConversation) {
 }
 
 /** Writes the conversation in the form of chat completions. */
-function messagesOf(groups: readonly Group[]): readonly object[] {
+export function messagesOf(groups: readonly Group[]): readonly object[] {
   let calls = 0;
   return groups.flatMap((group) => [
     ...(group.user === undefined ? [] : [{ role: 'user', content: group.user }]),

@@ -1,7 +1,7 @@
 /** Writes the tables of bench/replay.ts. */
 import type { Figures } from '../../src/replay/figures.ts';
 import { codingSessions, longHorizonId } from '../replay/data.ts';
-import { markdown, number, percent } from './markdown.ts';
+import { columns, markdown, number, percent, type Row } from './markdown.ts';
 
 /** The figures of one policy, as bench/replay.ts writes them. */
 type PolicyFigures = Omit<Figures, 'worst'> & { readonly worst: Readonly<Record<string, number>> };
@@ -142,4 +142,28 @@ function ofPolicy({ sources }: ReplayFigures, source: string, policy: string): P
 /** Returns the cost at Anthropic's cache prices, relative to the full context. */
 function bestPrices({ cost }: PolicyFigures): number {
   return cost['anthropic'] ?? Number.NaN;
+}
+
+/** Shows what each preset costs and keeps, as bench/presets.ts measured it. */
+export function presetTable(rows: readonly Row[]): string {
+  return columns(rows, {
+    preset: 'preset',
+    cost: ({ cost = 0 }) => Number(cost).toFixed(3),
+    visible: ({ 'visible %': visible = 0 }) => `${visible} %`,
+    recalls: 'recalls',
+    'planted findings': ({ 'findings %': kept = 0 }) => `${kept} %`,
+    demands: ({ 'demands %': kept = 0 }) => `${kept} %`,
+    outcomes: ({ 'outcomes %': kept = 0 }) => `${kept} %`,
+  });
+}
+
+/** Shows the break-even points that bench/break-even.ts computed. */
+export function breakEvenTable(rows: readonly Row[]): string {
+  return columns(rows, {
+    '': ({ source = '' }) => (source === longHorizonId ? 'long session' : 'coding sessions'),
+    'tokens folded': 'tokens folded',
+    recalls: 'recalls',
+    'break-even at a static share of 25 %': ({ 'at 25 %': at = 0 }) => Number(at).toFixed(2),
+    'at 66 %': ({ 'at 66 %': at = 0 }) => Number(at).toFixed(2),
+  });
 }

@@ -3,7 +3,14 @@ import type { Estimate, Quantiles } from '../first-token/statistics.ts';
 import type { Origin } from '../results.ts';
 import type { StepTimes } from '../steps.ts';
 import { type Cell, columns, markdown, number, percent, type Row, significant } from './markdown.ts';
-import { costByPolicy, costBySource, type ReplayFigures, whatItSaves } from './replay-tables.ts';
+import {
+  breakEvenTable,
+  costByPolicy,
+  costBySource,
+  presetTable,
+  type ReplayFigures,
+  whatItSaves,
+} from './replay-tables.ts';
 
 /** A result file as it was read. */
 type Result = Origin & Readonly<Record<string, unknown>>;
@@ -20,6 +27,8 @@ export const blocks: Readonly<Record<string, FigureBlock>> = {
   'cost-policies': block('replay', (result) => costByPolicy(figuresOf(result))),
   summaries: block('summaries', summaries),
   planted: block('planted', planted),
+  presets: block('presets', (result) => presetTable(rowsOf(result))),
+  'break-even': { from: 'break-even', text: (result) => breakEvenTable(rowsOf(result)) },
   images: block('images', images),
   gateway: block('gateway', gateway),
   steps: block('gateway', steps),

@@ -64,8 +64,12 @@ Flags
   --anthropic-url URL    default https://api.anthropic.com
   --log-level LEVEL      debug, info, warn, error or silent; default info
   --lossless             leave nothing out of new tool results
-  --preset NAME          fold finished sub-goals: production (10:1), debugging (3:1), long-horizon (15:1, in
-                         levels), cost (12:1); not in tasks of fewer than 20 calls
+  --preset NAME          settings for a kind of work; the first keeps least, the last keeps most:
+    cost         when the price counts more than details; folds early and far, sub-goals at 12:1
+    long-horizon for runs of hundreds of actions; an outline of all stays, sub-goals at 15:1 with phases
+    production   for agents at work; the default triggers, and finished sub-goals become records at 10:1
+    summaries    for talk, support and research, where the thread counts; old messages become one summary
+    debugging    when exact values are needed again and again; folds late and little, sub-goals at 3:1
   --set KEY=VALUE        any option of docs/configuration.md; may be repeated
   --for-wraps            end with the last leporello wrap that uses the gateway
   --json                 print the address as one line of JSON
@@ -149,7 +153,7 @@ Flags
   --window-tokens N    the window; default: the model's
   --min-result-bytes N  never fold tool results of fewer bytes; default 1000
   --lossless           leave nothing out of tool results that are compacted on arrival
-  --preset NAME        fold finished sub-goals: production, debugging, long-horizon or cost
+  --preset NAME        settings for a kind of work: cost, long-horizon, production, summaries or debugging
   --out FILE           write to this file, when everything is done; gzip if the name ends in .gz
   --data DIR           folder for originals, for leporello recall; default ~/.leporello
   --config FILE        configuration, JSON
@@ -258,7 +262,7 @@ Flags
   --html FILE          write a report with charts to this file
   --min-result-bytes N  never fold tool results of fewer bytes; default 1000
   --lossless           leave nothing out of tool results that are compacted on arrival
-  --preset NAME        fold finished sub-goals: production, debugging, long-horizon or cost
+  --preset NAME        settings for a kind of work: cost, long-horizon, production, summaries or debugging
   --config FILE        configuration, JSON
   --set KEY=VALUE      any option of docs/configuration.md; may be repeated
   --json               print the figures as JSON

@@ -5,7 +5,13 @@
 import type { ClientSnippet } from '../page/setup.ts';
 import type { Controls } from '../store/controls.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
-import { type NamedTotals, type ReceiptTotals, type Totals, summaryOf } from '../receipts/totals.ts';
+import {
+  type NamedTotals,
+  type ReceiptTotals,
+  type Totals,
+  breakEvenOf,
+  summaryOf,
+} from '../receipts/totals.ts';
 import { hasCredential, type Tenant, type TenantRule } from './routing/tenant.ts';
 import { type GatewayRequest, type GatewayResponse, jsonResponse } from './http/http.ts';
 import type { ReceiptArchive } from './receipts/archive.ts';
@@ -120,8 +126,14 @@ function sumsFor(totals: ReceiptTotals, tenant: string | undefined, limit: numbe
 }
 
 /** Returns totals for display: compressions are summarized, or left out when there are none. */
-function spelled({ compressions, ...totals }: Totals): object {
-  return compressions.count === 0 ? totals : { ...totals, compressions: summaryOf(compressions) };
+function spelled(totals: Totals): object {
+  const { compressions, ...others } = totals;
+  const extraRequestsPer1000Tokens = breakEvenOf(totals);
+  return {
+    ...others,
+    ...(extraRequestsPer1000Tokens !== undefined && { breakEven: { extraRequestsPer1000Tokens } }),
+    ...(compressions.count > 0 && { compressions: summaryOf(compressions) }),
+  };
 }
 
 /** Returns the original exactly as the request contained it, as JSON. */

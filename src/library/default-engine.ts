@@ -77,7 +77,8 @@ export function createDefaultEngine(
   encryptedStore: EncryptedStore,
   others: EngineOverrides = {},
 ): Engine {
-  const { clock = Date.now, isHistoryKept, triggers = defaultTriggers(settings.triggers) } = others;
+  const { clock = Date.now, isHistoryKept } = others;
+  const { triggers = defaultTriggers(settings.triggers, settings.preset) } = others;
   const { strategies = defaultStrategies(strategySettingsIn(settings)) } = others;
   const caches = createCaches(settings.cacheMb);
   const kept = { encryptedStore, ttlMs: settings.memoryTtlMs, clock, caches };

@@ -54,7 +54,7 @@ describe('Leporello in process', () => {
     const short = chatBody(steps.slice(0, 20), { tools: ['run'], model: 'gpt-4o' });
     expect(await recordsOf({ preset: 'debugging' }, short)).toEqual([]);
     expect(() => defaultStrategies({ preset: 'fast' as 'cost' })).toThrow(
-      'defaultStrategies.preset is "fast", but must be "production", "debugging", "long-horizon" or "cost".',
+      'defaultStrategies.preset is "fast", but must be "cost", "long-horizon", "production", "summaries" or "debugging".',
     );
   });
 

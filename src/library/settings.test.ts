@@ -226,12 +226,15 @@ const wrongOfGateway: readonly (readonly [settings: WrongSettings, message: stri
     { summaries: { kind: 'extractive', maxTokens: 5 } },
     'summaries.maxTokens is 5, but must be a whole number of at least 100.',
   ],
-  [{ preset: 'fast' }, 'preset is "fast", but must be "production", "debugging", "long-horizon" or "cost".'],
+  [
+    { preset: 'fast' },
+    'preset is "fast", but must be "cost", "long-horizon", "production", "summaries" or "debugging".',
+  ],
   [{ subgoals: { ratio: 1 } }, 'subgoals.ratio is 1, but must be a number from 1.5 to 1000, or "adaptive".'],
   [{ subgoals: { levels: 'never' } }, 'subgoals.levels is "never", but must be "always" or "as-needed".'],
   [
     { mode: 'off', preset: 'fast' },
-    'preset is "fast", but must be "production", "debugging", "long-horizon" or "cost".\nmode is "off", but must be "fold" or "observe".',
+    'preset is "fast", but must be "cost", "long-horizon", "production", "summaries" or "debugging".\nmode is "off", but must be "fold" or "observe".',
   ],
 ];
 

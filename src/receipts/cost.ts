@@ -52,6 +52,25 @@ export function usd(amount: number): number {
   return Math.round(amount * 1e9) / 1e9 + 0;
 }
 
+/**
+ * Returns the break-even point of a saving: how many extra requests for each 1,000 folded tokens cost as much as was saved. Undefined if nothing was
+ * folded. It holds for the same trajectory only: nobody knows whether an agent that saw everything would have made the same requests.
+ */
+export function extraRequestsPer1000Tokens(saving: Saving): number | undefined {
+  const { saved, tokensFolded, perRequest } = saving;
+  if (tokensFolded <= 0 || perRequest <= 0) return undefined;
+  return saved / perRequest / (tokensFolded / 1_000);
+}
+
+type Saving = {
+  /** The cost without folds, minus the actual cost. */
+  readonly saved: number;
+  /** Tokens that folds took out, each once. */
+  readonly tokensFolded: number;
+  /** The cost of one more request, in the same unit: the mean of all. */
+  readonly perRequest: number;
+};
+
 /** Converts tokens times dollars per million tokens into dollars. */
 function billed(items: Omit<Bill, 'total'>): Bill {
   const uncached = usd(items.uncached / 1e6);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createReceiptTotals, type NamedTotals, noTotals, type Totals } from './totals.ts';
+import { breakEvenOf, createReceiptTotals, type NamedTotals, noTotals, type Totals } from './totals.ts';
 import { type Receipt, type SummaryReceipt, compressionOf } from './receipt.ts';
 
 const usage = { input: 2_000, cacheRead: 1_000, cacheWrite: 500, output: 100 };
@@ -84,6 +84,7 @@ const once: Totals = {
     untouched: { ...bill, cacheRead: 0.5, total: 1 },
     untouchedUsage: { ...usage, input: 6_000 },
     net: 0.3,
+    tokensFolded: 4_000,
   },
 };
 
@@ -97,6 +98,12 @@ describe('totals of receipts', () => {
     expect(sums.total('t1')).toEqual(once);
     expect(sums.models('t1')).toEqual([{ tenant: 't1', name: 'm', totals: once }]);
     expect(sums.sessions('t1')).toEqual([{ tenant: 't1', name: 'one', totals: once }]);
+  });
+
+  it('have a break-even point: the extra requests per 1,000 folded tokens that cost what was saved', () => {
+    // 0.3 of savings pay for 0.43 requests of 0.7; 4,000 tokens were folded.
+    expect(breakEvenOf(once)).toBe(0.11);
+    expect(breakEvenOf(noTotals)).toBeUndefined();
   });
 
   it('add up, without rounding noise', () => {
@@ -129,6 +136,7 @@ describe('totals of receipts', () => {
         untouched: { uncached: 0.3, cacheRead: 1.5, cacheWrite: 0.9, output: 0.3, total: 3 },
         untouchedUsage: { input: 18_000, cacheRead: 3_000, cacheWrite: 1_500, output: 300 },
         net: 0.9,
+        tokensFolded: 12_000,
       },
     });
   });

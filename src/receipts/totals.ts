@@ -3,7 +3,7 @@
  * time are dropped; a tenant's own row still includes its dropped models and sessions. Pure.
  */
 import { openFixed, type Cache } from '../caches.ts';
-import { addedBill, type Bill, noBill, usd } from './cost.ts';
+import { addedBill, type Bill, extraRequestsPer1000Tokens, noBill, usd } from './cost.ts';
 import type { Compression, SummaryBy, Receipt, SummaryReceipt } from './receipt.ts';
 import { addedUsage, noUsage } from './prices.ts';
 import type { Usage } from '../conversation/conversation.ts';
@@ -42,6 +42,8 @@ export type SummedMoney = {
   readonly untouched: Bill;
   readonly untouchedUsage: Usage;
   readonly net: number;
+  /** Tokens that the folds of these requests took out, each once. */
+  readonly tokensFolded: number;
 };
 
 /** The totals of one tenant, model or session. */
@@ -152,8 +154,22 @@ function totalsOf(receipt: Receipt): Totals {
       untouched: money.untouched,
       untouchedUsage: money.untouchedUsage,
       net: money.net,
+      tokensFolded: isFolded ? tokensFoldedBy(receipt) : 0,
     },
   };
+}
+
+/** Returns the tokens that the fold of a request took out. */
+export function tokensFoldedBy({ steps }: Pick<Receipt, 'steps'>): number {
+  return steps.reduce((sum, { tokensSaved }) => sum + Math.max(0, tokensSaved), 0);
+}
+
+/** Returns the break-even point of these totals, with the mean request as the cost of an extra one. Undefined if nothing was folded or priced. */
+export function breakEvenOf({ money, priced }: Totals): number | undefined {
+  if (!money || priced === 0) return undefined;
+  const { net: saved, tokensFolded, paid } = money;
+  const extra = extraRequestsPer1000Tokens({ saved, tokensFolded, perRequest: paid.total / priced });
+  return extra === undefined ? undefined : Math.round(extra * 100) / 100;
 }
 
 /** Without Leporello there would be no summaries, so their baseline is zero. */
@@ -170,6 +186,7 @@ function totalsOfSummary({ usage, paid }: SummaryReceipt): Totals {
       untouched: noBill,
       untouchedUsage: noUsage,
       net: usd(-paid.total),
+      tokensFolded: 0,
     },
   };
 }
@@ -199,6 +216,7 @@ function addedMoney(one: SummedMoney, other: SummedMoney): SummedMoney {
     untouched: addedBill(one.untouched, other.untouched),
     untouchedUsage: addedUsage(one.untouchedUsage, other.untouchedUsage),
     net: usd(one.net + other.net),
+    tokensFolded: one.tokensFolded + other.tokensFolded,
   };
 }
 

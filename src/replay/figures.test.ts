@@ -66,6 +66,7 @@ describe('figuresOf', () => {
           recallsPer100: 0,
           stable: 1,
           folds: 0,
+          breakEven: undefined,
           overWindow: 0,
           failed: 0,
           unfit: 0,
@@ -84,6 +85,7 @@ describe('figuresOf', () => {
           recallsPer100: 25,
           stable: 0.75,
           folds: 0,
+          breakEven: undefined,
           overWindow: 0,
           failed: 0,
           unfit: 0,
@@ -91,6 +93,39 @@ describe('figuresOf', () => {
       ],
     });
     expect(b).toMatchObject({ source: 'b', conversations: 1, policies: [{ visible: 1 }, { lost: 0 }] });
+  });
+
+  it('says how many extra requests per 1,000 folded tokens cost what was saved, at two static shares', () => {
+    const tally = {
+      steps: 10,
+      contextSum: 10_000,
+      fixedSum: 2_500,
+      tokens: { read: 10_000, written: 0, output: 0 },
+    };
+    const own = {
+      ...tallyOf(5_000, 0),
+      ...tally,
+      tokens: { read: 5_000, written: 0, output: 0 },
+      folded: 5_000,
+    };
+    const plays = [
+      whole({ ...tallyOf(0, 0), ...tally }),
+      { policy: 'own', tally: own, contexts: [], careless: undefined },
+    ];
+    const [source] = figuresOf([{ id: 'one', source: 'a', plays }], {
+      cached: { read: 0.1, write: 1, output: 5 },
+    });
+    const [none, breakEven] = source!.policies.map((figures) => figures.breakEven);
+    expect(none).toBeUndefined();
+    expect(breakEven).toEqual({
+      tokensFolded: 5_000,
+      recalls: 0,
+      // 500 of 1,000 are saved in 10 requests of 50. At 66 % a request costs 120.6 more, with and without folds.
+      atStaticShare: {
+        '0.25': { cached: 2 },
+        '0.66': { cached: expect.closeTo(500 / 170.59 / 5, 3) as number },
+      },
+    });
   });
 
   it('returns no figures without conversations', () => {

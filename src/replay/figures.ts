@@ -1,4 +1,5 @@
 /** Computes the figures of a replay, by source and policy, for tables and charts. Pure. */
+import { extraRequestsPer1000Tokens } from '../receipts/cost.ts';
 import { costOf, type CacheRates, sumOf, addTally, type Tally } from './tally.ts';
 import type { Play, Played } from './replay.ts';
 
@@ -29,10 +30,26 @@ export type Figures = {
   readonly recallsPer100: number;
   readonly stable: number;
   readonly folds: number;
+  /** Undefined for policies that fold nothing. */
+  readonly breakEven: BreakEven | undefined;
   readonly overWindow: number;
   readonly failed: number;
   readonly unfit: number;
 };
+
+/**
+ * The number of extra requests for each 1,000 folded tokens from which nothing is saved, by the share of tools and system text in the mean request
+ * of the full context. An extra request costs as much as the mean one. The replay has one share; for others, the same requests are billed with
+ * a longer or shorter prefix.
+ */
+export type BreakEven = {
+  readonly tokensFolded: number;
+  readonly recalls: number;
+  readonly atStaticShare: Readonly<Record<string, ByTable<number>>>;
+};
+
+/** Shares of tools and system text for which the break-even point is computed. */
+export const staticShares = [0.25, 0.66] as const;
 
 type ByTable<T> = Readonly<Record<string, T>>;
 
@@ -76,9 +93,34 @@ function policyFigures(conversations: readonly Played[], at: number, prices: Pri
     recallsPer100: sum.steps === 0 ? 0 : (100 * sum.recalls) / sum.steps,
     stable: share(sum.stable, sum.steps),
     folds: sum.folds,
+    breakEven: breakEvenOf(sum, whole, prices),
     overWindow: sum.overWindow,
     failed: sum.failed,
     unfit: sum.unfit,
+  };
+}
+
+function breakEvenOf(own: Tally, whole: Tally, prices: PriceTables): BreakEven | undefined {
+  if (own.folded === 0) return undefined;
+  const meanFixed = whole.fixedSum / whole.steps;
+  const meanOthers = whole.contextSum / whole.steps - meanFixed;
+  const at = (fixedShare: number, rates: CacheRates): number => {
+    // The prefix stays cached, so each request, recalls included, reads that much more of it.
+    const more = ((meanOthers * fixedShare) / (1 - fixedShare) - meanFixed) * rates.read;
+    const cost = costOf(own.tokens, rates) + (own.steps + own.recalls) * more;
+    const saved = costOf(whole.tokens, rates) + whole.steps * more - cost;
+    const perRequest = cost / (own.steps + own.recalls);
+    return extraRequestsPer1000Tokens({ saved, tokensFolded: own.folded, perRequest }) ?? 0;
+  };
+  return {
+    tokensFolded: own.folded,
+    recalls: own.recalls,
+    atStaticShare: Object.fromEntries(
+      staticShares.map((fixedShare) => [
+        String(fixedShare),
+        Object.fromEntries(Object.entries(prices).map(([name, rates]) => [name, at(fixedShare, rates)])),
+      ]),
+    ),
   };
 }
 

@@ -14,6 +14,7 @@
  */
 import type { ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
+import { tokensFoldedBy } from '../receipts/totals.ts';
 import { sha256 } from '../store/encrypted-store.ts';
 import { createClient, rerunMissing } from './client.ts';
 import { holds, messageText } from './needs.ts';
@@ -112,8 +113,11 @@ export async function play(
     const first = bill(context, step.isCold);
     const missing = step.needs.filter((need) => !sight.shows(context, need));
     const { bodies, lost } = await recover(step, sent, missing);
+    const steps = sent.prepared?.report.steps ?? [];
     return {
       first,
+      fixedTokens: context.preamble.reduce((sum, block) => sum + recording.counter.block(context, block), 0),
+      folded: tokensFoldedBy({ steps }),
       later: bodies.map((body) => bill(read(body))),
       replyTokens: step.replyTokens,
       forSummary: sent.forSummary,
@@ -121,7 +125,7 @@ export async function play(
       missing: missing.length,
       lost,
       isOverWindow: first.context > window,
-      isFold: (sent.prepared?.report.steps ?? []).some(({ edits }) => edits > 0),
+      isFold: steps.some(({ edits }) => edits > 0),
       isFailed: sent.prepared?.outcome.status === 'failed',
       isUnfit: sent.prepared?.report.unfit !== undefined,
     };

@@ -15,6 +15,10 @@ export type Tally = {
   readonly forRecalls: Tokens;
   readonly contextSum: number;
   readonly contextPeak: number;
+  /** The part of `contextSum` before the messages: tools and system text. */
+  readonly fixedSum: number;
+  /** Tokens that folds took out, each once. */
+  readonly folded: number;
   /** Values in calls that occur in earlier messages; those not in the context; those not recovered. */
   readonly needs: number;
   readonly missing: number;
@@ -33,6 +37,10 @@ export type Tally = {
 
 export type StepFigures = {
   readonly first: Billed;
+  /** Tokens of tools and system text. */
+  readonly fixedTokens: number;
+  /** Tokens that a new fold took out. */
+  readonly folded: number;
   /** The continuations. */
   readonly later: readonly Billed[];
   readonly replyTokens: number;
@@ -55,6 +63,8 @@ export const noTally: Tally = {
   forRecalls: noTokens,
   contextSum: 0,
   contextPeak: 0,
+  fixedSum: 0,
+  folded: 0,
   needs: 0,
   missing: 0,
   lost: 0,
@@ -81,6 +91,8 @@ export function addStep(tally: Tally, step: StepFigures, callTokens: number): Ta
     forRecalls: sumOf(tally.forRecalls, forRecalls),
     contextSum: tally.contextSum + first.context,
     contextPeak: Math.max(tally.contextPeak, largest),
+    fixedSum: tally.fixedSum + step.fixedTokens,
+    folded: tally.folded + step.folded,
     needs: tally.needs + step.needs,
     missing: tally.missing + step.missing,
     lost: tally.lost + step.lost,
@@ -100,6 +112,8 @@ export function addTally(one: Tally, other: Tally): Tally {
     forRecalls: sumOf(one.forRecalls, other.forRecalls),
     contextSum: one.contextSum + other.contextSum,
     contextPeak: Math.max(one.contextPeak, other.contextPeak),
+    fixedSum: one.fixedSum + other.fixedSum,
+    folded: one.folded + other.folded,
     needs: one.needs + other.needs,
     missing: one.missing + other.missing,
     lost: one.lost + other.lost,

@@ -117,8 +117,42 @@ export type StrategyDefaults = {
   readonly summaries?: SummarySettings | false | undefined;
   /** Replaces finished sub-goals by short records, and many of these by the record of a phase. Overrides `preset`. Default: the preset. */
   readonly subgoals?: SubgoalOptions | false | undefined;
-  /** How strongly finished sub-goals are folded: `production`, `debugging`, `long-horizon` or `cost`. Default: they are not folded. */
-  readonly preset?: Preset | undefined;
+  /** Settings for a kind of work, which other settings override: see `presets`. */
+  readonly preset?: FoldPreset | undefined;
+};
+
+export type FoldPreset = Preset | 'summaries';
+
+/**
+ * The presets, from the one that keeps least to the one that keeps most, each with a sentence that says when to use it. The triggers of each are in
+ * triggers/default-triggers.ts, and the ratios of sub-goals in outline/levels.ts.
+ */
+export const presets: Readonly<
+  Record<
+    FoldPreset,
+    { readonly use: string; readonly subgoals?: SubgoalOptions; readonly summaries?: SummarySettings }
+  >
+> = {
+  cost: {
+    use: 'when the price counts more than details; folds early and far, sub-goals at 12:1',
+    subgoals: {},
+  },
+  'long-horizon': {
+    use: 'for runs of hundreds of actions; an outline of all stays, sub-goals at 15:1 with phases',
+    subgoals: {},
+  },
+  production: {
+    use: 'for agents at work; the default triggers, and finished sub-goals become records at 10:1',
+    subgoals: {},
+  },
+  summaries: {
+    use: 'for talk, support and research, where the thread counts; old messages become one summary',
+    summaries: { kind: 'extractive', maxTokens: 4_000 },
+  },
+  debugging: {
+    use: 'when exact values are needed again and again; folds late and little, sub-goals at 3:1',
+    subgoals: {},
+  },
 };
 
 /** Creates the strategy of one entry. `list`: the whole list, because what is dropped depends on whether there are summaries. */
@@ -144,7 +178,11 @@ export function chosenStrategy(
     case 'drop-recalls':
       return dropRecalls();
     case 'fold-subgoals':
-      return foldSubgoals({ preset, ...subgoals, ...optionsOf(one) });
+      return foldSubgoals({
+        preset: preset === 'summaries' ? undefined : preset,
+        ...subgoals,
+        ...optionsOf(one),
+      });
     case 'summarize-history': {
       const { kind, maxTokens } = { ...summaries, ...optionsOf(one) };
       return summarizeHistory({ maxTokens, isWrittenAhead: kind === 'model' });

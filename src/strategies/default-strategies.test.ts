@@ -21,6 +21,15 @@ describe('defaultStrategies', () => {
     ]);
   });
 
+  it('have a summary with the preset summaries, and sub-goals with the others, unless told otherwise', () => {
+    const of = (settings: Parameters<typeof defaultStrategies>[0]) =>
+      shown(defaultStrategies(settings)).filter((one) => /subgoals|summarize/.test(one));
+    expect(of({ preset: 'summaries' })).toEqual(['summarize-history history 4000']);
+    expect(of({ preset: 'summaries', summaries: false })).toEqual([]);
+    expect(of({ preset: 'debugging' })).toEqual(['fold-subgoals history']);
+    expect(of({ preset: 'debugging', subgoals: false })).toEqual([]);
+  });
+
   it('drops messages only as a last resort with summaries', () => {
     expect(shown(defaultStrategies({ summaries: { kind: 'extractive' }, preset: 'cost' }))).toEqual([
       'drop-failed-calls history',

@@ -3,8 +3,8 @@
  * program may pass any other list.
  */
 import { type Check, checkSettings, object, offOr, oneOf, shown, wholeNumber } from '../checks.ts';
-import { presetNames } from '../outline/levels.ts';
 import {
+  type FoldPreset,
   type StrategyChoice,
   type StrategyDefaults,
   type SummarySettings,
@@ -12,6 +12,7 @@ import {
   chosenStrategy,
   nameOf,
   optionsOf,
+  presets,
   strategyNames,
   summaryChecks,
 } from './by-name.ts';
@@ -38,7 +39,7 @@ export const strategyChecks = {
   minResultBytes: wholeNumber(0),
   keepNewestMedia: wholeNumber(0),
   summaries: offOr(object<SummarySettings>(summaryChecks, { required: ['kind'] })),
-  preset: oneOf(...presetNames),
+  preset: oneOf(...(Object.keys(presets) as FoldPreset[])),
   subgoals: offOr(subgoalsCheck),
 };
 
@@ -54,18 +55,31 @@ const strategiesCheck = object<StrategySettings>(strategyChecks);
  */
 export function defaultStrategies(settings: StrategySettings = {}): readonly Strategy[] {
   checkSettings(strategiesCheck, settings, 'defaultStrategies');
-  const { summaries = false, preset, subgoals = preset && {} } = settings;
+  const all = withPreset(settings);
+  const { summaries, subgoals } = all;
   const {
     strategies = strategyNames.filter(
       (name) =>
         (name !== 'fold-subgoals' || subgoals) && (name !== 'summarize-history' || summaries !== false),
     ),
-  } = settings;
-  return strategies.map((choice) => chosenStrategy(choice, settings, strategies));
+  } = all;
+  return strategies.map((choice) => chosenStrategy(choice, all, strategies));
+}
+
+/** Adds what the preset sets and the settings leave out. */
+function withPreset(settings: StrategySettings): StrategySettings {
+  const { preset } = settings;
+  const { subgoals, summaries = false } = preset ? presets[preset] : {};
+  return {
+    ...settings,
+    subgoals: settings.subgoals ?? subgoals,
+    summaries: settings.summaries ?? summaries,
+  };
 }
 
 /** Returns how summaries are made: by the settings, and by the options of the entry in the list of strategies. `false` without summaries. */
-export function summariesIn({ strategies, summaries = false }: StrategySettings): SummarySettings | false {
+export function summariesIn(settings: StrategySettings): SummarySettings | false {
+  const { strategies, summaries = false } = withPreset(settings);
   if (strategies === undefined) return summaries;
   const choice = strategies.find((one) => nameOf(one) === 'summarize-history');
   if (choice === undefined) return false;

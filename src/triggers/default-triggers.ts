@@ -48,14 +48,43 @@ export const triggerChecks: Checks<TriggerSettings> = {
   cacheRent: offOr(cacheRentCheck),
 };
 
+/** The triggers of each preset; it changes no others. Lower targets keep less: `cost` keeps least, `debugging` most. */
+export const presetTriggers = {
+  cost: {
+    windowFraction: { triggerShare: 0.85, targetShare: 0.3 },
+    tokenBudget: { triggerTokens: 80_000, targetTokens: 20_000 },
+    cacheRent: { keepForRequests: 3, keepStepsForRequests: 10 },
+  },
+  'long-horizon': {
+    windowFraction: { triggerShare: 0.85, targetShare: 0.4 },
+    tokenBudget: { triggerTokens: 100_000, targetTokens: 30_000 },
+    cacheRent: { keepForRequests: 4, keepStepsForRequests: 12 },
+  },
+  production: {},
+  summaries: {
+    windowFraction: { triggerShare: 0.85, targetShare: 0.6 },
+    tokenBudget: { triggerTokens: 120_000, targetTokens: 50_000 },
+    cacheRent: { keepForRequests: 6, keepStepsForRequests: 20 },
+  },
+  debugging: {
+    windowFraction: { triggerShare: 0.85, targetShare: 0.7 },
+    tokenBudget: { triggerTokens: 150_000, targetTokens: 90_000 },
+    cacheRent: { keepForRequests: 12, keepStepsForRequests: 40 },
+  },
+} as const satisfies Readonly<Record<string, TriggerSettings>>;
+
 /**
  * Returns the default triggers: mustFit, windowFraction, tokenBudget, coldCache and cacheRent, with messageCount before coldCache if it has
- * settings. Throws `bad-config` for options out of range.
+ * settings. A preset sets those that `settings` leaves out. Throws `bad-config` for options out of range.
  *
  * @example
  * const leporello = createLeporello({ triggers: [myTrigger, ...defaultTriggers({ tokenBudget: false })] });
  */
-export function defaultTriggers(settings: TriggerSettings = {}): readonly Trigger[] {
+export function defaultTriggers(
+  own: TriggerSettings = {},
+  preset?: keyof typeof presetTriggers,
+): readonly Trigger[] {
+  const settings: TriggerSettings = { ...(preset && presetTriggers[preset]), ...withoutUndefined(own) };
   const fraction = settings.windowFraction ?? {};
   const { targetShare, triggerShare: markShare } = fraction === false ? {} : fraction;
   const chosen = [
@@ -74,6 +103,8 @@ function create<Options>(factory: (options: Options) => Trigger, options: Option
   return options === false ? undefined : factory(options);
 }
 
-function withoutUndefined(options: MustFitOptions): MustFitOptions {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+function withoutUndefined<Options extends object>(options: Options): Partial<Options> {
+  return Object.fromEntries(
+    Object.entries(options).filter(([, value]) => value !== undefined),
+  ) as Partial<Options>;
 }

@@ -138,7 +138,7 @@ describe.each(['plain', 'streamed'])('a conversation of five requests, %s', (way
 
   it('is added to the totals by session, model and tenant, for its tenant and for the administrator', async () => {
     await using stack = await play();
-    const total: Omit<Totals, 'compressions'> = {
+    const total: Omit<Totals, 'compressions'> & { readonly breakEven: object } = {
       requests: 5,
       folds: 1,
       recalls: 1,
@@ -156,7 +156,10 @@ describe.each(['plain', 'streamed'])('a conversation of five requests, %s', (way
         untouched: { uncached: 0, cacheRead: 0.1, cacheWrite: 0.625, output: 0.03, total: 0.755 },
         untouchedUsage: { input: 150_000, cacheRead: 100_000, cacheWrite: 50_000, output: 600 },
         net: -0.10375,
+        tokensFolded: 20_000,
       },
+      // -0.10375 pays for -0.6 requests of 0.17175; 20,000 tokens were folded.
+      breakEven: { extraRequestsPer1000Tokens: -0.03 },
     };
     const session = stack.receipts[0]!.session;
     expect(session).toMatch(/^begins:[\w-]{16}$/);

@@ -4,6 +4,7 @@ import { commandNames } from '../args.ts';
 import { keyOfFlag } from '../flags.ts';
 import { helpText } from '../help.ts';
 import { type Option, options } from './options.ts';
+import { presets } from '../../strategies/by-name.ts';
 import { configSchema } from './schema.ts';
 
 const page = readFileSync('docs/configuration.md', 'utf8');
@@ -60,5 +61,12 @@ describe('help', () => {
   it.each(commandNames)('fits a terminal of 110 columns (%s)', (topic) => {
     const lines = helpText(topic).split('\n');
     expect(lines.filter((line) => line.length > 110)).toEqual([]);
+  });
+
+  it('says when to use each preset, as the help of serve does', () => {
+    for (const [name, { use }] of Object.entries(presets)) {
+      expect(page).toContain(`${name}: ${use}.`);
+      expect(helpText('serve')).toContain(`    ${name.padEnd(13)}${use}\n`);
+    }
   });
 });

@@ -1,7 +1,6 @@
 /** Defines the options that decide when and how to fold: triggers, shrinks, summaries and sub-goals. */
 import { z } from 'zod';
-import { presetNames } from '../../outline/levels.ts';
-import { type StrategyChoice, strategyNames } from '../../strategies/by-name.ts';
+import { type FoldPreset, type StrategyChoice, presets, strategyNames } from '../../strategies/by-name.ts';
 import { strategyChecks } from '../../strategies/default-strategies.ts';
 import type { TriggerSettings } from '../../triggers/default-triggers.ts';
 import type { TokenBudgetOptions } from '../../triggers/limits.ts';
@@ -184,11 +183,16 @@ export const summaries = switchable(
   'Replaces old messages by a summary instead of a log; false uses logs.',
 );
 
+const presetNames = Object.keys(presets) as [FoldPreset, ...FoldPreset[]];
+
 /** The option `preset`, which is not set by default. */
 export const preset = described(z.enum(presetNames).optional(), {
-  allowed: 'production, debugging, long-horizon or cost',
-  about:
-    'Folds finished sub-goals into records: production at 10:1, debugging at 3:1, long-horizon at 15:1 with phases and overviews, cost at 12:1. Options in subgoals override it.',
+  allowed: 'cost, long-horizon, production, summaries or debugging',
+  about: `Settings for a kind of work, from the one that keeps least to the one that keeps most; other options override them. ${Object.entries(
+    presets,
+  )
+    .map(([name, { use }]) => `${name}: ${use}.`)
+    .join(' ')}`,
   otherwise: 'none',
 });
 

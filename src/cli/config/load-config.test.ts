@@ -67,7 +67,6 @@ describe('loadConfig', () => {
           cacheRent: { keepForRequests: 4, minTokens: 2_000, minPayback: 9 },
         },
         shrinks: { lossless: false, lineNumbers: 'every', repeats: true },
-        summaries: false,
         minResultBytes: 1_000,
         keepNewestMedia: 4,
         pins: { tools: [], texts: [], plan: true, instructions: true },

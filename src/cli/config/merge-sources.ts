@@ -5,6 +5,7 @@ import type { FlagValue } from '../flags.ts';
 import { nearest } from '../../checks.ts';
 import type { Environment } from '../terminal.ts';
 import { describeAt, type Option, options, valueOf } from './options.ts';
+import { presetTriggers } from '../../triggers/default-triggers.ts';
 import type { z } from 'zod';
 
 /** The source of a value. */
@@ -52,6 +53,7 @@ export function mergeSources({ flags, env, file }: ConfigSources): MergedConfig 
     lay(option, text, { type: 'flag', name: flag });
   }
   checkContradictions(set);
+  layPreset(value);
   return {
     value,
     originOf(path) {
@@ -62,6 +64,13 @@ export function mergeSources({ flags, env, file }: ConfigSources): MergedConfig 
     },
     unknownVariables: unknownVariables(env),
   };
+}
+
+/** Adds the triggers of the preset that no source sets. Its other settings are added where strategies are created. */
+function layPreset(value: Record<string, unknown>): void {
+  const { preset, triggers = {} } = value;
+  if (typeof preset !== 'string' || !Object.hasOwn(presetTriggers, preset) || !isRecord(triggers)) return;
+  value['triggers'] = { ...presetTriggers[preset as keyof typeof presetTriggers], ...triggers };
 }
 
 /** An option that a flag or a variable sets. */

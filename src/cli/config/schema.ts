@@ -140,7 +140,10 @@ export const configSchema = z.strictObject({
   triggers,
   shrinks: described(shrinks.schema.prefault({}), shrinks.meta),
   strategies,
-  summaries: described(summaries.schema.default(false), summaries.meta),
+  summaries: described(summaries.schema.optional(), {
+    ...summaries.meta,
+    otherwise: 'off without the preset summaries',
+  }),
   preset,
   subgoals: described(subgoals.schema.optional(), {
     ...subgoals.meta,

@@ -52,3 +52,20 @@ describe('the list of strategies', () => {
     expect(settingsOf(file, env).strategies).toEqual(strategies);
   });
 });
+
+describe('a preset', () => {
+  it('sets the triggers that nothing else sets', () => {
+    const { triggers } = settingsOf({
+      preset: 'debugging',
+      triggers: { tokenBudget: { triggerTokens: 100_000 }, cacheRent: false },
+    });
+    expect(triggers?.windowFraction).toEqual({ triggerShare: 0.85, targetShare: 0.7 });
+    expect(triggers?.tokenBudget).toEqual({
+      triggerTokens: 100_000,
+      targetTokens: 40_000,
+      bufferTokens: 1_000,
+    });
+    expect(triggers?.cacheRent).toBe(false);
+    expect(triggers?.coldCache).toMatchObject({ keepForRequests: 8 });
+  });
+});

@@ -11,7 +11,7 @@ const loopbackHosts = ['localhost', '127.0.0.1', '[::1]'];
 
 /** Returns the settings of a gateway. `window`, in tokens, overrides the window of every model. */
 export function gatewaySettings(config: Config, window?: number): GatewaySettings {
-  const { recall, limits, memory, adminToken, tenant, preset, subgoals, strategies } = config;
+  const { recall, limits, memory, adminToken, tenant, preset, subgoals, strategies, summaries } = config;
   const allowedHosts = config.allowedHosts ?? (isLoopback(config.host) ? loopbackHosts : undefined);
   const isPrivate = isLoopback(config.host) && typeof tenant !== 'object';
   const tenantSetting =
@@ -21,7 +21,6 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     cacheMarks: config.cacheMarks,
     triggers: config.triggers,
     shrinks: config.shrinks,
-    summaries: config.summaries,
     minResultBytes: config.minResultBytes,
     keepNewestMedia: config.keepNewestMedia,
     pins: config.pins,
@@ -40,6 +39,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     ...(config.calibrate ? {} : { calibration: false }),
     ...(adminToken === undefined ? {} : { adminToken }),
     ...(strategies === undefined ? {} : { strategies }),
+    ...(summaries === undefined ? {} : { summaries }),
     ...(preset === undefined ? {} : { preset }),
     ...(subgoals === undefined ? {} : { subgoals }),
     ...(allowedHosts === undefined ? {} : { allowedHosts }),

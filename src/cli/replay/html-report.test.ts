@@ -16,6 +16,14 @@ const figuresOf = (policy: string, cost: number, visible: number): Figures => ({
   recallsPer100: 1.25,
   stable: 0.995,
   folds: 1,
+  breakEven:
+    policy === 'whole'
+      ? undefined
+      : {
+          tokensFolded: 4_000,
+          recalls: 2,
+          atStaticShare: { '0.25': { cheap: 0.381, dear: 1 }, '0.66': { cheap: 0.12, dear: 1 } },
+        },
   overWindow: 2,
   failed: policy === 'whole' ? 0 : 3,
   unfit: 0,
@@ -37,9 +45,9 @@ describe('figuresTable', () => {
   it('aligns the figures of a source, and prints warnings', () => {
     expect(figuresTable([source])).toBe(
       `a <b>: 1 conversation, 2,000 requests, 1,000 values used again
-  policy  cheap   dear  cheap without recalls  worst, cheap  mean tokens    peak  visible  recalls/100   lost  stable  over window
-  whole   1.000  2.000                  1.000          2.00       12,345  67,890   100.0%          1.3  0.04%   99.5%            2
-  other   0.500  1.500                      -          1.00       12,345  67,890    98.0%          1.3  0.04%   99.5%  2, 3 failed
+  policy  cheap   dear  cheap without recalls  worst, cheap  mean tokens    peak  visible  recalls/100  folded  even at 25 %  even at 66 %   lost  stable  over window
+  whole   1.000  2.000                  1.000          2.00       12,345  67,890   100.0%          1.3       -             -             -  0.04%   99.5%            2
+  other   0.500  1.500                      -          1.00       12,345  67,890    98.0%          1.3   4,000          0.38          0.12  0.04%   99.5%  2, 3 failed
 `,
     );
   });

@@ -1,5 +1,5 @@
 /** Formats the figures of a replay: as one self-contained HTML file with SVG charts, and as text with one table for each source. */
-import type { Figures, SourceFigures } from '../../replay/figures.ts';
+import { type Figures, type SourceFigures, staticShares } from '../../replay/figures.ts';
 import type { Played } from '../../replay/replay.ts';
 
 /** The contents of a report. */
@@ -17,7 +17,7 @@ export function htmlReport({ subtitle, figures, session, window }: Report): stri
   const body = [
     '<h1>Replay</h1>',
     `<p>${escaped(subtitle)}</p>`,
-    `<p>Costs are relative to the full context, and include recalls (or tools that run again). A value is a part of a recorded call that occurred earlier in the conversation.</p>`,
+    `<p>Costs are relative to the full context, and include recalls (or tools that run again). A value is a part of a recorded call that occurred earlier in the conversation. <em>even at 25 %</em>: the number of extra requests for each 1,000 folded tokens from which nothing is saved, if tools and system text are 25 % of the mean request; it holds for the same trajectory only.</p>`,
     session ? sessionSection(session, window) : '',
     ...figures.map(sourceSection),
   ].join('\n');
@@ -232,6 +232,8 @@ function figuresRows({ policies }: SourceFigures): readonly (readonly string[])[
     'peak',
     'visible',
     'recalls/100',
+    'folded',
+    ...staticShares.map((share) => `even at ${share * 100} %`),
     'lost',
     'stable',
     'over window',
@@ -240,7 +242,7 @@ function figuresRows({ policies }: SourceFigures): readonly (readonly string[])[
 }
 
 function rowOf(figures: Figures, tables: readonly string[], first: string): readonly string[] {
-  const { careless, worst } = figures;
+  const { careless, worst, breakEven } = figures;
   return [
     figures.policy,
     ...tables.map((table) => figures.cost[table]!.toFixed(3)),
@@ -250,6 +252,8 @@ function rowOf(figures: Figures, tables: readonly string[], first: string): read
     count(figures.peakTokens),
     percent(figures.visible),
     figures.recallsPer100.toFixed(1),
+    breakEven ? count(breakEven.tokensFolded) : '-',
+    ...staticShares.map((share) => breakEven?.atStaticShare[share]?.[first]?.toFixed(2) ?? '-'),
     percent(figures.lost, 2),
     percent(figures.stable),
     problemsOf(figures),

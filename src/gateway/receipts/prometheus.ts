@@ -2,6 +2,7 @@
 import type * as client from 'prom-client';
 import type { Registry } from 'prom-client';
 import type { Receipt } from '../../receipts/receipt.ts';
+import { tokensFoldedBy } from '../../receipts/totals.ts';
 import type { GatewayMetrics } from './receipts.ts';
 
 /** Maximum number of models with series of their own. */
@@ -77,7 +78,7 @@ function failuresOf({ outcome, upstreamStatus = 0, problem }: Receipt): readonly
 function addTokens(
   series: Series,
   model: string,
-  { usage, tokensBefore, tokensAfter, money }: Receipt,
+  { outcome, steps, usage, tokensBefore, tokensAfter, money }: Receipt,
 ): void {
   if (usage && tokensBefore !== undefined && tokensAfter !== undefined) {
     series.tokensBefore.inc({ model }, tokensBefore);
@@ -86,6 +87,8 @@ function addTokens(
   if (!money) return;
   series.usdPaid.inc({ model, for: 'requests' }, money.paid.total);
   series.usdUntouched.inc({ model }, money.untouched.total);
+  series.priced.inc({ model });
+  if (outcome.status === 'compacted') series.folded.inc({ model }, tokensFoldedBy({ steps }));
 }
 
 function addFold(series: Series, { outcome, steps, trigger = 'none', compressions }: Receipt): void {
@@ -132,6 +135,12 @@ function seriesIn({ Counter, Gauge, Histogram }: typeof client, registry: Regist
     usdUntouched: counter(
       'usd_untouched_total',
       'Estimated cost in USD of the same requests without Leporello.',
+      'model',
+    ),
+    priced: counter('priced_requests_total', 'Model calls whose cost is in usd_paid_total.', 'model'),
+    folded: counter(
+      'tokens_folded_total',
+      'Tokens that the new folds of these calls took out, each once.',
       'model',
     ),
     folds: counter('folds_total', 'New folds.', 'trigger'),

@@ -1,0 +1,50 @@
+/** Checks that presets differ, and that each keeps at least what the one before it keeps, on planted and on recorded conversations. */
+import { expect, it } from 'vitest';
+import { keptFacts, presetNames, presetOptions, samePresets } from '../bench/presets/measure.ts';
+import { codingSessions, readConversations } from '../bench/replay/data.ts';
+import { benchPolicies } from '../bench/replay/policies.ts';
+import { conversationBody, priceTables } from '../src/cli/replay/conversation-body.ts';
+import { chat } from '../src/cli/replay/sources.ts';
+import { figuresOf } from '../src/replay/figures.ts';
+import { readRecording } from '../src/replay/recording.ts';
+import { type Played, replay } from '../src/replay/replay.ts';
+import { loadExactCounter } from '../src/tokens/load-counter.ts';
+
+const rises = (shares: readonly number[]) => shares.every((share, at) => share >= (shares[at - 1] ?? 0));
+
+it('presets keep more and more planted findings and demands, from cost to debugging', async () => {
+  const counter = await loadExactCounter('o200k_base');
+  const kept = [];
+  for (const name of presetNames) kept.push(await keptFacts(name, 20, counter));
+  const findings = kept.map((one) => one.findings);
+  expect(findings.at(-1)).toBeGreaterThan(findings[0]!);
+  const demands = kept.map((one) => one.demands);
+  expect({ findings, demands, rises: [findings, demands].map(rises) }).toEqual({
+    findings,
+    demands,
+    rises: [true, true],
+  });
+});
+
+it('presets keep more and more of what recorded calls used, and no two give the same folds', async ({
+  skip,
+}) => {
+  const records = readConversations() ?? [];
+  const sessions = records
+    .filter(({ source }) => source === codingSessions)
+    .filter(({ messages }) => JSON.stringify(messages).length > 300_000)
+    .slice(0, 2);
+  if (sessions.length === 0) skip('There are no recorded conversations in ../shared/data.');
+  const counter = await loadExactCounter('o200k_base');
+  const policies = benchPolicies(presetOptions, counter);
+  const played: Played[] = [];
+  for (const { id, source, messages } of sessions) {
+    const body = conversationBody({ messages }, presetOptions.prefix, counter);
+    const recording = readRecording({ id, source, format: chat, body }, counter);
+    played.push(await replay(recording, policies, presetOptions));
+  }
+  const [source] = figuresOf(played, priceTables);
+  const visible = presetNames.map((name) => source!.policies.find(({ policy }) => policy === name)!.visible);
+  expect(samePresets(played)).toEqual([]);
+  expect({ visible, rises: rises(visible) }).toEqual({ visible, rises: true });
+});
