@@ -1,8 +1,8 @@
 /**
- * Requests summaries ahead of the fold that will need them. Long before a trigger fires, this module predicts what the fold would remove, and
+ * Requests summaries ahead of the fold that will need them. A few requests before a trigger fires, this module predicts what the fold would remove, and
  * the caller has a model summarize it in the background. A fold that is made earlier uses an extract instead.
  */
-import type { Message } from '../conversation/conversation.ts';
+import type { Conversation, Message } from '../conversation/conversation.ts';
 import { lastMessageOf } from '../conversation/edit.ts';
 import { demandInCounts, firstDemand } from './demand.ts';
 import type { OpenedRequest } from './history.ts';
@@ -17,15 +17,21 @@ import { summarySteps } from '../strategies/lib/summaries.ts';
 import type { FoldView } from '../strategies/strategy.ts';
 import type { Demand, Trigger, TriggerState } from '../triggers/trigger.ts';
 
-/** The share of a trigger's size from which summaries are written. */
-const aheadShare = 0.6;
+/**
+ * Summaries are written when a trigger is expected to fire within so many requests. A summary takes about three, and one that is written earlier is mostly
+ * replaced by a newer one, or not needed.
+ */
+const requestsAhead = 6;
+
+/** The newest requests, in number, whose growth is expected to continue. */
+const requestsMeasured = 10;
 
 /** The number of newest units that are never summarized. */
 const unitsLeft = 3;
 /** Fewer new tokens than this are not worth a call of a model. */
 const minNewTokens = 1_500;
 /** The share of the tokens to be removed that must be new since the last summary. */
-const minNewShare = 0.25;
+const minNewShare = 0.9;
 /** The tokens that the user's own instructions may add to the aim. */
 const maxRuleTokens = 2_000;
 
@@ -37,44 +43,62 @@ export function summaryFor(
 ): SummaryJob | undefined {
   const { summaries, triggers, mode } = options;
   const isFree = !foldingDisabled && hasWayBack(options, input.conversation);
-  const ahead = summaries && isFree ? demandAhead(triggers, state) : undefined;
-  if (!summaries || !ahead || mode === 'observe') return undefined;
+  if (!summaries || !isFree || mode === 'observe') return undefined;
+  const growth = growthOf(result.sent, input.counter);
+  const ahead = demandAhead(triggers, state, {
+    tokens: growth.tokens * calibrator.correction.slope,
+    messages: growth.messages,
+  });
+  if (!ahead) return undefined;
   const demand = demandInCounts(ahead, calibrator.correction);
-  const fixed = Math.min(result.tokens, calibrator.correction.countFor(state.fixed ?? 0));
-  return summaryJob({ ...summaries, notes: summaryNotes }, memory, input, result, { demand, fixed });
+  return summaryJob({ ...summaries, notes: summaryNotes }, memory, input, result, { demand, growth });
 }
 
-/**
- * Predicts the demand when the conversation has grown to the size at which a trigger fires; undefined while that is far away. Tokens that no
- * fold can remove are assumed not to grow.
- */
-function demandAhead(triggers: readonly Trigger[], state: TriggerState): Demand | undefined {
+/** What a conversation is expected to grow by until the summary is needed, in plain counts. */
+type ExpectedGrowth = { readonly tokens: number; readonly messages: number };
+
+/** Predicts the growth from the newest requests: from the messages since the tenth newest reply. */
+function growthOf(sent: Conversation, counter: PlanInput['counter']): ExpectedGrowth {
+  const { messages } = sent;
+  const replies = messages.filter(
+    ({ role }, at) => role === 'assistant' && messages[at - 1]?.role !== 'assistant',
+  );
+  const from = replies.at(-requestsMeasured)?.index ?? 0;
+  const share = requestsAhead / Math.max(1, Math.min(replies.length, requestsMeasured));
+  const newest = messages.slice(from);
+  const tokens = newest.reduce((sum, { index }) => sum + counter.message(sent, index), 0);
+  return { tokens: share * tokens, messages: share * newest.length };
+}
+
+/** Predicts the demand after this growth; undefined while no trigger would fire. Tokens that no fold can remove are assumed not to grow. */
+function demandAhead(
+  triggers: readonly Trigger[],
+  state: TriggerState,
+  growth: ExpectedGrowth,
+): Demand | undefined {
   const { economy: _, idleMs: __, fixed = 0, ...grown } = state;
   return firstDemand(triggers, {
     ...grown,
     fixed,
-    tokens: fixed + (state.tokens - fixed) / aheadShare,
-    messages: Math.ceil(state.messages / aheadShare),
+    tokens: state.tokens + growth.tokens,
+    messages: Math.ceil(state.messages + growth.messages),
   });
 }
 
-/**
- * Plans the summary for a predicted demand. `demand` is in plain counts, and `fixed` is the count that no fold can remove. Undefined when
- * there is nothing new to summarize yet.
- */
+/** Plans the summary for a predicted demand, in plain counts. Undefined when there is nothing new to summarize yet. */
 function summaryJob(
   { ready: summaries, maxTokens, notes }: SummaryAheadOptions & { readonly notes: SummaryNotes },
   memory: Pick<FoldMemory, 'tenant' | 'clientLinks' | 'fullLinks' | 'commonAtEnd'>,
   input: PlanInput,
   draft: Draft,
-  { demand, fixed }: { readonly demand: Demand; readonly fixed: number },
+  { demand, growth }: { readonly demand: Demand; readonly growth: ExpectedGrowth },
 ): SummaryJob | undefined {
   const { ready } = input;
   const { tenant, clientLinks, fullLinks } = memory;
-  const grown =
-    demand.goal.unit === 'tokens' ? fixed + (draft.tokens - fixed) / aheadShare : draft.messages / aheadShare;
-  const view = viewOf({ input, demand, references: [] }, draft, grown - demand.goal.target);
-  if (stubsSuffice(view, grown - draft.tokens)) return undefined;
+  const { unit, target } = demand.goal;
+  const grown = draft[unit] + growth[unit];
+  const view = viewOf({ input, demand, references: [] }, draft, grown - target);
+  if (stubsSuffice(view, growth.tokens)) return undefined;
   const removed = unitsToRemove(view);
   const first = removed[0]?.[0]?.index;
   const last = removed.at(-1)?.at(-1)?.index;

@@ -115,6 +115,18 @@ describe.each(formats)('summaries by a model for %s requests', (format) => {
     }
   });
 
+  it('are not requested while the next fold is more than six requests away', async () => {
+    const { asked, script, open } = provider(says('Job ZEBRA-17 is next.'));
+    open();
+    await using stack = await startStack(script, settings);
+    // 11 of the 17 jobs or more that fit the budget.
+    await ask(stack, 11);
+    expect(asked).toEqual([]);
+    await ask(stack, 14);
+    await until(stack, 'a summary is ready');
+    expect(asked).toHaveLength(1);
+  });
+
   it('are not requested if stubs of results are enough', async () => {
     const { asked, script, open } = provider(says('Never asked for.'));
     open();

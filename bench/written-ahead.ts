@@ -1,0 +1,84 @@
+/**
+ * Counts the summaries that a model would write ahead of folds, and those that a fold uses, on recorded coding sessions. Run
+ * `npm run bench bench/written-ahead.ts [-- --from N] [--to N]`; it reads ../shared/data and prints the counts.
+ *
+ * Traps: (1) No model is asked: the summary is one sentence, so folds save more than with a real one. (2) A summary takes three requests. (3) The budget is
+ * low (60,000 tokens down to 25,000) and the triggers that watch cache costs are off, so that folds need summaries.
+ */
+import { parseArgs } from 'node:util';
+import { conversationBody } from '../src/cli/replay/conversation-body.ts';
+import { chat } from '../src/cli/replay/sources.ts';
+import type { SummaryJob } from '../src/engine/types.ts';
+import { createDefaultEngine, type FoldSettings } from '../src/library/default-engine.ts';
+import { createClient } from '../src/replay/client.ts';
+import { readRecording } from '../src/replay/recording.ts';
+import { createEncryptedStore, sha256 } from '../src/store/encrypted-store.ts';
+import { inMemoryStore } from '../src/store/in-memory.ts';
+import { loadExactCounter } from '../src/tokens/load-counter.ts';
+import { type BenchRecord, codingSessions, readConversations } from './replay/data.ts';
+
+const { values } = parseArgs({
+  options: { from: { type: 'string', default: '0' }, to: { type: 'string', default: '18' } },
+});
+
+/** Requests that a summary takes. */
+const requestsASummary = 3;
+
+const counter = await loadExactCounter('o200k_base');
+const settings: FoldSettings = {
+  summaries: { kind: 'model' },
+  cacheMarks: false,
+  models: { '*': { windowTokens: 200_000, tokenizer: counter } },
+  triggers: {
+    tokenBudget: { triggerTokens: 60_000, targetTokens: 25_000 },
+    cacheRent: false,
+    coldCache: false,
+  },
+};
+const summarizer = { name: 'scripted', summarize: () => Promise.resolve('The work went on.') };
+const counts = { sessions: 0, requests: 0, folds: 0, 'folds with a summary': 0, written: 0, used: 0 };
+
+await main();
+
+async function main(): Promise<void> {
+  const records = readConversations();
+  if (records === undefined) {
+    console.log('bench/written-ahead.ts skipped: there are no recorded conversations in ../shared/data.');
+    return;
+  }
+  const sessions = records
+    .filter(({ source }) => source === codingSessions)
+    .filter(({ messages }) => JSON.stringify(messages).length > 300_000)
+    .slice(Number(values.from), Number(values.to));
+  for (const record of sessions) await play(record);
+  console.table([counts]);
+}
+
+async function play(record: BenchRecord): Promise<void> {
+  const body = conversationBody(record, 15_000, counter);
+  const recording = readRecording({ id: record.id, source: record.source, format: chat, body }, counter);
+  const client = createClient(recording);
+  const reading = { digest: sha256, blocks: new Map() };
+  const secret = new Uint8Array(32).fill(1);
+  const engine = createDefaultEngine(settings, createEncryptedStore({ store: inMemoryStore(), secret }));
+  let running: { readonly until: number; readonly job: SummaryJob } | undefined;
+  counts.sessions++;
+  for (const [at, step] of recording.steps.entries()) {
+    client.reach(step.at);
+    if (running !== undefined && at >= running.until) {
+      await running.job.write(summarizer);
+      counts.written++;
+      running = undefined;
+    }
+    const { conversation } = client.request((bytes) => chat.codec.read(bytes, reading), 0);
+    const prepared = await engine.prepare({ codec: chat.codec, body: conversation.body, tenant: 'bench' });
+    const { steps, compressions } = prepared.report;
+    const summaries = compressions.filter(({ level }) => level === 'history');
+    counts.requests++;
+    counts.folds += Number(steps.some(({ edits }) => edits > 0));
+    counts['folds with a summary'] += Number(summaries.length > 0);
+    counts.used += Number(summaries.some(({ by }) => by !== 'extractive'));
+    if (running === undefined && (await prepared.summary?.claim(60_000)))
+      running = { until: at + requestsASummary, job: prepared.summary! };
+  }
+}
