@@ -5,7 +5,7 @@ import { type Params, scriptedModel } from '../../test/support/scripted-sdk-mode
 import { createLeporello } from '../library/leporello.ts';
 import { leporelloMiddleware, leporelloPrepareStep, leporelloTools, shrinkResults } from './ai-sdk.ts';
 
-const folding = { calibration: false, storeDeadlineMs: 600_000 } as const;
+const folding = { calibration: false, storeDeadlineMs: 600_000, secret: new Uint8Array(32).fill(5) } as const;
 const large = { ...folding, models: { '*': { windowTokens: 16_000 } } };
 const small = { ...folding, models: { '*': { windowTokens: 8_000 } } };
 const text = (words: string) => ({ type: 'text', text: words }) as const;

@@ -9,6 +9,7 @@ const folding = {
   models: { '*': { windowTokens: 16_000 } },
   calibration: false,
   storeDeadlineMs: 600_000,
+  secret: new Uint8Array(32).fill(5),
 } as const;
 const text = (words: string) => ({ type: 'text', text: words }) as const;
 const log = (at: number) =>

@@ -1,5 +1,6 @@
 import { wrapLanguageModel } from 'ai';
 import { describe, expect, it } from 'vitest';
+import { eventually } from '../../test/support/eventually.ts';
 import { type Params, type SdkModel, scriptedModel } from '../../test/support/scripted-sdk-model.ts';
 import { createLeporello, type LeporelloOptions } from '../library/leporello.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
@@ -9,6 +10,7 @@ const folding = {
   models: { '*': { windowTokens: 16_000 } },
   calibration: false,
   storeDeadlineMs: 600_000,
+  secret: new Uint8Array(32).fill(5),
 } as const;
 /** A window that few results fill. */
 const small = { ...folding, models: { '*': { windowTokens: 8_000 } } };
@@ -206,42 +208,45 @@ describe('leporelloMiddleware', () => {
         ],
       },
     ];
-    const second = scriptedModel(() => [text('Bye.')]);
-    await wrapped(second, shared).doGenerate({ prompt: next, tools });
-    const later = second.asked[0]!.prompt;
-    expect(later.slice(0, -2)).toEqual(first.asked[1]!.prompt);
-    expect(later.slice(-2)).toEqual([
-      {
-        role: 'assistant',
-        content: [
-          text('It is well.'),
-          { type: 'tool-call', toolCallId: 'c99', toolName: 'read', input: { at: 99 } },
-          {
-            type: 'tool-call',
-            toolCallId: 'r2',
-            toolName: 'read_memory',
-            input: { id: idIn(first.asked[1], 1) },
-          },
-        ],
-      },
-      {
-        role: 'tool',
-        content: [
-          {
-            type: 'tool-result',
-            toolCallId: 'r2',
-            toolName: 'read_memory',
-            output: { type: 'text', value: log(1) },
-          },
-          {
-            type: 'tool-result',
-            toolCallId: 'c99',
-            toolName: 'read',
-            output: { type: 'text', value: 'fine' },
-          },
-        ],
-      },
-    ]);
+    // The recalls of a reply are stored while the program already has it.
+    await eventually(async () => {
+      const second = scriptedModel(() => [text('Bye.')]);
+      await wrapped(second, shared).doGenerate({ prompt: next, tools });
+      const later = second.asked[0]!.prompt;
+      expect(later.slice(0, -2)).toEqual(first.asked[1]!.prompt);
+      expect(later.slice(-2)).toEqual([
+        {
+          role: 'assistant',
+          content: [
+            text('It is well.'),
+            { type: 'tool-call', toolCallId: 'c99', toolName: 'read', input: { at: 99 } },
+            {
+              type: 'tool-call',
+              toolCallId: 'r2',
+              toolName: 'read_memory',
+              input: { id: idIn(first.asked[1], 1) },
+            },
+          ],
+        },
+        {
+          role: 'tool',
+          content: [
+            {
+              type: 'tool-result',
+              toolCallId: 'r2',
+              toolName: 'read_memory',
+              output: { type: 'text', value: log(1) },
+            },
+            {
+              type: 'tool-result',
+              toolCallId: 'c99',
+              toolName: 'read',
+              output: { type: 'text', value: 'fine' },
+            },
+          ],
+        },
+      ]);
+    });
   });
 
   it('streams the rounds of a reply as one message', async () => {

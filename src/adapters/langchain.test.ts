@@ -10,6 +10,7 @@ import { MemorySaver } from '@langchain/langgraph';
 import { type AgentMiddleware, createAgent, summarizationMiddleware, tool } from 'langchain';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { eventually } from '../../test/support/eventually.ts';
 import { type ChatScript, ScriptedChatModel } from '../../test/support/scripted-chat-model.ts';
 import { createLeporello, type LeporelloOptions } from '../library/leporello.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
@@ -19,6 +20,7 @@ const folding = {
   models: { '*': { windowTokens: 16_000 } },
   calibration: false,
   storeDeadlineMs: 600_000,
+  secret: new Uint8Array(32).fill(5),
 } as const;
 const log = (at: number) =>
   Array.from({ length: 60 }, (_, line) => `log ${at} line ${line} is well`).join('\n');
@@ -119,17 +121,20 @@ describe('leporelloModel', () => {
     expect(asked.tool_calls?.map(({ id, name }) => [id, name])).toEqual([['r1', 'read_memory']]);
     expect([recalled.tool_call_id, recalled.name, recalled.content]).toEqual(['r1', 'read_memory', log(0)]);
 
-    const second = open(() => ({ text: 'Bye.' }), shared);
-    const result = new ToolMessage({ tool_call_id: 'c99', name: 'read', content: 'fine' });
-    await second.folded.invoke([...history, reply, result]);
-    const later = second.inner.asked[0]!;
-    const spelled = (messages: readonly BaseMessage[]) =>
-      messages.map(({ type, content }) => [type, content]);
-    expect(spelled(later.slice(0, -3))).toEqual(spelled(first.inner.asked[1]!));
-    const [mixed, answer, own] = later.slice(-3) as [AIMessage, ToolMessage, ToolMessage];
-    expect([mixed.content, mixed.tool_calls?.map(({ id }) => id)]).toEqual(['It is well.', ['c99', 'r2']]);
-    expect([answer.tool_call_id, answer.content]).toEqual(['r2', log(1)]);
-    expect(own).toBe(result);
+    // The recalls of a reply are stored while the program already has it.
+    await eventually(async () => {
+      const second = open(() => ({ text: 'Bye.' }), shared);
+      const result = new ToolMessage({ tool_call_id: 'c99', name: 'read', content: 'fine' });
+      await second.folded.invoke([...history, reply, result]);
+      const later = second.inner.asked[0]!;
+      const spelled = (messages: readonly BaseMessage[]) =>
+        messages.map(({ type, content }) => [type, content]);
+      expect(spelled(later.slice(0, -3))).toEqual(spelled(first.inner.asked[1]!));
+      const [mixed, answer, own] = later.slice(-3) as [AIMessage, ToolMessage, ToolMessage];
+      expect([mixed.content, mixed.tool_calls?.map(({ id }) => id)]).toEqual(['It is well.', ['c99', 'r2']]);
+      expect([answer.tool_call_id, answer.content]).toEqual(['r2', log(1)]);
+      expect(own).toBe(result);
+    });
   });
 
   it('streams the rounds of a reply as one message', async () => {

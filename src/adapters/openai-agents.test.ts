@@ -1,5 +1,6 @@
 import { type AgentInputItem, type Model, Usage } from '@openai/agents';
 import { describe, expect, it } from 'vitest';
+import { eventually } from '../../test/support/eventually.ts';
 import { createLeporello, type LeporelloOptions } from '../library/leporello.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { leporelloModel, leporelloProvider } from './openai-agents.ts';
@@ -14,6 +15,7 @@ const folding = {
   models: { '*': { windowTokens: 16_000 } },
   calibration: false,
   storeDeadlineMs: 600_000,
+  secret: new Uint8Array(32).fill(5),
 } as const;
 const log = (at: number) =>
   Array.from({ length: 60 }, (_, line) => `log ${at} line ${line} is well`).join('\n');
@@ -190,19 +192,22 @@ describe('leporelloModel', () => {
       result('r1', 'read_memory', log(0)),
     ]);
 
-    const second = open(() => [said('Bye.')], shared);
-    const own = result('c99', 'read', 'fine');
-    await second.folded.getResponse(requestWith([...input, ...(reply.output as AgentInputItem[]), own]));
-    const later = second.inner.asked[0]!.input as readonly AgentInputItem[];
-    expect(later.slice(0, -5)).toEqual(recalled);
-    expect(later.slice(-5)).toEqual([
-      said('It is well.'),
-      call('c99', 'read', { at: 99 }),
-      call('r2', 'read_memory', { id: idIn(recalled, 1) }),
-      result('r2', 'read_memory', log(1)),
-      own,
-    ]);
-    expect(later.at(-1)).toEqual(own);
+    // The recalls of a reply are stored while the program already has it.
+    await eventually(async () => {
+      const second = open(() => [said('Bye.')], shared);
+      const own = result('c99', 'read', 'fine');
+      await second.folded.getResponse(requestWith([...input, ...(reply.output as AgentInputItem[]), own]));
+      const later = second.inner.asked[0]!.input as readonly AgentInputItem[];
+      expect(later.slice(0, -5)).toEqual(recalled);
+      expect(later.slice(-5)).toEqual([
+        said('It is well.'),
+        call('c99', 'read', { at: 99 }),
+        call('r2', 'read_memory', { id: idIn(recalled, 1) }),
+        result('r2', 'read_memory', log(1)),
+        own,
+      ]);
+      expect(later.at(-1)).toEqual(own);
+    });
   });
 
   it('streams the rounds of a reply as one', async () => {
