@@ -176,6 +176,13 @@ describe('parseArgs', () => {
     });
     expect(parse('recall --raw mem_1')).toMatchObject({ id: 'mem_1', raw: true });
     expect(parse('demo --json')).toEqual({ command: 'demo', json: true });
+    expect(parse('savings --days 30 --all')).toEqual({
+      command: 'savings',
+      days: 30,
+      all: true,
+      settings: nothing,
+      json: false,
+    });
     expect(parse('doctor --port 1 --json')).toEqual({
       command: 'doctor',
       settings: { file: undefined, values: [{ flag: '--port', key: 'port', text: '1' }] },
@@ -186,15 +193,15 @@ describe('parseArgs', () => {
   it.each([
     [
       'srve',
-      'There is no command srve. Did you mean serve? The commands are serve, wrap, compact, recall, inspect, mcp, replay, doctor, demo and help.',
+      'There is no command srve. Did you mean serve? The commands are serve, wrap, compact, recall, inspect, mcp, replay, savings, doctor, demo and help.',
     ],
     [
       'start',
-      'There is no command start. The commands are serve, wrap, compact, recall, inspect, mcp, replay, doctor, demo and help.',
+      'There is no command start. The commands are serve, wrap, compact, recall, inspect, mcp, replay, savings, doctor, demo and help.',
     ],
     [
       'help me',
-      'There is no command me. The commands are serve, wrap, compact, recall, inspect, mcp, replay, doctor, demo and help.',
+      'There is no command me. The commands are serve, wrap, compact, recall, inspect, mcp, replay, savings, doctor, demo and help.',
     ],
     ['--prot', 'leporello without a command has no flag --prot. Its flags are --help, --json, --version.'],
     ['-x', 'leporello without a command has no flag -x. Its flags are --help, --json, --version.'],

@@ -6,10 +6,12 @@ import type { ParseArgsOptionsConfig } from 'node:util';
 import { LeporelloError } from '../errors.ts';
 import { parseRange } from '../recall/read-original.ts';
 import { nearest } from '../checks.ts';
-import { agentClis } from './wrap/clients.ts';
+import { agentCliIn } from './wrap/clients.ts';
 import {
+  type Format,
   type ParsedFlags,
   type SettingArgs,
+  formatIn,
   noOperands,
   oneOperand,
   parseCommand,
@@ -31,6 +33,7 @@ export type Args =
   | InspectArgs
   | McpArgs
   | ReplayArgs
+  | SavingsArgs
   | DoctorArgs
   | DemoArgs;
 
@@ -66,9 +69,6 @@ export type CompactArgs = {
   readonly settings: SettingArgs;
   readonly json: boolean;
 };
-
-export type Format = (typeof formats)[number];
-const formats = ['auto', 'chat', 'responses', 'anthropic', 'gemini'] as const;
 
 export type RecallArgs = {
   readonly command: 'recall';
@@ -120,6 +120,16 @@ export type ReplayArgs = {
   readonly json: boolean;
 };
 
+export type SavingsArgs = {
+  readonly command: 'savings';
+  /** How many days back; undefined means a week. */
+  readonly days: number | undefined;
+  /** Whether all conversations are replayed, however long it takes. */
+  readonly all: boolean;
+  readonly settings: SettingArgs;
+  readonly json: boolean;
+};
+
 export type DoctorArgs = {
   readonly command: 'doctor';
   readonly settings: SettingArgs;
@@ -136,6 +146,7 @@ export const commandNames = [
   'inspect',
   'mcp',
   'replay',
+  'savings',
   'doctor',
   'demo',
 ] as const;
@@ -223,6 +234,7 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     ...configFlags,
     ...everywhere,
   },
+  savings: { days: text, all: yes, ...configFlags, ...everywhere },
   doctor: { port: text, ...settingFlags, set: { type: 'string', multiple: true }, ...everywhere },
   demo: everywhere,
 };
@@ -236,7 +248,7 @@ const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
   wrap(given) {
     return {
       command: 'wrap',
-      client: clientIn(given),
+      client: agentCliIn(given.operands),
       rest: given.rest,
       print: given.has('print'),
       settings: settingsIn(given),
@@ -332,6 +344,17 @@ const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
       json: given.has('json'),
     };
   },
+  savings(given) {
+    noOperands(given);
+    const days = wholeNumber(given, 'days');
+    return {
+      command: 'savings',
+      days,
+      all: given.has('all'),
+      settings: settingsIn(given),
+      json: given.has('json'),
+    };
+  },
   doctor(given) {
     noOperands(given);
     return { command: 'doctor', settings: settingsIn(given), json: given.has('json') };
@@ -361,34 +384,6 @@ function parseHelp(rest: readonly string[]): Args {
   const topic = commandNames.find((name) => name === word);
   if (topic === undefined) throw new LeporelloError('bad-usage', unknownCommand(word));
   return { command: 'help', topic };
-}
-
-function formatIn(given: ParsedFlags): Format {
-  const word = given.text('format') ?? 'auto';
-  const format = formats.find((name) => name === word);
-  if (format !== undefined) return format;
-  throw new LeporelloError('bad-usage', `--format is ${word}, but must be one of ${formats.join(', ')}.`);
-}
-
-function clientIn(given: ParsedFlags): string {
-  const names = agentClis.map(({ name }) => name);
-  const [word, extra] = given.operands;
-  if (word === undefined)
-    throw new LeporelloError(
-      'bad-usage',
-      `wrap needs a client: leporello wrap ${names.join('|')} [-- ARGUMENTS].`,
-    );
-  if (extra !== undefined) {
-    const hint = `leporello wrap ${word} -- ${extra} ...`;
-    throw new LeporelloError('bad-usage', `Arguments of ${word} come after --, as in ${hint}`);
-  }
-  if (names.some((name) => name === word)) return word;
-  const meant = nearest(word, names);
-  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
-  throw new LeporelloError(
-    'bad-usage',
-    `Leporello knows no client ${word}.${hint} It can wrap ${names.join(', ')}; set the base URL of any other client yourself (leporello serve).`,
-  );
 }
 
 function unknownCommand(word: string): string {

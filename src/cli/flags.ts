@@ -139,3 +139,15 @@ export function settingsIn(given: ParsedFlags): SettingArgs {
   });
   return { file: given.text('config'), values: [...own, ...set] };
 }
+
+/** A wire format that `--format` names. */
+export type Format = (typeof formats)[number];
+const formats = ['auto', 'chat', 'responses', 'anthropic', 'gemini'] as const;
+
+/** Returns the value of `--format`. */
+export function formatIn(given: ParsedFlags): Format {
+  const word = given.text('format') ?? 'auto';
+  const format = formats.find((name) => name === word);
+  if (format !== undefined) return format;
+  throw new LeporelloError('bad-usage', `--format is ${word}, but must be one of ${formats.join(', ')}.`);
+}

@@ -18,6 +18,7 @@ Usage
   leporello inspect [RECEIPT]     show what was folded in a request, and why
   leporello mcp                   let an MCP client read and search what was folded
   leporello replay FILE...        compute what folding would cost and save on recorded conversations
+  leporello savings               what your agents' sessions cost, and would have cost with Leporello
   leporello doctor                check the set-up, and say how to fix what is wrong
   leporello demo                  show how it works, without any key
   leporello help [COMMAND]        print help; also: leporello COMMAND --help
@@ -312,6 +313,33 @@ Exit codes
   2    invalid arguments or configuration
 `;
 
+const savings = `leporello savings - reads the session files of your agents: what they cost, and would have cost.
+
+Usage
+  leporello savings [flags]
+
+Reads the files that Claude Code, Codex, Gemini CLI, opencode, pi and Qwen Code leave in the home folder;
+those of one client are enough. Adds up the usage in them at list prices, and replays the conversations with
+the engine, the most expensive first, for about ten seconds. Conversations that were not replayed count
+unchanged. Nothing is written, sent or stored. See docs/replay.md for what a replay can say.
+
+Flags
+  --days N         sessions of the last N days; default 7
+  --all            replay all conversations, however long it takes
+  --config FILE    configuration of the engine, JSON
+  --set KEY=VALUE  any option of docs/configuration.md; may be repeated
+  --json           {"days", "clients", "total"} on one line
+  -h, --help
+
+Environment
+  HOME, and CLAUDE_CONFIG_DIR, CODEX_HOME, GEMINI_CLI_HOME, OPENCODE_DATA_DIR, PI_CODING_AGENT_DIR if set.
+
+Exit codes
+  0  done
+  1  no sessions were found
+  2  invalid arguments or configuration
+`;
+
 const doctor = `leporello doctor - checks the set-up, and says how to fix what is wrong. It changes nothing.
 
 Usage
@@ -366,6 +394,7 @@ const commands: Readonly<Record<CommandName, string>> = {
   inspect,
   mcp,
   replay,
+  savings,
   doctor,
   demo,
 };

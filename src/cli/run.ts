@@ -42,6 +42,8 @@ async function runCommand(args: Args, terminal: Terminal): Promise<number> {
       return (await import('./replay/replay.ts')).replay(args, terminal);
     case 'wrap':
       return (await import('./wrap/wrap.ts')).wrap(args, terminal);
+    case 'savings':
+      return (await import('./savings/savings.ts')).savings(args, terminal);
     case 'doctor':
       return (await import('./doctor/doctor.ts')).doctor(args, terminal);
     case 'state':

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Format } from '../args.ts';
+import type { Format } from '../flags.ts';
 import { identify } from './identify.ts';
 
 function identified(value: unknown, format: Format = 'auto'): string {

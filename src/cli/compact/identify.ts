@@ -4,7 +4,7 @@ import type { Codec } from '../../codecs/codec.ts';
 import { gemini } from '../../codecs/gemini/index.ts';
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../codecs/openai-responses/index.ts';
-import type { Format } from '../args.ts';
+import type { Format } from '../flags.ts';
 
 /** An identified record, or the reason why it cannot be used. */
 export type IdentifiedRecord =

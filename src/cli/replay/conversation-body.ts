@@ -9,7 +9,7 @@ import type { PriceOverrides } from '../../receipts/prices.ts';
 import type { CacheRates } from '../../replay/tally.ts';
 
 /** Name of the model of conversations that were recorded without one. */
-const replayedModel = 'replayed';
+export const replayedModel = 'replayed';
 
 /** A line of a file of conversations, in the format of Chat Completions. */
 export type ConversationRecord = {

@@ -6,7 +6,7 @@ import { prefixLinks } from '../../conversation/messages.ts';
 import { sha256 } from '../../store/encrypted-store.ts';
 import type { ReplayFormat, RecordingSource } from '../../replay/recording.ts';
 import type { TokenCounter } from '../../tokens/token-counter.ts';
-import type { Format } from '../args.ts';
+import type { Format } from '../flags.ts';
 import { identify } from '../compact/identify.ts';
 import { conversationBody, type ConversationRecord } from './conversation-body.ts';
 import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';

@@ -4,6 +4,8 @@
  */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { nearest } from '../../checks.ts';
+import { LeporelloError } from '../../errors.ts';
 import type { UpstreamUrls } from '../../gateway/routing/routes.ts';
 import type { ClientSnippet } from '../../page/setup.ts';
 import { mergedJson, objectAt, parsedJson, textAt, tomlTexts } from './read-settings.ts';
@@ -296,6 +298,28 @@ export const agentClis: readonly AgentCli[] = [
     plan: planQwen,
   },
 ];
+
+/** Returns the client that the operands of `wrap` name. Throws `bad-usage` for another name, and for arguments of the client. */
+export function agentCliIn(operands: readonly string[]): string {
+  const names = agentClis.map(({ name }) => name);
+  const [word, extra] = operands;
+  if (word === undefined)
+    throw new LeporelloError(
+      'bad-usage',
+      `wrap needs a client: leporello wrap ${names.join('|')} [-- ARGUMENTS].`,
+    );
+  if (extra !== undefined) {
+    const hint = `leporello wrap ${word} -- ${extra} ...`;
+    throw new LeporelloError('bad-usage', `Arguments of ${word} come after --, as in ${hint}`);
+  }
+  if (names.some((name) => name === word)) return word;
+  const meant = nearest(word, names);
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  throw new LeporelloError(
+    'bad-usage',
+    `Leporello knows no client ${word}.${hint} It can wrap ${names.join(', ')}; set the base URL of any other client yourself (leporello serve).`,
+  );
+}
 
 /** Explains how to connect clients and SDKs. `url` is the gateway's, without a path and a slash at its end. */
 export function clientHelp(url: string): string {
