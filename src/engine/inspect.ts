@@ -176,6 +176,7 @@ type Sizes = {
 };
 
 function createSizes({ counter }: PlanInput): Sizes {
+  const shareOf = createShares();
   return {
     of(conversation, edit) {
       if (edit.kind === 'insert-message') return { from: 0, to: counter.text(edit.text) };
@@ -200,11 +201,16 @@ function createSizes({ counter }: PlanInput): Sizes {
   };
 }
 
-/** Returns the share of a part's bytes that one of its texts takes. */
-function shareOf(part: Part, text: number): number {
-  const lengths = textsOf(part).map(({ start, end }) => end - start);
-  const all = lengths.reduce((sum, length) => sum + length, 0);
-  return all === 0 ? 0 : (lengths[text] ?? 0) / all;
+/** Returns a function for the share of a part's bytes that one of its texts takes. A part may have very many texts, so it is summed up once. */
+function createShares(): (part: Part, text: number) => number {
+  const sums = new Map<Part, number>();
+  return (part, text) => {
+    const texts = textsOf(part);
+    const all = sums.get(part) ?? texts.reduce((sum, { start, end }) => sum + end - start, 0);
+    sums.set(part, all);
+    const span = texts[text];
+    return all === 0 || span === undefined ? 0 : (span.end - span.start) / all;
+  };
 }
 
 /** Describes edits. Messages that were dropped under one id are one entry, with the text that was inserted for them. */

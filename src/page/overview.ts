@@ -87,7 +87,7 @@ function summaryRow(id: string, receipt: KeptReceipt['receipt']): Html {
 
 export function sessionLink(session: string | undefined): Html {
   if (session === undefined) return html`<span class="dim">none</span>`;
-  return html`<a href="${pageRoot}sessions/${encodeURIComponent(session)}">${shortName(session)}</a>`;
+  return html`<a href="${pageRoot}sessions/${encodeURIComponent(session.toWellFormed())}">${shortName(session)}</a>`;
 }
 
 /** Returns what is wrong with a request; undefined for a sound one. */

@@ -47,6 +47,11 @@ it('a session shows its folds, recalls, pauses and failures in the chart', () =>
   expect(markup.match(/<circle class="dot bad"/g)).toHaveLength(1);
 });
 
+it('a session whose name is not well-formed has a link', () => {
+  const { markup } = sessionPage('x', [kept(1, { session: 'half \uD800' })]).body;
+  expect(markup).toContain('href="/_leporello/sessions/half%20%EF%BF%BD"');
+});
+
 it('a session without receipts says so', () => {
   expect(sessionPage('none', []).body.markup).toContain('No request of this session is kept.');
 });

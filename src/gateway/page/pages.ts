@@ -130,7 +130,7 @@ async function overview(deps: PageDeps, viewer: Viewer): Promise<PageContent> {
 
 async function session(deps: PageDeps, viewer: Viewer, name: string): Promise<PageContent> {
   const receipts = await newestReceipts(deps, viewer, maxSearched);
-  const own = receipts.flatMap(({ kept }) => (kept.receipt.session === name ? [kept] : []));
+  const own = receipts.flatMap(({ kept }) => (kept.receipt.session?.toWellFormed() === name ? [kept] : []));
   return sessionPage(name, own);
 }
 
