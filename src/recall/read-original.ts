@@ -124,8 +124,9 @@ export function countLines(text: string): number {
 }
 
 function countBreaks(text: string, start: number, end: number): number {
+  // Looking for each break is several times faster than looking at each character.
   let count = 0;
-  for (let at = start; at < end; at++) if (text.charCodeAt(at) === lineBreak) count++;
+  for (let at = text.indexOf('\n', start); at >= 0 && at < end; at = text.indexOf('\n', at + 1)) count++;
   return count;
 }
 

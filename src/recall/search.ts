@@ -245,15 +245,19 @@ function* callsLike(sources: readonly Searched[], query: string): Steps<readonly
       calls.set(call, wordsOfCall(call));
     }
   }
+  const entries = [...calls];
   const holding = new Map<string, number>();
-  for (const words of calls.values()) for (const one of words) holding.set(one, (holding.get(one) ?? 0) + 1);
-  const scored = Array.from(calls, ([call, words]) => {
+  for (const [index, [, words]] of entries.entries()) {
+    if (index % headingsPerStep === 0) yield;
+    for (const one of words) holding.set(one, (holding.get(one) ?? 0) + 1);
+  }
+  const scored: { readonly call: string; readonly score: number }[] = [];
+  for (const [index, [call, words]] of entries.entries()) {
+    if (index % headingsPerStep === 0) yield;
     const shared = words.filter((one) => wanted.has(one));
-    return {
-      call,
-      score: shared.reduce((sum, one) => sum + Math.log(1 + calls.size / holding.get(one)!), 0),
-    };
-  });
+    const score = shared.reduce((sum, one) => sum + Math.log(1 + calls.size / holding.get(one)!), 0);
+    scored.push({ call, score });
+  }
   const ranked = scored.toReversed().sort((one, other) => other.score - one.score);
   return ranked.slice(0, maxCallsRanked).map(({ call }) => call);
 }
