@@ -16,6 +16,7 @@ import { recallToolFor } from '../src/recall/tool.ts';
 import { resolveRecall } from '../src/recall/resolve.ts';
 import { callWords, stepWords } from '../src/outline/step-line.ts';
 import * as stubs from '../src/strategies/lib/stubs.ts';
+import { repairText } from '../src/strategies/lib/failed-edits.ts';
 import { spellRecord } from '../src/strategies/lib/summaries.ts';
 import { answering, openScene, work } from './support/trajectory-scene.ts';
 
@@ -47,6 +48,10 @@ it('every text that a model may read is in the golden file', async () => {
     ['Stubs, with the recall tool', stubTexts('read_memory')],
     ['Stubs, without it', stubTexts(undefined)],
     ['Answers of the recall tool', await recallTexts()],
+    [
+      'Lines added to a failed edit',
+      [repairText({ path: 'src/a.ts', lines: ['  one();', '  two();'], from: 12, isEditedSince: true })],
+    ],
     ['Marks in shortened results', markerTexts()],
     ['Results, shortened on arrival', arrivalTexts()],
     ['An extractive summary', [extract(request) ?? '']],

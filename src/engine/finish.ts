@@ -1,16 +1,21 @@
 /**
  * Finishes the body of a request: compares it with the previous request of its conversation, and marks it for the provider's cache when that
- * pays off. It never changes the content, and sends nothing itself.
+ * pays off. It adds folded lines to the report of an edit that failed without them. It sends nothing itself.
  */
 import { type Caches, createCaches } from '../caches.ts';
 import type { CacheMarks, Codec } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf, leavesOriginals } from '../conversation/edit.ts';
-import { perMessage } from '../conversation/messages.ts';
-import type { Draft } from './plan.ts';
+import { perMessage, textOf } from '../conversation/messages.ts';
+import { runInSlices } from '../conversation/steps.ts';
+import { lastAssistant } from '../conversation/turns.ts';
+import { type Draft, type FoldPlan, type PlanInput, draft as draftOf } from './plan.ts';
+import { newFault, newProblems, noteSound } from './protect.ts';
 import type { FinishOptions } from './types.ts';
 import type { FoldReport } from '../receipts/receipt.ts';
+import { saysTextNotFound } from '../outline/outcome.ts';
 import { placesEdited } from '../strategies/lib/editable-texts.ts';
+import { type FailureReport, repairsOf } from '../strategies/lib/failed-edits.ts';
 import type { Economy } from '../triggers/trigger.ts';
 
 type FinishInput = {
@@ -287,4 +292,54 @@ export function createLastSent(caches: Caches = createCaches()): LastSent {
       requests.set(clientLinks.at(-1)!, request);
     },
   };
+}
+
+// Failed edits. If the newest result says that the text to replace was not found, and the lines that the edit must match were folded, they are added
+// to that result: at the end of the request they cost no cache. The addition is recorded with the fold, so that every later request has the same bytes.
+
+/**
+ * Adds the folded lines that a failed edit must match to its result. `plan` is the fold of this request, if it needs one. Returns `plan` if there is
+ * nothing to add, or if the request would be longer than without folds, or than `atMost` tokens.
+ */
+export async function withRepairedEdits(
+  input: PlanInput,
+  start: Draft,
+  plan: FoldPlan | undefined,
+  atMost: number,
+  reports: readonly FailureReport[],
+): Promise<FoldPlan | undefined> {
+  const from = plan?.draft ?? start;
+  const { conversation, codec, counter, slices } = input;
+  const edits = await runInSlices(repairsOf(conversation, from, reports), slices);
+  if (edits.length === 0) return plan;
+  const repaired = await draftOf(input, [...from.edits, ...edits]);
+  const isTooLong =
+    repaired.tokens > Math.min(atMost, counter.total(conversation)) ||
+    repaired.body.length > conversation.body.length;
+  if (isTooLong || newProblems(codec.rules, conversation, repaired.sent).length > 0) return plan;
+  if (newFault(codec.rules, conversation.body, repaired.body) !== undefined) return plan;
+  noteSound(repaired.edits);
+  const step = { strategy: 'repair-edit', edits: edits.length, tokensSaved: from.tokens - repaired.tokens };
+  return { draft: repaired, steps: [...(plan?.steps ?? []), step] };
+}
+
+/** Bytes of the longest text that may report a failed edit. */
+const maxReportBytes = 20_000;
+
+/** Returns the results and texts after the newest reply that say that the text of an edit was not found. */
+export function reportsOfFailedEdits(conversation: Conversation): readonly FailureReport[] {
+  const { body, messages } = conversation;
+  return messages.slice((lastAssistant(conversation) ?? messages.length) + 1).flatMap((message) =>
+    message.parts.flatMap((part, at) =>
+      part.type === 'tool-result' || (part.type === 'text' && message.role === 'user')
+        ? part.texts.flatMap((span, text) => {
+            if (span.end - span.start > maxReportBytes) return [];
+            const report = textOf(body, message, span);
+            return saysTextNotFound(report)
+              ? [{ at: { message: message.index, part: at, text }, report }]
+              : [];
+          })
+        : [],
+    ),
+  );
 }

@@ -38,6 +38,7 @@ import {
 } from './history.ts';
 import { type Draft, dropReasoning, type FoldPlan, planFold } from './plan.ts';
 import { hasWayBack, isUndone } from './protect.ts';
+import { reportsOfFailedEdits, withRepairedEdits } from './finish.ts';
 import { preparedFrom, withoutFolding, passThrough, unfolded } from './report.ts';
 import {
   clientLinksOf,
@@ -144,7 +145,7 @@ async function foldAndFinish(
     demandNow(engine, request, opened, stored),
   );
   await slices?.pause();
-  const attempt = await plannedFor(engine, request, opened, demand);
+  const attempt = await plannedFor(engine, request, opened, demand, stored);
   if (opened.foldingDisabled && !attempt && opened.start.edits.length === 0)
     return withoutFolding(conversation, opened);
   const proposed = { opened, incoming, demand, result: attempt?.draft ?? opened.start };
@@ -282,13 +283,24 @@ function isNeeded({ refusal }: EngineRequest, demand: Demand | undefined): boole
 async function plannedFor(
   { options }: EngineState,
   { refusal }: EngineRequest,
-  { input, start, foldingDisabled, calibrator }: OpenedRequest,
+  { input, start, foldingDisabled, calibrator, state }: OpenedRequest,
   demand: Demand | undefined,
+  { foldStore, problem }: StoredState,
 ): Promise<FoldPlan | undefined> {
   if (refusal?.reason === 'reasoning') return dropReasoning(input, start);
   const isFree = !foldingDisabled && hasWayBack(options, input.conversation);
-  if (!demand || (!isFree && !demand.force)) return undefined;
-  return planFold(input, start, demandInCounts(demand, calibrator.correction), options.strategies);
+  const plan =
+    demand && (isFree || demand.force)
+      ? await planFold(input, start, demandInCounts(demand, calibrator.correction), options.strategies)
+      : undefined;
+  const { edits } = plan?.draft ?? start;
+  // A request that was sent before is sent the same way again.
+  const mayRepair =
+    isFree && edits.length > 0 && !foldStore.sentAs && !problem && options.repairEdits !== false;
+  const reports = mayRepair ? reportsOfFailedEdits(input.conversation) : [];
+  if (reports.length === 0) return plan;
+  const atMost = calibrator.correction.countFor(limitOf(state) ?? Number.POSITIVE_INFINITY);
+  return withRepairedEdits(input, start, plan, atMost, reports);
 }
 
 /** A request with the edits that it would be sent with. */

@@ -50,6 +50,8 @@ export type EngineOptions = FinishOptions & {
    */
   readonly isHistoryKept?: boolean | undefined;
   readonly pins?: Pins | undefined;
+  /** Whether folded lines that a failed edit must match are added to its result. Default true. */
+  readonly repairEdits?: boolean | undefined;
   /** Tool results of fewer bytes (UTF-8) are never replaced by a stub. Default 1,000. */
   readonly minResultBytes?: number | undefined;
   /** The newest images, documents and sounds that no fold replaces, in number. Default: none is replaced. */

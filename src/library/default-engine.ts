@@ -50,6 +50,8 @@ export type EngineSettings = {
   readonly calibration?: CalibrationOptions | false;
   /** When the model is offered the recall tool. Default `always`. */
   readonly offerRecall?: OfferRecall;
+  /** Adds the folded lines that a failed edit must match to its result. Default true. */
+  readonly repairEdits?: boolean;
   /** How long originals and folds are kept after they were last used, in milliseconds. Default 30 days. */
   readonly memoryTtlMs?: number;
   /**
@@ -105,6 +107,7 @@ export function createDefaultEngine(
     mode: settings.mode,
     shrinks: settings.shrinks === false ? undefined : { ...defaultShrinks, ...settings.shrinks },
     offerRecall: settings.offerRecall,
+    repairEdits: settings.repairEdits,
     isHistoryKept,
     pins: { tools: [], texts: [], ...settings.pins },
     minResultBytes: smallestOf(strategies.map((strategy) => strategy.minResultBytes)),

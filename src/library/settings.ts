@@ -89,6 +89,7 @@ export const engineChecks: Checks<EngineSettings> = {
     }),
   ),
   offerRecall: oneOf('always', 'with-fold', 'never'),
+  repairEdits: trueOrFalse,
   memoryTtlMs: positiveNumber,
   cacheMb: numberFrom(minCacheMb),
   storeDeadlineMs: allowed(

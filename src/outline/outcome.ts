@@ -178,6 +178,31 @@ export function answerWords(result: string, line: string, max = 70): string {
   return key === undefined ? '' : `${key} ${quoted(answer![key] as string, 60)}`;
 }
 
+/** The words in which clients say that the text of an edit is not in its file, by what the edit gives them. */
+export const textNotFound: readonly { readonly by: string; readonly says: RegExp }[] = [
+  { by: 'a text', says: /String to replace not found in file/ },
+  { by: 'a hunk of a patch', says: /Failed to find (?:expected lines|context '.*') in / },
+  {
+    by: 'a text, tried in several ways',
+    says: /oldString not found in content|Could not find oldString in the file/,
+  },
+  {
+    by: 'a text and a number',
+    says: /0 occurrences found for old_string|could not find the string to replace/,
+  },
+  { by: 'a block', says: /SEARCH\/REPLACE blocks? failed to match|SEARCH block failed to exactly match/ },
+  { by: 'a list of texts', says: /Could not find (?:the exact text|edits\[\d+\]) in / },
+  {
+    by: 'a command of an editor',
+    says: /No replacement was performed, old_str .{0,2000}did not appear verbatim/s,
+  },
+];
+
+/** True for a result that says that the text of an edit is not in its file. */
+export function saysTextNotFound(result: string): boolean {
+  return textNotFound.some(({ says }) => says.test(result.slice(0, 4_000)));
+}
+
 // The user's words
 
 /** The user's words in a result: a refusal of the call, with or without words, or answers to questions. */
