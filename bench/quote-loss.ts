@@ -6,7 +6,8 @@
  *
  * Traps: (1) A line counts as shown if it stands anywhere in the context, even far from its neighbors, and lines of fewer than 8 characters are
  * not looked for. (2) The recording does not react: a model that saw less would have read the file again, or recalled it. (3) Nothing is recalled.
- * (4) All sessions are from one client, whose edits quote text in `old_string`.
+ * (4) All sessions are from one client, whose edits
+ * quote text in `old_string`. (5) The failed edit quotes the exact text; a model that remembers less of it gives the engine less to search for.
  */
 import { parseArgs } from 'node:util';
 import { conversationBody, pricesIn } from '../src/cli/replay/conversation-body.ts';
