@@ -200,7 +200,8 @@ async function keepGateway(port: number, over: AbortSignal) {
     const { kind } = await portUser({ host: '127.0.0.1', port }, undefined, 1_000);
     // A gateway of an earlier run that is ending accepts nobody.
     const hold =
-      kind === 'leporello' && (await openHold(`http://127.0.0.1:${port}${wrapsPath}/the-test/hold`));
+      kind === 'leporello' &&
+      (await openHold(`http://127.0.0.1:${port}${wrapsPath}/the-test/hold?pid=999999999`));
     if (hold) return hold;
     await pause(50);
   }

@@ -8,7 +8,7 @@ import type { Terminal } from '../terminal.ts';
 import { ago } from './gateway-checks.ts';
 import { secretFindings } from './setup-checks.ts';
 
-const deadlineMs = 10_000;
+const deadlineMs = 30_000;
 
 /** Runs the command. Resolves with the exit code. */
 export async function state(terminal: Terminal): Promise<number> {

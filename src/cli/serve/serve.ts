@@ -281,7 +281,7 @@ function fieldsOf(error: unknown): Readonly<Record<string, unknown>> {
 }
 
 /** Milliseconds in which another Leporello on the port must say so. */
-const portUserMs = 10_000;
+const portUserMs = 30_000;
 
 /** Explains why the gateway cannot listen, and what to do. Errors of another kind are returned unchanged. */
 function listenProblem(cause: unknown, { host, port }: LocalAddress, user: PortUser | undefined): unknown {

@@ -23,6 +23,8 @@ export type WrapsOptions = {
 export type WrapPauses = {
   /** Until the first wrap must have come. */
   readonly first: number;
+  /** After the last use by a wrap that was killed before it named its client. */
+  readonly unnamed: number;
   /** Without any wrap until the gateway is unused. */
   readonly unused: number;
   /** Between two looks at clients. */
@@ -31,7 +33,13 @@ export type WrapPauses = {
   readonly receipts: number;
 };
 
-const usualPauses: WrapPauses = { first: 60_000, unused: 1_000, look: 250, receipts: 10_000 };
+const usualPauses: WrapPauses = {
+  first: 60_000,
+  unnamed: 60_000,
+  unused: 1_000,
+  look: 250,
+  receipts: 30_000,
+};
 
 /** What the requests of one wrap came to. */
 export type WrapSums = Pick<
@@ -39,7 +47,7 @@ export type WrapSums = Pick<
   'requests' | 'folds' | 'recalls' | 'tokensBefore' | 'tokensAfter' | 'money'
 >;
 
-type OneWrap = { holds: number; pid: number | undefined; readonly pending: Set<string> };
+type OneWrap = { holds: number; pid: number | undefined; readonly pending: Set<string>; lastUse: number };
 
 /** Entries of a map at most. */
 const maxRemembered = 1_000;
@@ -64,13 +72,15 @@ export function createWraps(options: WrapsOptions) {
   looking?.unref();
 
   function opened(id: string): OneWrap {
-    const known = wraps.get(id) ?? { holds: 0, pid: undefined, pending: new Set() };
+    const known = wraps.get(id) ?? { holds: 0, pid: undefined, pending: new Set(), lastUse: 0 };
     wraps.set(id, known);
     return known;
   }
 
-  function isAlive({ holds, pid }: OneWrap): boolean {
-    return holds > 0 || (pid !== undefined && options.isRunning(pid));
+  /** A wrap that was killed before it could name its client is alive for some time after each request. */
+  function isAlive({ holds, pid, lastUse: last }: OneWrap): boolean {
+    if (holds > 0) return true;
+    return pid === undefined ? performance.now() - last < pauses.unnamed : options.isRunning(pid);
   }
 
   function look(): void {
@@ -85,6 +95,7 @@ export function createWraps(options: WrapsOptions) {
     wrap.holds += 1;
     wrap.pid = pid ?? wrap.pid;
     lastUse = performance.now();
+    wrap.lastUse = lastUse;
     const over = AbortSignal.any([signal, ending.signal]);
     const release = (): void => {
       wrap.holds -= 1;
@@ -138,6 +149,8 @@ export function createWraps(options: WrapsOptions) {
         if (pathname === '/') return jsonResponse(200, await sumsOf(id));
         if (pathname === '/hold')
           return hold(id, Number(searchParams.get('pid')) || undefined, request.signal);
+        const user = wraps.get(id);
+        if (user) user.lastUse = performance.now();
         const response = await handler({ ...request, target: rest });
         const receipt = headerOf(response.headers, 'x-leporello-receipt');
         const wrap = wraps.get(id);

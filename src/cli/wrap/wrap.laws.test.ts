@@ -142,8 +142,9 @@ describe('leporello wrap', () => {
 
   it('shares a gateway, which ends with the last wrap', async () => {
     const first = wraps('claude', '--', 'go', 'ask');
+    await started('ask');
     const second = wraps('claude', '--', 'go-on', 'ask', 'end');
-    await Promise.all([started('ask'), started('end')]);
+    await started('end');
     touch('go');
     const { err } = await first.ended;
     expect(err).toMatch(/^leporello: 1 request, .*; page: http:\/\/127\.0\.0\.1:\d+\/\n$/);

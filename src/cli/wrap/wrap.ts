@@ -28,7 +28,7 @@ import type { Environment, Terminal } from '../terminal.ts';
 import { type GatewayWish, type OpenGateway, openGateway } from './open-gateway.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const deadlines = { answer: 10_000, start: 60_000 };
+const deadlines = { answer: 30_000, start: 300_000 };
 
 /** Runs the command. Resolves with the client's exit code. Rejects with `bad-config` if the client or the gateway cannot be started. */
 export async function wrap(args: WrapArgs, terminal: Terminal): Promise<number> {
