@@ -106,7 +106,7 @@ function stubTexts(recallTool: string | undefined): readonly string[] {
   const log = {
     maxCharacters: 2_000,
     maxWords: 2_000,
-    known: { full: new Set<string>(), byName: new Map<string, string>(), titles: new Set<string>() },
+    known: stubs.knownNames('', [], []),
     recallTool,
   };
   const readRules = callWords({ tool: 'Read', input: '{"file_path":"AGENTS.md"}' });

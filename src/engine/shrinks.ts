@@ -12,8 +12,12 @@ import { type ArrivedText, type ReferenceMemo, type Shrink, withReferences } fro
 import type { Steps } from '../conversation/steps.ts';
 import type { Fold } from '../store/fold-store.ts';
 import { placesEdited } from '../strategies/lib/editable-texts.ts';
-import { callLabel } from '../strategies/lib/stubs.ts';
-import { type ShrinkSettings, type ToolResultPart, shrinkResult } from '../strategies/shrink-results.ts';
+import {
+  callLabel,
+  type ShrinkSettings,
+  type ToolResultPart,
+  shrinkResult,
+} from '../strategies/shrink-results.ts';
 import type { Protection } from '../strategies/strategy.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
 

@@ -51,7 +51,7 @@ describe('an extractive summary', () => {
 Done, in order:
 - read_file parse.ts
 - run npm test -- parse: failed, "FAIL parse.test.ts"
-- plan 1 of 2 done, now "Replace the regex"
+- plan 1 of 2 done, active "Replace the regex"
 - edit_file parse.ts: ok
 Found:
 - I look at the parser first.
@@ -99,7 +99,7 @@ Open then:
 Done, in order:
 - read_file parse.ts
 - run npm test -- parse: failed, "FAIL parse.test.ts"
-- plan 1 of 2 done, now "Replace the regex"
+- plan 1 of 2 done, active "Replace the regex"
 - edit_file parse.ts: ok
 - run npm test: "all 12 tests passed"
 Found:
@@ -240,6 +240,33 @@ describe('for any steps', () => {
         let summary = summaryOf([user(demand)], { budget })!;
         for (const step of list) summary = summaryOf([step], { budget, earlier: [summary] }) ?? summary;
         expect(summary.split('\n')).toContain(`- ${demand}`);
+      }),
+    );
+  });
+
+  it('quotes no code of files, and no title of a text', () => {
+    const code = fc.constantFrom(
+      'func parse(name string) error {',
+      '\tfmt.Fprintf(os.Stderr, "It failed for %s today\\n", name)',
+      'if err != nil { return the first error of all }',
+      'const total = one + two // It is the sum of both.',
+    );
+    const files = fc.array(code, { minLength: 12, maxLength: 40 }).map((list) => {
+      const text = list.flatMap((line, at) => [
+        line,
+        'f(a)',
+        `// InstallHooks installs the hooks of agent ${at}.`,
+        'f(b)',
+      ]);
+      return call('read_file', { path: 'a.go' }, text.map((line, at) => `${at + 1}→${line}`).join('\n'));
+    });
+    const said = fc
+      .lorem({ maxCount: 8, mode: 'sentences' })
+      .map((text) => model(`## Bug Analysis\n\n${text}`));
+    fc.assert(
+      fc.property(fc.array(fc.oneof(files, said), { minLength: 1, maxLength: 12 }), (list) => {
+        const text = summaryOf(list, { budget: { aim: 3_000, max: 3_000 } }) ?? '';
+        expect(text).not.toMatch(/Fprintf|InstallHooks|func parse|Bug Analysis/);
       }),
     );
   });

@@ -1,12 +1,21 @@
 /**
- * Implements the extractive summarizer: no model, no invented text, the same words for the same steps. It keeps what the user asked word for word, a
- * log of what was done, what was found, the files, and what is open. Linear time. Pure.
+ * Implements the extractive summarizer: no model, no invented text, the same words for the same steps. A summary is a view of an outline node: what the user
+ * asked word for word, what is open, then a log of what was done, what was found and the files in turns, and last values of calls. Linear time. Pure.
  */
 import { spellValue } from '../conversation/messages.ts';
-import type { OutlineLine } from './rank.ts';
+import { nodeOf } from './node.ts';
+import { countWithin, inTurns, namedLines, openLines, type OutlineLine } from './rank.ts';
+import { firstSentences, joinedSentences } from './sentences.ts';
 import type { Summarizer, SummaryRequest } from './summarizer.ts';
-import { summaryLines } from './summary-lines.ts';
-import { type Section, spellSections, spellValues, titles } from './summary-text.ts';
+import {
+  readFiles,
+  readSections,
+  readValues,
+  type Section,
+  spellSections,
+  spellValues,
+  titles,
+} from './summary-text.ts';
 
 /** The extractive summarizer. Never rejects. */
 export const extractiveSummarizer: Summarizer = {
@@ -16,7 +25,7 @@ export const extractiveSummarizer: Summarizer = {
 
 /** Writes a summary of at most `budget.max` tokens; undefined if nothing fits or there is nothing to say. Never throws. */
 export function extract({ steps, earlier, known, budget, count }: SummaryRequest): string | undefined {
-  const lines = summaryLines({ steps, earlier, known });
+  const lines = historyLines({ steps, earlier, known });
   const aim = Math.min(budget.aim, budget.max);
   const taken: OutlineLine[] = [];
   const begun = new Set<string>();
@@ -35,6 +44,92 @@ export function extract({ steps, earlier, known, budget, count }: SummaryRequest
     if (count(text) <= budget.max) return text;
     taken.pop();
   }
+}
+
+/** UTF-16 units of other lines before values of calls take half of the rest: values help a model to go on, but do not read well. */
+const maxBefore = 2000;
+
+/** UTF-16 units of another summarizer's text that come before all other lines. */
+const maxProse = 2_400;
+
+/** The longest part of the last reply that is kept as such. */
+const maxLast = 700;
+
+/** Returns everything that a summary may say, most important first: a view of a node and of the sections of earlier summaries. */
+function historyLines({
+  steps,
+  earlier,
+  known,
+}: Pick<SummaryRequest, 'steps' | 'earlier' | 'known'>): readonly OutlineLine[] {
+  const elsewhere = known.map(readSections);
+  const node = nodeOf(steps, { goal: '', known: elsewhere.flatMap(({ found }) => found) });
+  const before = earlier.map(readSections);
+  const items = (section: Section): readonly string[] => [
+    ...new Set(before.flatMap((body) => body[section])),
+  ];
+  const old = (section: Section): readonly OutlineLine[] => {
+    const texts = items(section);
+    return texts.map((text, at) => ({ section, text, at: at - texts.length })).toReversed();
+  };
+
+  const earlierAsked = new Map(items('asked').map((text) => [text, 2]));
+  const [first, ...others] = [...new Map([...earlierAsked, ...node.asked])].map(
+    ([text, worth], at): OutlineLine & { readonly worth: number } => ({
+      section: 'asked',
+      text,
+      at,
+      isBinding: true,
+      worth: earlierAsked.get(text) ?? worth,
+    }),
+  );
+  const lastSaid = firstSentences(node.lastSaid, maxLast);
+  const open = openLines(node.plan, lastSaid);
+  const stillOpen =
+    node.plan.size === 0
+      ? old('open').filter(({ text }) => lastSaid === '' || !text.startsWith('said last: '))
+      : open.length === 0
+        ? old('open')
+        : [];
+
+  const knownFiles = new Set(
+    elsewhere.flatMap((body) => body.files.flatMap((item) => readFiles(item).files)),
+  );
+  const touched = new Set(node.artifacts);
+  const oldFiles = items('files')
+    .map(readFiles)
+    .flatMap(({ group, files: texts }) =>
+      texts.map((text): OutlineLine => ({ section: 'files', text, group, at: -1 })),
+    )
+    .filter(({ text }) => !touched.has(text.replace(/ ×\d+$/, '')));
+  const planned = new Set(open.map(({ text }) => text.slice(text.indexOf(': ') + 2)));
+  const knownValues = new Set(
+    elsewhere.flatMap(({ named }) => named.flatMap((item) => readValues(item).values)),
+  );
+  const named = namedLines(
+    node.values(items('named').map(readValues)),
+    (text) => touched.has(text) || planned.has(text) || knownValues.has(text),
+  );
+
+  const prose = old('prose').toReversed();
+  const whole = countWithin(prose, maxProse);
+  const turns = [
+    { lines: prose.slice(whole), share: 2 },
+    { lines: others.filter(({ worth }) => worth <= 1).toReversed(), share: 1 },
+    {
+      lines: [...node.found.filter(({ text }) => !lastSaid.includes(text)), ...old('found'), ...old('shown')],
+      share: 4,
+    },
+    { lines: [...node.done, ...old('done')], share: 3 },
+    { lines: [...node.files.filter(({ text }) => !knownFiles.has(text)), ...oldFiles], share: 2 },
+  ];
+  return [
+    ...(first ? [first] : []),
+    ...open,
+    ...stillOpen,
+    ...others.filter(({ worth }) => worth > 1).toReversed(),
+    ...prose.slice(0, whole),
+    ...inTurns(turns, { lines: named, share: 60 }, maxBefore),
+  ];
 }
 
 function groupKey(group: string): string {
@@ -83,7 +178,8 @@ function joinedReplies(lines: readonly OutlineLine[]): readonly string[] {
   return lines
     .reduce<{ text: string; at: number }[]>((joined, { text, at }) => {
       const last = joined.at(-1);
-      if (last && at >= 0 && Math.floor(last.at) === Math.floor(at)) last.text += ` ${text}`;
+      if (last && at >= 0 && Math.floor(last.at) === Math.floor(at))
+        last.text = joinedSentences(last.text, text);
       else joined.push({ text, at });
       return joined;
     }, [])

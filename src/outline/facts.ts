@@ -2,7 +2,7 @@
  * Finds the sentences of replies and results, and scores them by their position, the rare names and numbers in them, and whether later steps use
  * those; no list of words of any language takes part. Linear. Pure.
  */
-import { userReply } from './outcome.ts';
+import { echo, typedText, userReply } from './outcome.ts';
 import { endsOf, nameOf, sentencesOf, termsOf } from './sentences.ts';
 import type { StepWords } from './step-line.ts';
 import type { SummaryStep } from './summarizer.ts';
@@ -70,7 +70,7 @@ function candidatesIn(
       // An editing tool says what it always says.
       const isSilent = words?.kind === 'edit' || words?.kind === 'plan' || userReply(result) !== undefined;
       if (results < maxResults && !isSilent) {
-        add(sentencesInResult(result), 'result', nameOf(tool));
+        add(sentencesInResult(result, words), 'result', nameOf(tool));
         results += Math.min(result.length, maxResult);
       }
       next = at;
@@ -79,18 +79,35 @@ function candidatesIn(
       if (replies < maxReplies) add(sentencesOf(step.text).filter(isSentence), isCalled ? 'reply' : 'final');
       replies += step.text.length;
     } else {
-      if (step.by === 'client' || step.text.length > maxTyped)
-        add(sentencesOf(step.text, maxResult).filter(isProse), 'client');
+      if (step.by === 'client' || step.text.length > maxTyped) add(sentencesOfClient(step.text), 'client');
       if (step.by === 'user') isCalled = false;
     }
   }
   return found.toReversed().flat();
 }
 
+/** Returns sentences of a text that a client sent in the user's place. A skill says the same in every conversation. */
+function sentencesOfClient(text: string): readonly string[] {
+  if (typedText(text).note.startsWith('skill ')) return [];
+  return sentencesOf(text, maxResult).filter((sentence) => isProse(sentence) && !opening.test(sentence));
+}
+
+/** Matches the sentence that begins the summary of a client. */
+const opening = /^this session is being continued from a previous conversation/i;
+
+/** Maximum sentences of a file of code. One with more is full of comments, which say what its code says. */
+const maxRemarks = 3;
+
 /** Returns sentences of a result: of JSON, of its texts; of another text, of its lines. */
-function sentencesInResult(result: string): readonly string[] {
+function sentencesInResult(result: string, words: StepWords | undefined): readonly string[] {
   const text = endsOf(result, maxResult);
-  if (!/^\s*[[{]/.test(text)) return sentencesOf(text).filter(isProse);
+  const isFile = words?.kind === 'read' || words?.kind === 'search' || words?.isListing === true;
+  if (isFile || !/^\s*[[{]/.test(text)) {
+    const lines = sentencesOf(text);
+    const sentences = lines.filter(isProse);
+    const isCode = sentences.length > maxRemarks && sentences.length * 2 < lines.length;
+    return isFile && isCode ? [] : sentences;
+  }
   const texts = [...text.matchAll(/"((?:[^"\\]|\\.){12,2000})"/g)].map(([, inside = '']) =>
     inside.replaceAll(/\\[nrt]/g, '\n').replaceAll(/\\(.)/g, '$1'),
   );
@@ -105,7 +122,7 @@ function isSentence(text: string): boolean {
 
 /** True for a sentence in a language rather than code, a table or a path: most of its words are letters alone. */
 export function isProse(text: string): boolean {
-  if (!isSentence(text) || text.length < 10) return false;
+  if (!isSentence(text) || text.length < 10 || echo.test(text)) return false;
   const unspaced =
     text.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/gu)?.length ?? 0;
   if (unspaced >= 5 && unspaced * 3 >= text.length) return true;
@@ -113,8 +130,11 @@ export function isProse(text: string): boolean {
   const plainWords = words.filter((word) =>
     /^["'“„«(¿¡]?[\p{L}\p{M}'’-]+["'”»)]?[,.;:!?…]*$/u.test(word),
   ).length;
-  return words.length >= 4 && plainWords * 2 >= words.length && !/[!=<>:]=|&&|\|\||[=-]>|[;{}]$/.test(text);
+  return words.length >= 4 && plainWords * 2 >= words.length && !code.test(text);
 }
+
+/** Matches signs of code: operators, escapes, formats, a call with a literal, the end of a statement. */
+const code = /[!=<>:]=|&&|\|\||[=-]>|[;{}]$|\\[nt"]|\$\{|%[sdvqw]\b|\w\(["'`]/;
 
 const worthOf: Readonly<Record<Fact['from'], number>> = { final: 1.6, reply: 1.2, result: 0.6, client: 0.6 };
 

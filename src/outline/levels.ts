@@ -96,24 +96,38 @@ export function ratioFor(
 /** Minimum tokens of what a node says below its head, whatever the ratio; less says nothing. */
 const minText = 48;
 
+/** Minimum tokens of the clause of a child: a few letters of each child would say nothing. */
+const minClause = 14;
+
 /** A light merge keeps a third of the tokens, but at most `mergeTokens`. */
 const mergeRatio = 3;
 const mergeTokens = 300;
 
-/** Returns the tokens of a node that replaces `before` tokens; with `target` undefined, of a light merge. */
+/** Returns the tokens of a node with `children` that replaces `before` tokens; with `target` undefined, of a light merge. */
 export function roomFor(
   { maxTokens }: Pick<CompressionLevel, 'maxTokens'>,
   {
     before,
     head,
     target,
-  }: { readonly before: number; readonly head: number; readonly target: number | undefined },
+    children,
+  }: {
+    readonly before: number;
+    readonly head: number;
+    readonly target: number | undefined;
+    readonly children: number;
+  },
 ): number {
   const wanted =
     target === undefined
       ? Math.max(before / maxRatio, Math.min(before / mergeRatio, mergeTokens))
       : before / target;
-  return Math.floor(Math.min(Math.max(Math.min(wanted, maxTokens), head + minText), before - 4));
+  return Math.floor(
+    Math.min(
+      Math.max(Math.min(wanted, maxTokens), head + Math.max(minText, children * minClause)),
+      before - 4,
+    ),
+  );
 }
 
 /**

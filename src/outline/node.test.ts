@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nodeAbove, nodeOf, nodeOfText, type OutlineNode, spellNode, keptIn } from './node.ts';
+import { nodeAbove, nodeOf, type OutlineNode } from './node.ts';
+import { keptIn, nodeOfText, spellNode } from './record.ts';
 import type { SummaryStep } from './summarizer.ts';
 
 /** Counts tokens in a way that is easy to check. */

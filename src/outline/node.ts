@@ -1,18 +1,29 @@
 /**
- * Defines the nodes of an outline, and writes them: steps, sub-goals, phases, overviews. A node says what it was for and what came of it, then what is worth
- * knowing of it, as much as its room allows; a phase has a clause for each of its sub-goals. Words are never cut. Pure.
+ * Makes the nodes of an outline: sub-goals, phases, overviews, a whole history. A node holds what was asked, what it was for and what came of it, what was
+ * found and done, files, and what is open. Records (record.ts) and summaries (extract.ts) are views of it. Linear, but for sorting. Pure.
  */
-import type { CountTokens } from '../conversation/messages.ts';
-import { oneLine, wholeWords } from './outcome.ts';
-import { doneLines, factLines, inTurns, isLogged, type OutlineLine } from './rank.ts';
-import { firstSentences } from './sentences.ts';
-import { stepLine } from './step-line.ts';
+import { parseRecord } from '../conversation/json-scan.ts';
+import { factsIn, isProse, maxTyped } from './facts.ts';
+import { planIn } from './call-arguments.ts';
+import { oneLine, tellingLines, typedText, wholeWords } from './outcome.ts';
+import {
+  doneLines,
+  factLines,
+  fileLines,
+  isLogged,
+  lastSegment,
+  type OutlineLine,
+  pairsKnown,
+  type SurveyedCall,
+} from './rank.ts';
+import { firstSentences, linesOf, nameOf, partsOf, plain, sentencesOf } from './sentences.ts';
+import { stepLine, stepWords, type StepWords } from './step-line.ts';
 import type { SummaryStep } from './summarizer.ts';
-import { survey } from './survey.ts';
+import { createValues, type KnownValue } from './values.ts';
 
-/** A part of what happened. */
+/** A part of what happened, up to all of it. */
 export type OutlineNode = {
-  /** 1 a sub-goal, 2 a phase, 3 and more overviews. */
+  /** 1 a sub-goal or a history, 2 a phase, 3 and more overviews. */
   readonly level: number;
   /** Its id, such as `s3`, where nodes have ids. */
   readonly id: string;
@@ -20,14 +31,43 @@ export type OutlineNode = {
   readonly goal: string;
   /** The result of the steps; empty for higher levels. */
   readonly outcome: string;
-  /** Lines about it, most important first. */
-  readonly lines: readonly OutlineLine[];
   readonly children: readonly OutlineNode[];
   /** Files and other names that its calls named. */
   readonly artifacts: readonly string[];
+} & NodeContent;
+
+/** The content of the steps of a node. Lines come most important first. */
+type NodeContent = {
+  /** The user's requests, word for word, in order, each with its worth. */
+  readonly asked: ReadonlyMap<string, number>;
+  /** Sentences of replies and results. */
+  readonly found: readonly OutlineLine[];
+  /** The log of calls. */
+  readonly done: readonly OutlineLine[];
+  readonly files: readonly OutlineLine[];
+  /** The newest plan in a call: items by status. */
+  readonly plan: ReadonlyMap<string, readonly string[]>;
+  /** The last words of the model. */
+  readonly lastSaid: string;
+  /** Values of calls, best first, with those of earlier summaries: pairs of a name and values. */
+  readonly values: (earlier: readonly NamedValues[]) => readonly KnownValue[];
 };
 
-/** The facts of a sub-goal that its steps do not say. */
+/** Values of an earlier summary, best first. */
+export type NamedValues = { readonly group: string; readonly values: readonly string[] };
+
+/** The content of a node that was not made of steps. */
+export const noContent: NodeContent = {
+  asked: new Map(),
+  found: [],
+  done: [],
+  files: [],
+  plan: new Map(),
+  lastSaid: '',
+  values: () => [],
+};
+
+/** The facts of a node that its steps do not say. */
 export type NodeOrigin = {
   readonly id?: string;
   readonly goal: string;
@@ -35,209 +75,121 @@ export type NodeOrigin = {
   readonly told?: string | undefined;
   /** The id of a step, where steps have ids. */
   readonly idOfStep?: (at: number) => string;
+  /** Texts that the reader has elsewhere. */
+  readonly known?: readonly string[];
 };
 
 /** The longest goal and outcome, in UTF-16 units. */
 const maxGoal = 240;
 const maxOutcome = 500;
+const maxValues = 2_000;
 
-/** Makes a node of the steps of a sub-goal. */
+/** Makes a node of steps: reads them once, in order. */
 export function nodeOf(
   steps: readonly SummaryStep[],
-  { id = '', goal, told, idOfStep }: NodeOrigin,
+  { id = '', goal, told = '', idOfStep, known = [] }: NodeOrigin,
 ): OutlineNode {
-  const { facts, calls, outcome } = survey(steps);
-  const wordsOf = new Map(calls.map(({ at, words: step }) => [at, step]));
-  const last = calls.findLast(({ words: step }) => step.outcome !== '');
-  const came = [told ?? '', outcome]
+  const asked = new Map<string, number>();
+  const calls: SurveyedCall[] = [];
+  const values = createValues();
+  let plan: ReadonlyMap<string, readonly string[]> = new Map();
+  let lastSaid = '';
+  for (const [at, step] of steps.entries()) {
+    if (step.type === 'said') {
+      if (step.by === 'user') addAsked(asked, step.text);
+      if (step.by === 'assistant') lastSaid = step.text;
+      continue;
+    }
+    const { tool, input, result, failed } = step;
+    values.add(tool, input);
+    const words = stepWords({ tool, input, result, isError: failed || undefined });
+    calls.push({ at, words });
+    if (words.user && words.user.words !== '') addAsked(asked, words.user.words);
+    plan = planByStatus(input) ?? plan;
+  }
+  const wordsOf = new Map(calls.map(({ at, words }) => [at, words]));
+  const facts = factsIn(steps, wordsOf).filter((fact) => !isLogged(fact, wordsOf));
+  const done = doneLines(calls, idOfStep);
+  const last = calls.findLast(({ words }) => words.outcome !== '');
+  const came = [told, lastWords(steps, wordsOf)]
     .map((text) => firstSentences(text, maxOutcome))
     .find((text) => text !== '');
-  const done = doneLines(calls, idOfStep);
-  const said = factLines(
-    facts.filter(
-      (fact) => !came?.includes(fact.text) && !goal.includes(fact.text) && !isLogged(fact, wordsOf),
-    ),
-    new Set(),
-  ).map((line): OutlineLine => {
-    const text = idOfStep ? `${idOfStep(Math.floor(line.at))} ${line.text}` : line.text;
-    return { ...line, text };
-  });
   return {
     level: 1,
     id,
     goal: wholeWords(oneLine(goal), maxGoal),
     // Without words, the newest call that returned something says how it ended, or all calls what was done.
-    outcome: came ?? (last ? stepLine(last.words) : goal === '' ? (done[0]?.text ?? '') : ''),
-    lines: inTurns(
-      [
-        { lines: said, share: 3 },
-        { lines: done, share: 2 },
-      ],
-      { lines: [], share: 1 },
-      0,
-    ),
+    outcome: came ?? (last ? stepLine(last.words, lastSegment) : goal === '' ? (done[0]?.text ?? '') : ''),
     children: [],
     artifacts: [...new Set(calls.flatMap(({ words }) => (words.path === '' ? [] : [words.path])))],
+    asked,
+    found: factLines(facts, pairsKnown(known)).map((line) =>
+      idOfStep ? { ...line, id: idOfStep(Math.floor(line.at)) } : line,
+    ),
+    done,
+    files: fileLines(calls),
+    plan,
+    lastSaid,
+    values: (earlier) => {
+      for (const [rank, { group, values: texts }] of earlier.entries())
+        for (const text of texts) values.remember(group, text, rank);
+      return values.best(maxValues);
+    },
   };
+}
+
+/** The part of a message that is kept word for word before all else. */
+const maxQuoted = 400;
+
+function addAsked(asked: Map<string, number>, text: string): void {
+  const { words } = typedText(text);
+  if (words.length > maxTyped) {
+    const begin = sentencesOf(words.slice(0, 2_000))[0];
+    if (asked.size === 0 && begin !== undefined) asked.set(begin, 2);
+    return;
+  }
+  let quoted = 0;
+  for (const line of linesOf(words)) {
+    for (const sentence of line.length > maxQuoted ? partsOf(line) : [line]) {
+      quoted += sentence.length;
+      if (!asked.has(sentence)) asked.set(sentence, asked.size === 0 ? 3 : quoted <= maxQuoted ? 2 : 1);
+    }
+  }
+}
+
+/**
+ * Returns the reply after which no call follows, or else the last line of the last result, if it is a sentence. A tool that edits always says the
+ * same.
+ */
+function lastWords(steps: readonly SummaryStep[], calls: ReadonlyMap<number, StepWords>): string {
+  const at = steps.findLastIndex((step) => step.type === 'called' || step.by === 'assistant');
+  const last = steps[at];
+  if (last === undefined) return '';
+  if (last.type === 'said') return last.text;
+  const words = calls.get(at);
+  if (words?.kind === 'edit' || words?.kind === 'plan' || words?.isListing) return '';
+  const line = oneLine(tellingLines(last.result ?? '').at(-1) ?? '');
+  return line.length <= 300 && isProse(line) ? line : '';
+}
+
+const maxItems = 40;
+
+/** Returns the items of a plan in the arguments of a call by status, in the words of the call; undefined if there is no plan. */
+function planByStatus(argumentsJson: string): ReadonlyMap<string, readonly string[]> | undefined {
+  if (!argumentsJson.includes('"status"')) return undefined;
+  const items = planIn(parseRecord(argumentsJson) ?? {})?.slice(-maxItems);
+  if (items === undefined || items.some(({ words }) => words === '')) return undefined;
+  const plan = new Map<string, string[]>();
+  for (const { status, words } of items) {
+    const key = nameOf(plain(status));
+    plan.set(key, [...(plan.get(key) ?? []), wholeWords(oneLine(words), 160)]);
+  }
+  return plan;
 }
 
 /** Makes the node above others. */
 export function nodeAbove(children: readonly OutlineNode[], id = ''): OutlineNode {
   const level = Math.max(...children.map((child) => child.level)) + 1;
   const artifacts = [...new Set(children.flatMap((child) => child.artifacts))];
-  return { level, id, goal: '', outcome: '', lines: [], children, artifacts };
-}
-
-/** Makes a node of the text of one, without its first line: a later level knows no more of it. */
-export function nodeOfText(level: number, id: string, title: string, body: string): OutlineNode {
-  const at = title.indexOf(arrow);
-  const [goal, outcome] = at < 0 ? ['', title] : [title.slice(0, at), title.slice(at + arrow.length)];
-  const lines = body
-    .split('\n')
-    .filter((line) => line !== '')
-    .map(
-      (text, place): OutlineLine => ({ section: 'found', text: text.replace(/^(?:- |> )/, ''), at: place }),
-    );
-  return { level, id, goal, outcome, lines, children: [], artifacts: [] };
-}
-
-const arrow = ' → ';
-
-/** Writes what a node was for and what came of it, in at most `max` UTF-16 units; of a long one, more of what came of it. */
-export function titleOf({ goal, outcome }: Pick<OutlineNode, 'goal' | 'outcome'>, max: number): string {
-  if (goal === '' || outcome === '') return shortened(goal + outcome, max);
-  if (goal.length + outcome.length + arrow.length <= max) return goal + arrow + outcome;
-  const forGoal = Math.max(Math.floor(max * 0.35), max - outcome.length - arrow.length);
-  const name = wholeWords(goal, forGoal);
-  if (name === '') return shortened(outcome, max);
-  const came = wholeWords(outcome, max - name.length - arrow.length);
-  return came === '' ? shortened(goal, max) : name + arrow + came;
-}
-
-/** Returns whole words, at least one. */
-function shortened(text: string, max: number): string {
-  return wholeWords(text, max) || (/^\S{1,200}/.exec(text)?.[0] ?? '');
-}
-
-/** Says in a clause what a child was about, without saying nothing. */
-function clauseOf(child: OutlineNode, max: number): string {
-  if (child.goal !== '' || child.outcome !== '') return titleOf(child, max);
-  const points =
-    child.children.length > 0
-      ? child.children.map((one) => clauseOf(one, max))
-      : child.lines.map(({ text }) => text);
-  const count = Math.max(1, Math.min(points.length, Math.floor(max / 30)));
-  return spread(points, count)
-    .map((point) =>
-      shortened(point.replace(/^\[\w+[^\]]*\] /, ''), Math.max(16, Math.floor(max / count) - 2)),
-    )
-    .join('; ');
-}
-
-/** Picks items evenly, the first and the last among them. */
-function spread<T>(items: readonly T[], max: number): readonly T[] {
-  if (items.length <= max) return items;
-  if (max === 1) return items.slice(-1);
-  return Array.from({ length: max }, (_, at) => items[Math.round((at * (items.length - 1)) / (max - 1))]!);
-}
-
-/** Lengths of titles and clauses that are tried, longest first. */
-const lengths = [740, 500, 400, 320, 260, 200, 160, 130, 100, 80, 60, 45, 32, 20] as const;
-
-/** Tokens of a title, whatever the room. */
-const minTitle = 40;
-
-/** A node as text: its title, and the lines below it. */
-export type NodeText = { readonly title: string; readonly body: string };
-
-/** How a node is written. */
-export type NodeRoom = {
-  /** Tokens of the whole text. */
-  readonly room: number;
-  /** Counts the text with everything around it. */
-  readonly tokensOf: (text: NodeText) => number;
-  readonly count: CountTokens;
-  /** Put before lines that tools said, so that they cannot be mistaken for ours. */
-  readonly mark: string;
-};
-
-/** Writes a node in as many tokens as it has room for; a title alone may take more. */
-export function spellNode(node: OutlineNode, { room, tokensOf, count, mark }: NodeRoom): NodeText {
-  if (node.children.length > 0) return spellParts(node, { room, tokensOf, count, mark });
-  // The lines below the title need some of the room.
-  const around = tokensOf({ title: '', body: '' });
-  const forTitle = Math.max(around + minTitle, room * 0.6);
-  const fits = lengths.find((max) => tokensOf({ title: titleOf(node, max), body: '' }) <= forTitle);
-  const title = titleOf(node, fits ?? lengths.at(-1)!);
-  const taken: OutlineLine[] = [];
-  let used = tokensOf({ title, body: '' });
-  for (const line of node.lines) {
-    if (title.includes(line.text)) continue;
-    used += count(`\n${mark}${line.text}`);
-    if (used > room) break;
-    taken.push(line);
-  }
-  const spelled = (): NodeText => {
-    const inOrder = taken.toSorted((a, b) => a.at - b.at);
-    return {
-      title,
-      body: inOrder.map((line) => (line.section === 'shown' ? mark : '- ') + line.text).join('\n'),
-    };
-  };
-  while (taken.length > 0 && tokensOf(spelled()) > room) taken.pop();
-  return spelled();
-}
-
-/** Writes a line for each child, each as long as all can be, then more of what is known of them. */
-function spellParts({ children }: OutlineNode, { room, tokensOf, count }: NodeRoom): NodeText {
-  const spelled = (max: number, more: readonly (readonly string[])[]): NodeText => {
-    const lines = children.flatMap((child, at) => {
-      const clause = clauseOf(child, max);
-      const head = child.id === '' ? `- ${clause}` : `[${child.id}] ${clause}`;
-      return [head, ...(more[at] ?? []).map((line) => `  ${line}`)];
-    });
-    return { title: '', body: lines.join('\n') };
-  };
-  const most = lengths.find((max) => tokensOf(spelled(max, [])) <= room);
-  const max = most ?? lengths.at(-1)!;
-  if (max !== lengths[0]) return spelled(max, []);
-  const more: string[][] = children.map(() => []);
-  let used = tokensOf(spelled(max, []));
-  for (let place = 0; children.some(({ lines }) => place < lines.length); place++) {
-    for (const [at, { lines, goal, outcome }] of children.entries()) {
-      const line = goal === '' && outcome === '' ? undefined : lines[place]?.text;
-      if (line === undefined) continue;
-      used += count(`\n  ${line}`) + 1;
-      if (used > room) return spelled(max, more);
-      more[at]!.push(line);
-    }
-  }
-  return spelled(max, more);
-}
-
-/** How much of a node its text has: counts of what was there and of what is still there. */
-export type KeptParts = Readonly<
-  Record<'outcomes' | 'findings' | 'artifacts', { readonly kept: number; readonly of: number }>
->;
-
-const maxCounted = 12;
-
-/** Measures what a text keeps of a node: outcomes, sentences that were found, and files. A ratio says nothing about that. */
-export function keptIn(node: OutlineNode, text: string): KeptParts {
-  const all = text.toLowerCase();
-  const has = (line: string): boolean => {
-    const names = line.toLowerCase().match(/[\p{L}\p{N}_]{2,}/gu) ?? [];
-    const counted = names.slice(0, 40);
-    return counted.length > 0 && counted.filter((name) => all.includes(name)).length >= counted.length * 0.7;
-  };
-  const share = (lines: readonly string[]) => ({ kept: lines.filter(has).length, of: lines.length });
-  const outcomes = (node.children.length > 0 ? node.children : [node]).flatMap(({ outcome }) =>
-    outcome === '' ? [] : [outcome],
-  );
-  const findings = node.lines.filter(({ section }) => section === 'found').slice(0, maxCounted);
-  return {
-    outcomes: share(outcomes),
-    findings: share(findings.map((line) => line.text)),
-    artifacts: share(node.artifacts.slice(0, 100).map((path) => path.split('/').at(-1) ?? path)),
-  };
+  return { ...noContent, level, id, goal: '', outcome: '', children, artifacts };
 }

@@ -47,7 +47,7 @@ export function outcomeOf(call: EndedCall): StepOutcome {
       case 'plan':
         return '';
       case 'search':
-        return nothing.test(first) || first === '' ? 'nothing found' : '';
+        return nothing.test(first) || first === '' ? 'nothing found' : placesIn(lines);
       case 'command':
         if (success.test(last)) return 'ok';
         return isListing && first !== '' ? countOf(lines.length, 'line') : answerWords(result, last);
@@ -56,6 +56,16 @@ export function outcomeOf(call: EndedCall): StepOutcome {
     }
   })();
   return { outcome, hasFailed: false };
+}
+
+/** Names the lines that a search found, if they are few. */
+function placesIn(lines: readonly string[]): string {
+  const found = lines.slice(0, 40).flatMap((line) => {
+    const [, path = '', at] = /^((?:\S*\/)?[\w.@+-]+\.\w+:)?(\d+):/.exec(line) ?? [];
+    return at === undefined ? [] : [path.slice(path.lastIndexOf('/') + 1) + at];
+  });
+  if (found.length === 0 || found.length > 3) return '';
+  return `${/^\d/.test(found[0]!) ? 'line ' : ''}${found.join(', ')}`;
 }
 
 /** The lines of a result that tell most; empty if there is none. */
@@ -86,15 +96,18 @@ export function resultEnds(
 }
 
 /** Returns the beginnings of a result's lines that hold more than signs, without reminders of clients. Of a long result, only both ends are read. */
-function tellingLines(result: string): readonly string[] {
+export function tellingLines(result: string): readonly string[] {
   const text =
     result.length > maxRead * 2 ? `${result.slice(0, maxRead)}\n${result.slice(-maxRead)}` : result;
   const end = text.indexOf('<system-reminder>');
   return (end < 0 ? text : text.slice(0, end))
     .split('\n')
     .map((line) => line.slice(0, 1_000).trim())
-    .filter((line) => /[\p{L}\p{N}]/u.test(line));
+    .filter((line) => /[\p{L}\p{N}]/u.test(line) && !clientLine.test(line));
 }
+
+/** Matches a line that a client adds to the results of commands. */
+const clientLine = /^Shell cwd was reset to \S+$/;
 
 /** Matches a result that says at its beginning that the call failed. */
 const reportsFailure =
@@ -104,7 +117,7 @@ const reportsFailure =
 const prelude = /^(?:\d+\s*[→:|]?\s*)?(?:package|import|from|use|using|#include|exit code:?)\s\S+/i;
 
 /** Matches a line in which a shell or a task runner repeats a command. */
-const echo = /^(?:\[[\w:.-]+\] )?[$>] /;
+export const echo = /^(?:\[[\w:.-]+\] )?[$>] /;
 
 const nothing =
   /^(?:no (?:files?|match(?:es)?|results?)(?: were)? found|0 (?:results|matches)|nothing found|no match(?:es)?)\b/i;

@@ -4,11 +4,13 @@
  * sorting. Pure.
  */
 import type { Fact } from './facts.ts';
-import type { Survey, SurveyedCall } from './survey.ts';
 import { termsOf } from './sentences.ts';
 import { spellQuote, type Section } from './summary-text.ts';
-import { stepLines } from './step-line.ts';
+import { stepLines, type StepWords } from './step-line.ts';
 import type { KnownValue } from './values.ts';
+
+/** A call, with the index of its step. */
+export type SurveyedCall = { readonly at: number; readonly words: StepWords };
 
 /** A line of an outline. */
 export type OutlineLine = {
@@ -20,6 +22,8 @@ export type OutlineLine = {
   readonly group?: string;
   /** True for what the user asked, which may take more room than the rest. */
   readonly isBinding?: boolean;
+  /** The id of its step, where steps have ids. */
+  readonly id?: string;
 };
 
 /** Lines that take turns, best first, and their share. */
@@ -124,14 +128,19 @@ function shortPaths(paths: readonly string[]): (path: string) => string {
   const full = new Map<string, string>();
   const isShared = new Set<string>();
   for (const path of paths) {
-    const name = lastSegments(path, 1);
+    const name = lastSegment(path);
     if (full.has(name) && full.get(name) !== path) isShared.add(name);
     full.set(name, path);
   }
   return (path) => {
-    const name = lastSegments(path, 1);
+    const name = lastSegment(path);
     return isShared.has(name) ? lastSegments(path, 2) : name;
   };
+}
+
+/** Returns the last segment of a path. */
+export function lastSegment(path: string): string {
+  return lastSegments(path, 1);
 }
 
 function lastSegments(path: string, count: number): string {
@@ -169,15 +178,18 @@ function timesOf(count: number): string {
 
 /** Returns what is open: items of the plan that need something, and what was said last. */
 export function openLines(
-  { plan, lastSaid }: Pick<Survey, 'plan' | 'lastSaid'>,
-  isOpen: (status: string) => boolean,
+  plan: ReadonlyMap<string, readonly string[]>,
+  lastSaid: string,
 ): readonly OutlineLine[] {
   const items = [...plan].flatMap(([status, texts]) =>
-    isOpen(status) ? texts.map((text) => `${status}: ${text}`) : [],
+    isClosed.test(status) ? [] : texts.map((text) => `${status}: ${text}`),
   );
   const said = lastSaid === '' ? [] : [`said last: ${lastSaid}`];
   return [...items, ...said].map((text, at) => ({ section: 'open', text, at }));
 }
+
+/** Matches the status of an item that needs nothing more. */
+const isClosed = /^(?:completed?|done|finished|closed|resolved|cancell?ed|skipped|success\w*)$/i;
 
 /** Returns values of calls that no other line names. */
 export function namedLines(

@@ -12,20 +12,29 @@ const maxRead = 200_000;
 
 /** Returns the lines of a text, without bullets, numbers of lines, blank lines and fenced code. */
 export function linesOf(text: string, max = maxRead): readonly string[] {
+  return markedLines(text, max).map(withoutMark);
+}
+
+function markedLines(text: string, max: number): readonly string[] {
   const lines: string[] = [];
   let isFenced = false;
   for (const raw of endsOf(text, max).split(/[\n\r\u2028\u2029]/)) {
     const line = plain(raw.slice(0, maxRead));
     if (/^(?:```|~~~)/.test(line)) isFenced = !isFenced;
-    else if (!isFenced && /[\p{L}\d]/u.test(line)) lines.push(withoutMark(line));
+    else if (!isFenced && /[\p{L}\d]/u.test(line)) lines.push(line);
   }
   return lines;
 }
 
-/** Returns the sentences of a text. */
+/** Returns the sentences of a text, without short headings, rows of tables and marks of emphasis. */
 export function sentencesOf(text: string, max = maxRead): readonly string[] {
-  return linesOf(text, max).flatMap(partsOf);
+  return markedLines(text, max)
+    .filter((line) => !line.startsWith('|') && !shortHeading.test(line))
+    .flatMap((line) => partsOf(withoutMark(line).replaceAll(/\*\*(?=\S)|(?<=\S)\*\*/g, '')));
 }
+
+/** Matches a heading of at most five words: it names what follows and says nothing of it. */
+const shortHeading = /^(?:#{1,6}\s+(?:\S+\s*){1,5}|\*\*(?:[^*\s]+\s*){1,5}\*\*:?)$/;
 
 /** Matches the end of a sentence. A number or a single letter before the sign is an ordinal or an initial. */
 const ending =
@@ -67,11 +76,17 @@ export function firstSentences(text: string, max: number): string {
   let said = '';
   for (const sentence of sentencesOf(text, 20_000)) {
     if (/[:：]$/.test(sentence)) continue;
-    const more = said === '' ? sentence : `${said} ${sentence}`;
+    const more =
+      said === '' ? sentence : `${said}${/[\p{L}\p{N})\]`"'’”]$/u.test(said) ? ';' : ''} ${sentence}`;
     if (more.length > max) return said === '' ? wholeWords(oneLine(sentence), max) : said;
     said = more;
   }
   return said;
+}
+
+/** Joins sentences. Items of a list, which have no sign at their end, get one. */
+export function joinedSentences(before: string, sentence: string): string {
+  return `${before}${/[\p{L}\p{N})\]`"'’”]$/u.test(before) ? ';' : ''} ${sentence}`;
 }
 
 /** Removes bullets, marks of headings and comments, and the line numbers that tools print. */

@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stepLine, stepLines, stepWords, type StepCall } from './step-line.ts';
 
@@ -33,7 +34,7 @@ describe('a step in one line', () => {
       'Read src/a.ts 20-29',
       'Bash npm run lint (Lint): "0 issues."',
       'Bash rm -rf dist: no output',
-      'Grep "main" in src',
+      'Grep "main" in src: a.ts:1',
       'get_order #W12: status "delivered"',
       'search Tim Burton: "Tim Burton (born 1958) is a director."',
       'read_file a.ts: no result yet',
@@ -78,7 +79,7 @@ describe('a step in one line', () => {
     ]).toEqual([
       'Bash git diff HEAD: 2 lines',
       'Bash npm test: "Tests 12 passed, 0 failed"',
-      'Grep "Error:"',
+      'Grep "Error:": a.ts:3',
     ]);
   });
 
@@ -120,9 +121,45 @@ describe('a step in one line', () => {
         '[main 12ab34c] Fix the bug',
       ),
     ]).toEqual([
-      'TodoWrite 1 of 2 done, now "Fix the bug"',
+      'TodoWrite 1 of 2 done, in_progress "Fix the bug"',
       'Bash git commit -m "Fix the bug": "[main 12ab34c] Fix the bug"',
     ]);
+  });
+
+  it('tells a long command by the title that the model gave it', () => {
+    const command = `grep -rn "session" ${'src/a-folder-with-a-long-name/ '.repeat(4)}`;
+    expect([
+      line('Bash', { command, description: 'Find sessions' }, 'a.ts:1: session\nb.ts:2: session'),
+      line('Bash', { command: 'ls src', description: 'List the source' }, 'a.ts\nb.ts'),
+    ]).toEqual(['Bash (Find sessions): 2 lines', 'Bash ls src (List the source): 2 lines']);
+  });
+
+  it('says where a search found something, if it is in few places', () => {
+    const search = (result: string, path?: string) => line('Grep', { pattern: 'main', path }, result);
+    expect([
+      search('src/a.ts:1:main\nsrc/b.ts:20:main'),
+      search('7:main\n9-other', 'src/a.ts'),
+      search('Found 2 files\nsrc/a.ts\nsrc/b.ts'),
+      search(Array.from({ length: 9 }, (_, at) => `src/a.ts:${at}:main`).join('\n')),
+      search('No matches found'),
+    ]).toEqual([
+      'Grep "main": a.ts:1, b.ts:20',
+      'Grep "main" in src/a.ts: line 7',
+      'Grep "main"',
+      'Grep "main"',
+      'Grep "main": nothing found',
+    ]);
+  });
+
+  it('leaves out of an outcome what the call says', () => {
+    expect([
+      line(
+        'TaskCreate',
+        { subject: 'Fix the bug', description: 'It is old.' },
+        'Task #5 created successfully: Fix the bug',
+      ),
+      line('TaskUpdate', { taskId: '5', status: 'completed' }, 'Updated task #5 status'),
+    ]).toEqual(['TaskCreate "Fix the bug": ok #5', 'TaskUpdate 5, completed: ok']);
   });
 
   it('cuts no word', () => {
@@ -132,7 +169,7 @@ describe('a step in one line', () => {
       line('ask', { question: 'x'.repeat(500) }, 'y'.repeat(500)),
     ]).toEqual([
       `ask ${'several words of many '.repeat(5)}several …: "${'several words of many '.repeat(3).trimEnd()} …"`,
-      'ask',
+      'ask: ok',
     ]);
   });
 });
@@ -175,5 +212,30 @@ describe('the lines of steps', () => {
     expect(stepLines(steps, (path) => path.slice(9)).map(({ text }) => text)).toEqual([
       'Read ×2: a.ts, b.ts',
     ]);
+  });
+
+  it('say more than the name of a tool, and cut no word, for any calls', () => {
+    const words = fc.lorem({ maxCount: 30 });
+    const calls = fc.oneof(
+      words.map((text) => call('Bash', { command: text, description: text }, text)),
+      words.map((text) => call('Grep', { pattern: text, path: `src/${text.split(' ')[0]}.ts` }, text)),
+      words.map((text) => call('lookup', { [text.split(' ')[0]!]: text }, JSON.stringify({ text }))),
+      words.map((text) => call('Read', { file_path: `${text.split(' ')[0]}/a.ts` }, text)),
+      fc.constant(call('ping', {}, '{}')),
+    );
+    fc.assert(
+      fc.property(fc.array(calls, { minLength: 1, maxLength: 12 }), (list) => {
+        const known = new Set(
+          `${JSON.stringify(list)} ok no output line lines in all nothing found and more`.split(
+            /[^\p{L}\p{N}]+/u,
+          ),
+        );
+        for (const text of lines(...list)) {
+          for (const piece of text.split(' · ')) expect(piece).toMatch(/^\S+:? \S/);
+          const cut = text.split(/[^\p{L}\p{N}]+/u).filter((word) => !known.has(word) && !/^\d*$/.test(word));
+          expect(cut).toEqual([]);
+        }
+      }),
+    );
   });
 });

@@ -2,7 +2,8 @@
  * Writes a step in one line: the call and its outcome, such as `Edit src/a.ts: ok` or `Bash npm test: 3 failed, parse.test.ts:40`. Joins the lines
  * of similar steps. Words are never cut, and no content of files is quoted. Pure; linear in its input.
  */
-import { isRecord, parseRecord, type JsonRecord } from '../conversation/json-scan.ts';
+import { parseRecord, type JsonRecord } from '../conversation/json-scan.ts';
+import { maxJoined, planIn, type PlanItem, planWords, settingsOf, silent } from './call-arguments.ts';
 import {
   commandIn,
   countOf,
@@ -39,6 +40,10 @@ export type CallWords = {
   readonly about: string;
   /** The title that the model gave to the command; empty without one. */
   readonly title: string;
+  /** Arguments that say how the tool is to work and are likely to be used again: `timeout 120000`, `files_with_matches`. */
+  readonly settings: readonly string[];
+  /** The items of a plan; empty for other calls. */
+  readonly plan: readonly PlanItem[];
   /** True if the result shows a text of others, in which words like error report no failure. */
   readonly isListing: boolean;
 };
@@ -58,7 +63,21 @@ export function stepWords(step: StepCall): StepWords {
   const call = callWords(step);
   const user = result === undefined ? undefined : userReply(result);
   if (user) return { ...call, outcome: '', hasFailed: user.isRefusal, user };
-  return { ...call, ...outcomeOf({ ...call, result, isError }), user };
+  const came = outcomeOf({ ...call, result, isError });
+  return { ...call, ...came, outcome: came.hasFailed ? came.outcome : newWords(came.outcome, call), user };
+}
+
+/** Leaves out of an outcome what its call says: `Task #5 created successfully: Fix the bug` tells only `#5`. */
+function newWords(outcome: string, { kind, about, tool }: CallWords): string {
+  if (
+    kind !== 'other' ||
+    !/\b(?:updated|created|saved|added|deleted|removed|sent|success\w*)\b/i.test(outcome)
+  )
+    return outcome;
+  const said = `${tool} ${about}`.toLowerCase();
+  const ids = outcome.match(/#?[\p{L}-]*\d[\p{L}\d-]*/gu) ?? [];
+  const others = ids.filter((id) => !said.includes(id.replace('#', '').toLowerCase()));
+  return ['ok', ...new Set(others.slice(0, 2))].join(' ');
 }
 
 /** Reads a call. */
@@ -74,6 +93,8 @@ export function callWords({ tool, input }: Pick<StepCall, 'tool' | 'input'>): Ca
     path,
     about: aboutOf(kind, sent),
     title: title.length > maxTitle ? '' : title,
+    settings: settingsOf(sent),
+    plan: kind === 'plan' ? (planIn(sent) ?? []) : [],
     isListing: isListingCall(kind, sent),
   };
 }
@@ -81,9 +102,10 @@ export function callWords({ tool, input }: Pick<StepCall, 'tool' | 'input'>): Ca
 /** Writes one step as a line. `pathOf` spells its path; default: in full. */
 export function stepLine(step: StepWords, pathOf: (path: string) => string = (path) => path): string {
   const { tool, user } = step;
-  const title = step.title === '' ? '' : `(${step.title})`;
-  const call = [tool, subjectOf(step, pathOf), title].filter((word) => word !== '').join(' ');
-  if (!user) return step.outcome === '' ? call : `${call}: ${step.outcome}`;
+  const call = [tool, subjectOf(step, pathOf)].filter((word) => word !== '').join(' ');
+  // A name alone would say nothing.
+  const outcome = step.outcome === '' && call === tool ? 'ok' : step.outcome;
+  if (!user) return outcome === '' ? call : `${call}: ${outcome}`;
   const words = user.words === '' ? '' : `: ${wholeWords(oneLine(user.words), maxUserWords)}`;
   return `${call} → ${user.isRefusal ? 'REFUSED by the user' : 'the user answered'}${words}`;
 }
@@ -149,9 +171,6 @@ function isQuiet({ kind, hasFailed, user }: StepWords): boolean {
   return !hasFailed && !user && (kind === 'read' || kind === 'search' || kind === 'edit');
 }
 
-/** Maximum subjects of a joined line; the rest are counted. */
-const maxJoined = 12;
-
 function joinedLine(steps: readonly StepWords[], pathOf?: (path: string) => string): string {
   const [first] = steps;
   if (steps.length === 1) return stepLine(first!, pathOf);
@@ -159,26 +178,45 @@ function joinedLine(steps: readonly StepWords[], pathOf?: (path: string) => stri
   const alike = Map.groupBy(steps, ({ kind, path, about }) =>
     kind === 'search' || path === '' ? `${about}\n${path}` : path,
   );
+  const isSearch = first!.kind === 'search';
   const subjects = [...alike.values()].map((same) => {
     const abouts = new Set(same.map(({ about }) => about).filter((about) => about !== ''));
-    const subject = subjectOf({ ...same[0]!, about: [...abouts].slice(0, maxPlaces).join(', ') }, pathOf);
-    return subject + (same.length > Math.max(1, abouts.size) ? ` ×${same.length}` : '');
+    const title = same.find((step) => step.title !== '')?.title ?? '';
+    const about = [...abouts].slice(0, maxPlaces).join(', ');
+    const subject = subjectOf({ ...same[0]!, about, title }, pathOf);
+    const found = isSearch ? (same.find(({ outcome }) => outcome !== '')?.outcome ?? '') : '';
+    const times = same.length > Math.max(1, abouts.size) ? `×${same.length}` : '';
+    return [subject, times, found === '' ? '' : `(${found})`].filter((words) => words !== '').join(' ');
   });
   const named = subjects.filter((subject) => subject !== '').slice(0, maxJoined);
   const more = subjects.length > maxJoined ? `, and ${subjects.length - maxJoined} more` : '';
-  const all = first!.kind === 'edit' ? 'all ok' : first!.outcome;
+  const all = first!.kind === 'edit' ? 'all ok' : isSearch ? '' : first!.outcome;
   const outcome = all === '' ? '' : `: ${all}`;
   const count = named.length > 1 ? ` ×${steps.length}:` : '';
   return `${first!.tool}${count} ${named.join(', ')}${more}${outcome}`;
 }
 
 /** Maximum places of one file in a joined line. */
-const maxPlaces = 8;
+const maxPlaces = 4;
 
-function subjectOf({ kind, path, about }: StepWords, pathOf?: (path: string) => string): string {
+/** Names what a call was about. A long command is told by its title alone. */
+function subjectOf({ kind, path, about, title }: StepWords, pathOf?: (path: string) => string): string {
   const file = path === '' || !pathOf ? path : pathOf(path);
-  if (about === '' || file === '') return about + file;
-  return kind === 'search' ? `${about} in ${file}` : `${file} ${about}`;
+  const isLong = title !== '' && isLongCommand(about);
+  const subject =
+    kind === 'command' && isLong
+      ? ''
+      : about === '' || file === ''
+        ? about + file
+        : kind === 'search'
+          ? `${about} in ${file}`
+          : `${file} ${about}`;
+  return [subject, title === '' ? '' : `(${title})`].filter((words) => words !== '').join(' ');
+}
+
+/** True for a command of more than 100 UTF-16 units or several lines: its title alone tells it. */
+export function isLongCommand(about: string): boolean {
+  return about.length > 100 || about.endsWith('…');
 }
 
 // The subject of a call
@@ -202,10 +240,6 @@ const pathKeys = [
   'file',
   'uri',
 ];
-
-/** Arguments that are content, or say how a tool is to work: no line quotes them. */
-const silent =
-  /^(?:content|(?:new|old)_?(?:string|str|text|source|content)|text|body|patch|diff|code|prompt|description|explanation|thought|reason(?:ing)?|timeout\w*|limit|offset|head_limit|output_mode|replace_all|run_in_background|multiline|block|type|language|encoding|-\w+)$/i;
 
 function pathIn(sent: JsonRecord): string {
   const key = pathKeys.find((name) => typeof sent[name] === 'string');
@@ -276,7 +310,7 @@ function commandWords(command: string): string {
 /** Returns the short values of other arguments, those with long texts left out. */
 function valuesOf(sent: JsonRecord): string {
   // A note for people says best what a call was about.
-  const told = ['description', 'title', 'subject', 'prompt'].map((key) => sent[key]);
+  const told = ['title', 'subject', 'description', 'prompt'].map((key) => sent[key]);
   const note = told.find((value) => typeof value === 'string');
   const found = note === undefined ? [] : [quoted(note, maxNote)];
   let left = maxAbout - (found[0]?.length ?? 0);
@@ -295,48 +329,6 @@ function valuesOf(sent: JsonRecord): string {
     left -= whole.length + 2;
   }
   return found.filter((words) => words !== '').join(', ');
-}
-
-/** An item of a plan. `words` is empty if none of its values is a text of several words. */
-export type PlanItem = { readonly status: string; readonly words: string };
-
-/**
- * Finds a plan in the arguments of a call: a list of items with a status. Tools for plans have many names, but share this shape. Undefined
- * if there is no plan.
- */
-export function planIn(sent: JsonRecord): readonly PlanItem[] | undefined {
-  const list = planItems(sent) ?? [];
-  const items = list.flatMap(({ status, ...rest }) => {
-    const texts = Object.values(rest).filter((value) => typeof value === 'string');
-    const words = texts.find((text) => severalWords.test(text.trim())) ?? '';
-    return typeof status === 'string' ? [{ status, words }] : [];
-  });
-  return items.length > 0 && items.length === list.length ? items : undefined;
-}
-
-const severalWords = /[\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
-
-/** Returns the list in a call's arguments whose items all have a status; undefined if there is none. */
-export function planItems(sent: JsonRecord): readonly JsonRecord[] | undefined {
-  return Object.values(sent).find(
-    (inner): inner is readonly JsonRecord[] =>
-      Array.isArray(inner) && inner.length > 0 && inner.every((item) => isRecord(item) && 'status' in item),
-  );
-}
-
-const isDone = /^(?:completed?|done|finished)$/i;
-
-function planWords(items: readonly PlanItem[]): string {
-  // A new plan is told as a whole, later ones by their progress.
-  if (!items.some(({ status }) => isDone.test(status)))
-    return items
-      .slice(0, maxJoined)
-      .map(({ words }) => quoted(words, 80))
-      .filter((words) => words !== '')
-      .join(', ');
-  const done = items.filter(({ status }) => isDone.test(status)).length;
-  const now = items.find(({ status }) => /progress|active|doing/i.test(status))?.words ?? '';
-  return `${done} of ${items.length} done${now === '' ? '' : `, now ${quoted(now, 80)}`}`;
 }
 
 /** Writes the name of a tool. Clients and models choose names, so anything unusual is quoted. */

@@ -82,7 +82,7 @@ const logTokens = 35;
 const maxWordsTokens = 110;
 
 /**
- * Returns how many characters a log may have, by the bytes it replaces: a tenth of them, about 2,000 tokens at most. All logs
+ * Returns how many characters a log may have, by the bytes it replaces: a fourteenth of them, about 1,500 tokens at most. All logs
  * together may take at most a third of the folded request (about half of the current one), because they stay.
  */
 function maxLogCharacters(
@@ -96,7 +96,7 @@ function maxLogCharacters(
   );
   const charactersThen = (tokens / 2) * 4;
   const left = charactersThen / 3 - insertedTexts(view.edits).length;
-  return (bytes) => Math.max(0, Math.floor(Math.min(8_000, bytes / 10, left)));
+  return (bytes) => Math.max(0, Math.floor(Math.min(5_600, bytes / 14, left)));
 }
 
 /**

@@ -88,7 +88,7 @@ describe('drop-oldest', () => {
   const everything = { unit: 'tokens', amount: Number.POSITIVE_INFINITY } as const;
   const logsIn = (edits: readonly Edit[]) =>
     edits.flatMap((edit) =>
-      edit.kind === 'insert-message' ? [edit.text.replaceAll(/mem_\w+/g, 'mem_…')] : [],
+      edit.kind === 'insert-message' ? [edit.text.replaceAll(/mem_[\w-]+/g, 'mem_…')] : [],
     );
 
   it('tells in order what was said, done and refused, and names a path in full once', () => {
@@ -115,7 +115,46 @@ describe('drop-oldest', () => {
         'Read /app/src/login.ts · Edit login.ts: ok\n' +
         'Bash npm test (Run tests): 2 failed, login.test.ts:12\n' +
         "Bash git commit → REFUSED by the user: don't check this in\n" +
-        'mem_…: YOU: It is the cache. More of it. More of it. More of it. More of it. More of it. More of it. More of it. More of it. More …]',
+        'mem_…: YOU: It is the cache. More of it. More of it. More of it. More of it. More of it. More of it. More of it. More of it.]',
+    ]);
+  });
+
+  it('names what calls that stay name in full only by its name, and the newest plan as a whole', () => {
+    const plan = (first: string, second: string) =>
+      step(
+        'TodoWrite',
+        {
+          todos: [
+            { content: 'Fix the login', status: first, activeForm: 'Fixing the login' },
+            { content: 'Run the tests', status: second, activeForm: 'Running the tests' },
+          ],
+        },
+        'Saved.',
+      );
+    const conversation = readChat(
+      chatBody([
+        { user: 'Fix the login.' },
+        plan('in_progress', 'pending'),
+        step('Read', { file_path: '/app/src/login.ts', offset: 20, limit: 30 }, '20→export {}'),
+        step('Read', { file_path: '/app/src/session.ts' }, '1→export {}'),
+        plan('completed', 'in_progress'),
+        step('Bash', { command: 'npm test', description: 'Run tests', timeout: 120_000 }, '12 passed'),
+        step('Bash', { command: 'npm test', description: 'Run tests', timeout: 120_000 }, '13 passed'),
+        step('Edit', { file_path: '/app/src/login.ts', old_string: 'a', new_string: 'b' }, 'Updated.'),
+      ]),
+    );
+    const view = foldView(conversation, {
+      excess: everything,
+      protects: { ...onlyLast(conversation), message: (index) => index >= 13 },
+    });
+    expect(logsIn(dropOldest().propose(view))).toEqual([
+      '[Folded 13 earlier messages, in order; read_memory with the id ahead of a line shows them:\n' +
+        'mem_…: USER: Fix the login.\n' +
+        'TodoWrite "Fix the login", "Run the tests"\n' +
+        'Read ×2: login.ts 20-49, /app/src/session.ts\n' +
+        'TodoWrite completed: "Fix the login" (Fixing the login); in_progress: "Run the tests" (Running the tests)\n' +
+        'mem_…: Bash npm test (Run tests, timeout 120000): "12 passed"\n' +
+        'Bash npm test: "13 passed"]',
     ]);
   });
 

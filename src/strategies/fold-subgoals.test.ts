@@ -95,9 +95,8 @@ describe('fold-subgoals', () => {
     expect(contents.slice(0, 5)).toEqual([
       'Be brief.',
       'Mend all of it. Never change the public API.',
-      `[Steps folded, 4 calls: read_memory {"id":"mem_0000000000002431"} shows them] Mend alpha → read_file src/alpha/part-1.ts: failed, "Error: alpha is broken"
+      `[Steps folded, 4 calls: read_memory {"id":"mem_0000000000002431"} shows them] Mend alpha → read_file part-1.ts: failed, "Error: alpha is broken"
 - read_file part-0.ts
-- read_file part-1.ts: failed, "Error: alpha is broken"
 - read_file part-2.ts`,
       expect.stringContaining('] Mend beta → '),
       'Go on.',
@@ -112,7 +111,16 @@ describe('fold-subgoals', () => {
   });
 
   it('writes longer records with a lower ratio', () => {
-    const sizeOf = (ratio: number) => contentsOf(chatBody(steps), { minActions: 0, ratio })[2]!.length;
+    const talking = work('alpha', 5).flatMap((step, at): readonly Step[] => [
+      step,
+      {
+        assistant: `Part ${at} of alpha has a list of ${at + 31} names that nobody cleared since it was written.`,
+      },
+    ]);
+    const body = chatBody([{ user: 'Mend it.' }, ...talking, ...work('beta', 4), ...work('gamma', 4)]);
+    const sizeOf = (ratio: number) =>
+      contentsOf(body, { minActions: 0, ratio }).find((content) => content?.startsWith('[Steps folded'))!
+        .length;
     expect(sizeOf(3)).toBeGreaterThan(sizeOf(15));
   });
 

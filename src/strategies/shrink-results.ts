@@ -5,6 +5,7 @@
 import type { Shrunk, ShrinkOptions } from '../arrival/kind.ts';
 import { shrinkInSteps } from '../arrival/shrink.ts';
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
+import { parseRecord } from '../conversation/json-scan.ts';
 import { bytesOf, textInSteps } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { isFileContent } from '../outline/outcome.ts';
@@ -80,4 +81,42 @@ function withNote(
   recallTool: string | undefined,
 ): string {
   return `${text}\n${shrunkNote({ characters: original.length, memory, recallTool })}`;
+}
+
+// Names of calls in references
+
+/**
+ * Returns a call's name in references, such as `Read(src/app.ts)`. Short; other calls may have the same name. `input` is the JSON text of the
+ * arguments.
+ */
+export function callLabel({ name, input }: { readonly name: string; readonly input: string }): string {
+  const about = firstText(input);
+  return about === undefined ? name.slice(0, 60) : `${name.slice(0, 60)}(${about})`;
+}
+
+const MAX_LABEL = 48;
+
+/** Names of arguments that say what a call was about. */
+const descriptive = /path|file|command|cmd|query|pattern|url|id$/i;
+
+function firstText(input: string): string | undefined {
+  const fields = input.length > MAX_NAMED ? undefined : parseRecord(input);
+  let first: string | undefined;
+  for (const key in fields) {
+    const value = fields[key];
+    if (typeof value !== 'string' || value.trim() === '') continue;
+    if (descriptive.test(key)) return labelLine(value);
+    first ??= value;
+  }
+  return first === undefined ? undefined : labelLine(first);
+}
+
+/** UTF-16 units of the longest arguments that are parsed for a name. */
+const MAX_NAMED = 1_000_000;
+
+/** Shortens a text to one line: the end of a path, or the beginning of another text. */
+function labelLine(text: string): string {
+  const line = text.trim().split('\n', 1)[0]!;
+  if (/^\S*\/\S+$/.test(line)) return line.split('/').slice(-2).join('/').slice(-MAX_LABEL);
+  return line.length > MAX_LABEL ? `${line.slice(0, MAX_LABEL).toWellFormed()}…` : line;
 }

@@ -16,7 +16,8 @@ import {
   largestLevel,
   overviewLevel,
 } from '../outline/levels.ts';
-import { keptIn, nodeAbove, type NodeText, type OutlineNode, spellNode, titleOf } from '../outline/node.ts';
+import { nodeAbove, type OutlineNode } from '../outline/node.ts';
+import { keptIn, type NodeText, spellNode, titleOf } from '../outline/record.ts';
 import { type Summarizer, type SummaryRequest, looksFailed } from '../outline/summarizer.ts';
 import { type Compression, type SummaryBy, compressionOf } from '../receipts/receipt.ts';
 import {
@@ -64,7 +65,8 @@ export async function fold(
   const before = tokensBefore(work, measure);
   const isShort = work.kind === 'summarize' && work.of[0].actions.length < subgoalLength.min;
   const target = isShort ? undefined : ratioFor(settings, work.of.map(textOf));
-  const room = roomFor(settings, { before, head: entryTokens(skeleton, measure), target });
+  const children = node.children.length;
+  const room = roomFor(settings, { before, head: entryTokens(skeleton, measure), target, children });
   const words = isShort
     ? { ...localWords(node, room, skeleton, measure), by: 'merge' as const }
     : await wordsOf();

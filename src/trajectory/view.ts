@@ -4,7 +4,8 @@
  * call. Also writes entries and actions as text. Pure.
  */
 import { clip, longestFit, wholeAfter, type CountTokens } from '../conversation/messages.ts';
-import { nodeOf, nodeOfText, type OutlineNode, titleOf } from '../outline/node.ts';
+import { nodeOf, type OutlineNode } from '../outline/node.ts';
+import { nodeOfText, titleOf } from '../outline/record.ts';
 import { oneLine } from '../outline/outcome.ts';
 import type { SummaryStep } from '../outline/summarizer.ts';
 import type { Action, NumberedAction, Subgoal, Summary, TrajectoryEntry, TrajectoryState } from './state.ts';

@@ -2,7 +2,7 @@
 import type { Codec } from '../../src/codecs/codec.ts';
 import { inputOf, textOf } from '../../src/conversation/messages.ts';
 import { pairCalls } from '../../src/conversation/turns.ts';
-import { callLabel } from '../../src/strategies/lib/stubs.ts';
+import { callLabel } from '../../src/strategies/shrink-results.ts';
 import { freshReading } from './chat-conversation.ts';
 import type { LabeledText } from './resolve-references.ts';
 

@@ -8,10 +8,18 @@ import { inputOf, textInSteps } from '../../conversation/messages.ts';
 import type { Steps } from '../../conversation/steps.ts';
 import { type PartPlace, pairCalls, placeKey, unitsOf } from '../../conversation/turns.ts';
 import { oneLine, typedText, wholeWords } from '../../outline/outcome.ts';
-import { maxUserWords, stepWords } from '../../outline/step-line.ts';
+import { firstSentences } from '../../outline/sentences.ts';
+import { type CallWords, callWords, maxUserWords, stepWords } from '../../outline/step-line.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited } from './editable-texts.ts';
-import { addPathsIn, type LogEntry, type LogPage, messagesLog, wholeLogCharacters } from './stubs.ts';
+import {
+  addNamesIn,
+  knownNames,
+  type LogEntry,
+  type LogPage,
+  messagesLog,
+  wholeLogCharacters,
+} from './stubs.ts';
 
 /** Maximum tokens of messages with one id, unless one step has more. */
 const pageTokens = 4_500;
@@ -34,17 +42,19 @@ export function* logEdits(
   const unitsBetween = unitsByPlace(view.conversation);
   const ranges = gapsOf(view, dropped);
   const takenIn = new Set<Edit>(ranges.flatMap(({ logs }) => logs));
-  const known = addPathsIn(insertedTexts(view.edits.filter((edit) => !takenIn.has(edit))), {
-    full: new Set(),
-    byName: new Map(),
-    titles: new Set(),
-  });
   yield;
+  const read: { range: DroppedRange; pages: readonly DroppedPage[] }[] = [];
   for (const range of ranges) {
-    const pages = yield* pagesOf(view, range, { earlier, resultOf, unitsBetween });
-    gaps.push({ ...range, pages, characters: yield* wholeLogCharacters(pages, known) });
+    read.push({ range, pages: yield* pagesOf(view, range, { earlier, resultOf, unitsBetween }) });
     yield;
   }
+  const steps = read
+    .flatMap(({ pages }) => pages.flatMap(({ entries }) => entries))
+    .flatMap((entry) => (entry.kind === 'step' ? [entry.step] : []));
+  const others = insertedTexts(view.edits.filter((edit) => !takenIn.has(edit)));
+  const known = knownNames(others, yield* stayingCalls(view, dropped), steps);
+  for (const { range, pages } of read)
+    gaps.push({ ...range, pages, characters: yield* wholeLogCharacters(pages, known) });
   const before = insertedTexts(takenIn);
   const whole = gaps.reduce((sum, { characters }) => sum + characters, 0);
   const share = Math.min(1, (maxCharacters + before.length) / whole);
@@ -64,13 +74,31 @@ export function* logEdits(
     yield;
     const added = measure.text(text) - logs.reduce((sum, log) => sum + measure.text(log.text), 0);
     if (view.excess.unit === 'tokens' && added * (view.isForced ? 1 : 2) > tokens) continue;
-    addPathsIn(text, known);
+    addNamesIn(text, known);
     edits.push({ kind: 'insert-message', before: from, role: 'user', text, upTo });
     for (const { memory, indices } of pages)
       for (const message of indices)
         if (dropped.has(message)) edits.push({ kind: 'drop-message', message, memory });
   }
   return edits;
+}
+
+/** Reads the calls that neither this fold nor an earlier one drops. */
+function* stayingCalls(
+  { conversation, edits, recallTool }: FoldView,
+  dropped: ReadonlyMap<number, number>,
+): Steps<readonly CallWords[]> {
+  const gone = placesEdited(edits).messages;
+  const calls: CallWords[] = [];
+  for (const message of conversation.messages) {
+    if (gone.has(message.index) || dropped.has(message.index)) continue;
+    for (const part of message.parts) {
+      if (part.type !== 'tool-call' || part.name === recallTool) continue;
+      calls.push(callWords({ tool: part.name, input: inputOf(conversation.body, message, part) }));
+      yield;
+    }
+  }
+  return calls;
 }
 
 /** Returns the texts that folds put in the place of messages. */
@@ -181,8 +209,9 @@ function unitsByPlace(
   };
 }
 
-/** Maximum UTF-16 units of a reply in a log. */
+/** Maximum UTF-16 units of a reply in a log, and those read of it. */
 const maxReply = 120;
+const maxRead = 2_000;
 
 /** Adds what was said and done in the messages of a unit. */
 function* addEntries(
@@ -200,7 +229,8 @@ function* addEntries(
         for (const span of part.texts) addSaid(entries, yield* textInSteps(body, message, span));
       } else if (part.type === 'text' && message.role === 'assistant' && !isStep) {
         for (const span of part.texts) {
-          const words = wholeWords(oneLine(yield* textInSteps(body, message, span)), maxReply);
+          const said = (yield* textInSteps(body, message, span)).slice(0, maxRead);
+          const words = firstSentences(said, maxReply) || wholeWords(oneLine(said), maxReply);
           if (words !== '') entries.push({ kind: 'reply', text: words });
         }
       } else if (part.type === 'media' && message.role === 'user') {

@@ -3,10 +3,10 @@
  * the original, so that the same fold gives the same bytes. Quotes from the original are JSON-quoted and short: a stub is data,
  * not instructions. Dropped messages leave a log of what was said and done in them.
  */
+import { planWords, wholePlan } from '../../outline/call-arguments.ts';
 import { answerWords, countOf, quoted, resultEnds } from '../../outline/outcome.ts';
-import { parseRecord } from '../../conversation/json-scan.ts';
 import type { Steps } from '../../conversation/steps.ts';
-import { type CallWords, type StepWords, stepLines } from '../../outline/step-line.ts';
+import { type CallWords, isLongCommand, type StepWords, stepLines } from '../../outline/step-line.ts';
 
 /** Replaces a tool result. Its call is right before it, so the stub describes the result alone. */
 export function resultStub(folded: {
@@ -105,29 +105,30 @@ type LogOptions = {
   /** Characters of the lines. The first words of the user, and as many others as `maxWords` allows, are in the log even if it is 0. */
   readonly maxCharacters: number;
   readonly maxWords: number;
-  /** Paths that other texts of the request name in full. */
-  readonly known: KnownPaths;
+  readonly known: KnownNames;
   readonly recallTool: string | undefined;
 };
 
 /**
  * Replaces whole messages that were dropped by a log of them, in order: what the user said, word for word, and each step with its outcome. If
- * space is short, it keeps words of the user, then failures, edits, outcomes of commands, replies, and last what was read.
+ * space is short, it keeps words of the user, then failures, edits and the newest plan, outcomes of commands, replies, what was read, and last
+ * what was searched.
  */
 export function* messagesLog(log: LogOptions): Steps<string> {
   const { pages, recallTool } = log;
   const messages = pages.reduce((sum, page) => sum + page.messages, 0);
   const isOne = pages.length === 1;
   const ids = isOne ? pages[0]!.memory : 'the id ahead of a line';
-  const told =
+  const call =
     recallTool === undefined
       ? `kept as ${ids}`
       : `${recallTool} ${isOne ? JSON.stringify({ id: ids }) : `with ${ids}`} shows them`;
   const fitting = yield* fittingLines(log);
-  const lines = fitting.flatMap(({ memory, lines: own }) =>
+  const told = fitting.filter(({ lines: own }) => own.length > 0);
+  const lines = (told.length > 0 ? told : fitting.slice(0, 1)).flatMap(({ memory, lines: own }) =>
     isOne ? own : [`${memory}: ${own[0] ?? '…'}`, ...own.slice(1)],
   );
-  return `[${[`Folded ${messages} earlier messages, in order; ${told}:`, ...lines].join('\n')}]`;
+  return `[${[`Folded ${messages} earlier messages, in order; ${call}:`, ...lines].join('\n')}]`;
 }
 
 type PageLines = { readonly memory: string; readonly lines: readonly string[] };
@@ -136,22 +137,24 @@ type PageLines = { readonly memory: string; readonly lines: readonly string[] };
 type LogCut = { readonly rank: number; readonly from: number };
 
 /** Ranks of entries: the lower, the longer they stay. */
-const ranks = { words: 0, failure: 1, edit: 2, outcome: 3, reading: 4, plan: 5 };
+const ranks = { words: 0, failure: 1, edit: 2, outcome: 3, reading: 4, plan: 5, search: 6 };
+const lastRank = ranks.search;
 
-function rankOf(entry: LogEntry): number {
+function rankOf(entry: LogEntry, { plan }: KnownNames): number {
   if (entry.kind === 'user') return ranks.words;
   if (entry.kind !== 'step') return ranks.outcome;
   const { step } = entry;
   if (step.user) return ranks.words;
   if (step.hasFailed) return ranks.failure;
   if (step.kind === 'edit') return ranks.edit;
-  if (step.kind === 'plan') return ranks.plan;
-  return step.kind === 'read' || step.kind === 'search' ? ranks.reading : ranks.outcome;
+  if (step.kind === 'plan') return step === plan ? ranks.edit : ranks.plan;
+  if (step.kind === 'search' || (step.kind === 'command' && step.isListing)) return ranks.search;
+  return step.kind === 'read' ? ranks.reading : ranks.outcome;
 }
 
 /** Returns the characters of a log that leaves nothing out. */
-export function* wholeLogCharacters(pages: readonly LogPage[], known: KnownPaths): Steps<number> {
-  return charactersOf(yield* spellPages({ pages, known }, { rank: ranks.plan, from: 0 }));
+export function* wholeLogCharacters(pages: readonly LogPage[], known: KnownNames): Steps<number> {
+  return charactersOf(yield* spellPages({ pages, known }, { rank: lastRank, from: 0 }));
 }
 
 function charactersOf(pages: readonly PageLines[]): number {
@@ -169,9 +172,9 @@ function* fittingLines(log: LogOptions): Steps<readonly PageLines[]> {
     const max = cut.rank === ranks.words ? log.maxWords : log.maxCharacters;
     return charactersOf(spelled) <= max ? spelled : undefined;
   }
-  const whole = yield* fits({ rank: ranks.plan, from: 0 });
+  const whole = yield* fits({ rank: lastRank, from: 0 });
   if (whole) return whole;
-  let rank = ranks.plan;
+  let rank = lastRank;
   while (rank > ranks.words && !(yield* fits({ rank, from: total }))) rank--;
   // The newest entries of the rank that does not fit as a whole stay.
   let [low, high] = [0, total];
@@ -190,8 +193,7 @@ function* spellPages(
   { pages, known }: Pick<LogOptions, 'pages' | 'known'>,
   { rank, from }: LogCut,
 ): Steps<readonly PageLines[]> {
-  const pathOf = pathNames(known);
-  const titles = new Set(known.titles);
+  const names = namesOnce(known);
   let at = 0;
   const spelled: PageLines[] = [];
   for (const { memory, entries } of pages) {
@@ -199,11 +201,11 @@ function* spellPages(
     const lines: string[] = [];
     let steps: StepWords[] = [];
     const flush = (): void => {
-      for (const { text } of stepLines(steps, pathOf)) lines.push(text);
+      for (const { text } of stepLines(steps, names.pathOf)) lines.push(text);
       steps = [];
     };
     for (const entry of entries) {
-      const own = rankOf(entry);
+      const own = rankOf(entry, known);
       const isKept = own < rank || (own === rank && at >= from) || at === 0;
       at++;
       if (at % entriesPerStep === 0) yield;
@@ -211,9 +213,10 @@ function* spellPages(
       if (entry.kind === 'step') {
         // Steps beyond this number are joined in another line, because a line is written at once.
         if (steps.length >= entriesPerStep) flush();
-        const { title } = entry.step;
-        steps.push(titles.has(title) ? { ...entry.step, title: '' } : entry.step);
-        titles.add(title);
+        const step = namedOnce(entry.step, known, names.isNew);
+        // How far an older plan had come says nothing without words that are new.
+        if (step.kind === 'plan' && step.user === undefined && !step.about.includes('"') && at > 1) continue;
+        steps.push(step);
       } else {
         flush();
         lines.push(`${speakers[entry.kind]}${entry.text}`);
@@ -225,27 +228,61 @@ function* spellPages(
   return spelled;
 }
 
+/** Leaves out of a step what the reader has elsewhere, and adds its settings to its title. */
+function namedOnce(step: StepWords, { plan }: KnownNames, isNew: (words: string) => boolean): StepWords {
+  const { kind, about, plan: items, settings } = step;
+  if (kind === 'plan') return { ...step, about: step === plan ? wholePlan(items) : planWords(items, isNew) };
+  const title = isNew(step.title) || isLongCommand(about) ? step.title : '';
+  return { ...step, title: [title, ...settings.filter(isNew)].filter((words) => words !== '').join(', ') };
+}
+
 /** Entries that are written in one step. */
 const entriesPerStep = 500;
 
 const speakers = { user: 'USER: ', reply: 'YOU: ', note: '' };
 
-/** The paths that a request names in full, with the folders above them. */
-export type KnownPaths = {
+/** The names that a reader of a log has elsewhere in the request. */
+export type KnownNames = {
+  /** Paths in full, with the folders above them. */
   readonly full: Set<string>;
+  /** One path in full for each name. */
   readonly byName: Map<string, string>;
-  /** Titles that the model gave to commands. */
-  readonly titles: Set<string>;
+  /** Titles of commands, settings of calls, and items of plans. */
+  readonly words: Set<string>;
+  /** The newest plan, if no call that stays has it: a log tells it as a whole. */
+  readonly plan: StepWords | undefined;
 };
 
-/** Adds the paths in a text. */
-export function addPathsIn(text: string, known: KnownPaths): KnownPaths {
-  for (const [, title] of text.matchAll(/ \(([^()\n]{4,60})\)(?:: |$)/gm)) known.titles.add(title!);
+/** Returns the names in the texts of other logs and in calls that stay. `plan` is the newest plan among the dropped calls. */
+export function knownNames(
+  logs: string,
+  staying: readonly CallWords[],
+  dropped: readonly StepWords[],
+): KnownNames {
+  const hasPlan = staying.some(({ kind }) => kind === 'plan');
+  const known: KnownNames = {
+    full: new Set(),
+    byName: new Map(),
+    words: new Set(),
+    plan: hasPlan ? undefined : dropped.findLast(({ kind }) => kind === 'plan'),
+  };
+  for (const { path, title, settings, plan: items } of staying) {
+    if (path.includes('/')) addPath(known, path);
+    for (const words of [title, ...settings, ...items.map((item) => item.words)]) known.words.add(words);
+  }
+  return addNamesIn(logs, known);
+}
+
+/** Adds the names in the text of a log. */
+export function addNamesIn(text: string, known: KnownNames): KnownNames {
+  for (const [, title] of text.matchAll(/ \(([^()\n]{4,120})\)(?::? |,|$)/gm))
+    for (const words of [title!, ...title!.split(', ')]) known.words.add(words);
+  for (const [, item] of text.matchAll(/"([^"\n]{4,80})"/g)) known.words.add(item!);
   for (const path of text.match(/[\w.@~+-]*(?:\/[\w.@~+-]+)+/g) ?? []) addPath(known, path);
   return known;
 }
 
-function addPath({ full, byName }: KnownPaths, path: string): void {
+function addPath({ full, byName }: KnownNames, path: string): void {
   let folder = path;
   for (let depth = 0; depth < 30 && folder !== '' && !full.has(folder); depth++) {
     full.add(folder);
@@ -255,16 +292,26 @@ function addPath({ full, byName }: KnownPaths, path: string): void {
   }
 }
 
-/** Returns a function that spells a path in full once, and then by its name, or by its last two names where another file has the same one. */
-function pathNames({ full, byName }: KnownPaths): (path: string) => string {
-  const known: KnownPaths = { full: new Set(full), byName: new Map(byName), titles: new Set() };
-  return (path) => {
-    if (!known.full.has(path)) {
-      addPath(known, path);
-      return path;
-    }
-    const name = nameOf(path);
-    return known.byName.get(name) === path ? name : path.split('/').slice(-2).join('/');
+/** Names of a log while it is written. */
+type NamesOnce = {
+  /** Spells a path in full once, and then by its name, or by its last two names where another file has the same one. */
+  readonly pathOf: (path: string) => string;
+  /** True for words that were not given yet. */
+  readonly isNew: (words: string) => boolean;
+};
+
+function namesOnce({ full, byName, words: given, ...rest }: KnownNames): NamesOnce {
+  const known = { ...rest, full: new Set(full), byName: new Map(byName), words: new Set(given) };
+  return {
+    pathOf: (path) => {
+      if (!known.full.has(path)) {
+        addPath(known, path);
+        return path;
+      }
+      const name = nameOf(path);
+      return known.byName.get(name) === path ? name : path.split('/').slice(-2).join('/');
+    },
+    isNew: (words) => words !== '' && !known.words.has(words) && known.words.add(words) !== undefined,
   };
 }
 
@@ -329,42 +376,4 @@ function way(memory: string, recallTool: string | undefined, path?: string): str
 function size(text: string): string {
   const lines = text.split('\n').length;
   return lines > 1 ? `${lines} lines` : `${text.length} characters`;
-}
-
-// Names of calls in references
-
-/**
- * Returns a call's name in references, such as `Read(src/app.ts)`. Short; other calls may have the same name. `input` is the JSON text of the
- * arguments.
- */
-export function callLabel({ name, input }: { readonly name: string; readonly input: string }): string {
-  const about = firstText(input);
-  return about === undefined ? name.slice(0, 60) : `${name.slice(0, 60)}(${about})`;
-}
-
-const MAX_LABEL = 48;
-
-/** Names of arguments that say what a call was about. */
-const descriptive = /path|file|command|cmd|query|pattern|url|id$/i;
-
-function firstText(input: string): string | undefined {
-  const fields = input.length > MAX_NAMED ? undefined : parseRecord(input);
-  let first: string | undefined;
-  for (const key in fields) {
-    const value = fields[key];
-    if (typeof value !== 'string' || value.trim() === '') continue;
-    if (descriptive.test(key)) return labelLine(value);
-    first ??= value;
-  }
-  return first === undefined ? undefined : labelLine(first);
-}
-
-/** UTF-16 units of the longest arguments that are parsed for a name. */
-const MAX_NAMED = 1_000_000;
-
-/** Shortens a text to one line: the end of a path, or the beginning of another text. */
-function labelLine(text: string): string {
-  const line = text.trim().split('\n', 1)[0]!;
-  if (/^\S*\/\S+$/.test(line)) return line.split('/').slice(-2).join('/').slice(-MAX_LABEL);
-  return line.length > MAX_LABEL ? `${line.slice(0, MAX_LABEL).toWellFormed()}…` : line;
 }

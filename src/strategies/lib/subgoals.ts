@@ -10,16 +10,8 @@ import {
   subgoalOf,
 } from '../../conversation/edit.ts';
 import { type CompressionLevel, levelName, ratioFor, roomFor, subgoalLength } from '../../outline/levels.ts';
-import {
-  keptIn,
-  type KeptParts,
-  nodeAbove,
-  nodeOf,
-  nodeOfText,
-  type NodeText,
-  type OutlineNode,
-  spellNode,
-} from '../../outline/node.ts';
+import { nodeAbove, nodeOf, type OutlineNode } from '../../outline/node.ts';
+import { keptIn, type KeptParts, nodeOfText, type NodeText, spellNode } from '../../outline/record.ts';
 import type { SummaryStep } from '../../outline/summarizer.ts';
 import { type Compression, compressionOf } from '../../receipts/receipt.ts';
 import type { FoldView } from '../strategy.ts';
@@ -177,7 +169,8 @@ function recordOf(view: FoldView, settings: CompressionLevel, draft: RecordDraft
   const count = (text: string) => view.measure.text(text);
   const head = recordHead({ ...subgoal, recallTool: view.recallTool });
   const target = isMerge ? undefined : ratioFor(settings, texts);
-  const room = roomFor(settings, { before: tokens, head: count(head), target });
+  const children = node.children.length;
+  const room = roomFor(settings, { before: tokens, head: count(head), target, children });
   const spelled = ({ title, body }: NodeText): string =>
     `${head}${title && ` ${title}`}${body && `\n${body}`}`;
   const words = spellNode(node, { room, tokensOf: (made) => count(spelled(made)), count, mark: quoteMark });

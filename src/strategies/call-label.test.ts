@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { callLabel } from './stubs.ts';
+import { callLabel } from './shrink-results.ts';
 
 const labelOf = (name: string, input: unknown) => callLabel({ name, input: JSON.stringify(input) });
 
