@@ -6,7 +6,7 @@ import type { Conversation, Message, Part } from '../conversation/conversation.t
 import type { Edit } from '../conversation/edit.ts';
 import { parseRecord } from '../conversation/json-scan.ts';
 import { inputOf, textInSteps, textOf, textsOf } from '../conversation/messages.ts';
-import type { Steps } from '../conversation/steps.ts';
+import { type Steps, runSteps } from '../conversation/steps.ts';
 import { type Pair, type PartPlace, pairCalls, placeKey } from '../conversation/turns.ts';
 import type { Pins } from './types.ts';
 import { wordsOf } from '../outline/outcome.ts';
@@ -209,9 +209,14 @@ const marks = new WeakMap<Message['parts'], readonly MarkedPart[]>();
 
 function marksIn({ body, messages }: Conversation, index: number): readonly MarkedPart[] {
   const message = messages[index]!;
-  const known = marks.get(message.parts);
-  if (known) return known;
-  const found = message.parts.flatMap((part, at): readonly MarkedPart[] => {
+  return marks.get(message.parts) ?? runSteps(noteMarks(body, message));
+}
+
+function* noteMarks(body: Uint8Array, message: Message): Steps<readonly MarkedPart[]> {
+  const found: MarkedPart[] = [];
+  for (let at = 0; at < message.parts.length; at++) {
+    if (at % partsPerStep === partsPerStep - 1) yield;
+    const part = message.parts[at]!;
     const texts =
       part.type === 'tool-call'
         ? [inputOf(body, message, part)]
@@ -219,12 +224,15 @@ function marksIn({ body, messages }: Conversation, index: number): readonly Mark
           ? []
           : textsOf(part).map((span) => textOf(body, message, span));
     const spans = texts.flatMap(markedTexts);
-    return spans.length === 0 ? [] : [{ part: at, spans }];
-  });
+    if (spans.length > 0) found.push({ part: at, spans });
+  }
   const result = found.length === 0 ? noMarks : found;
   marks.set(message.parts, result);
   return result;
 }
+
+/** Parts of one message that are handled in one step: a message may have very many. */
+const partsPerStep = 500;
 
 /** Returns the marked texts in a text, with their marks. */
 function markedTexts(text: string): readonly string[] {
@@ -254,8 +262,11 @@ export function* noteInView(conversation: Conversation): Steps<void> {
       for (const span of part.type === 'reasoning' ? [] : textsOf(part)) {
         if (span.end - span.start > longBytes) yield* textInSteps(body, message, span);
       }
-    marksIn(conversation, message.index);
-    for (let at = 0; at < message.parts.length; at++) noteOf(body, message, at);
+    yield* noteMarks(body, message);
+    for (let at = 0; at < message.parts.length; at++) {
+      noteOf(body, message, at);
+      if (at % partsPerStep === partsPerStep - 1) yield;
+    }
     yield;
   }
 }
