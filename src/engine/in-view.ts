@@ -102,7 +102,9 @@ function* callsInView(
   /** The tasks whose newest status was seen; true for those that are done. */
   const tasks = new Map<string, boolean>();
   const seen = new Set<string>();
-  for (const pair of pairCalls(conversation).pairs.toReversed()) {
+  const { pairs } = pairCalls(conversation);
+  for (let at = pairs.length - 1; at >= 0; at--) {
+    const pair = pairs[at]!;
     const { call, result } = pair;
     const note = noteOf(body, messages[call.message]!, call.part);
     if (!note || !result) continue;
@@ -126,7 +128,7 @@ function* callsInView(
       const id = note.id ?? taskIdIn(textsOf(part).map((span) => textOf(body, answer, span)));
       const isKnown = id !== undefined && tasks.has(id);
       if (id !== undefined && !isKnown && note.isDone !== undefined) tasks.set(id, note.isDone);
-      // Of a task, its creation and its newest status stay until it is done.
+      // The creation of a task and its newest status stay until it is done.
       if (id === undefined || (isKnown ? note.isDone !== undefined || tasks.get(id)! : note.isDone)) continue;
     }
     if (bytes > left[kind]) continue;
@@ -143,7 +145,7 @@ function taskIdIn(texts: readonly string[]): string | undefined {
   return /#(\d{1,6})\b/.exec(texts.join(' ').slice(0, 400))?.[1];
 }
 
-/** What a call says of the agent's state. */
+/** The part that a call has in the agent's state. */
 type CallNote =
   /** `isChange`: the call changes some items, so that earlier calls hold the others. */
   | { readonly kind: 'plan'; readonly isChange: boolean }
@@ -214,22 +216,31 @@ function marksIn({ body, messages }: Conversation, index: number): readonly Mark
 
 function* noteMarks(body: Uint8Array, message: Message): Steps<readonly MarkedPart[]> {
   const found: MarkedPart[] = [];
-  for (let at = 0; at < message.parts.length; at++) {
-    if (at % partsPerStep === partsPerStep - 1) yield;
-    const part = message.parts[at]!;
-    const texts =
-      part.type === 'tool-call'
-        ? [inputOf(body, message, part)]
-        : part.type === 'reasoning'
-          ? []
-          : textsOf(part).map((span) => textOf(body, message, span));
-    const spans = texts.flatMap(markedTexts);
-    if (spans.length > 0) found.push({ part: at, spans });
-  }
+  if (mayHoldMarks(body, message))
+    for (let at = 0; at < message.parts.length; at++) {
+      if (at % partsPerStep === partsPerStep - 1) yield;
+      const part = message.parts[at]!;
+      const spans = part.type === 'reasoning' ? [] : textsOf(part);
+      for (const span of spans)
+        if (span.end - span.start > longBytes) yield* textInSteps(body, message, span);
+      const texts =
+        part.type === 'tool-call'
+          ? [inputOf(body, message, part)]
+          : spans.map((span) => textOf(body, message, span));
+      const marked = texts.flatMap(markedTexts);
+      if (marked.length > 0) found.push({ part: at, spans: marked });
+    }
   const result = found.length === 0 ? noMarks : found;
   marks.set(message.parts, result);
   return result;
 }
+
+/** True if the name of the marks stands in the bytes: JSON writers may escape the signs around it, but not its letters. */
+function mayHoldMarks(body: Uint8Array, { span }: Message): boolean {
+  return decoder.decode(body.subarray(span.start, span.end)).includes('leporello:keep');
+}
+
+const decoder = new TextDecoder();
 
 /** Parts of one message that are handled in one step: a message may have very many. */
 const partsPerStep = 500;
@@ -258,10 +269,6 @@ export function* noteInView(conversation: Conversation): Steps<void> {
   const { body, messages } = conversation;
   for (const message of messages) {
     if (marks.has(message.parts)) continue;
-    for (const part of message.parts)
-      for (const span of part.type === 'reasoning' ? [] : textsOf(part)) {
-        if (span.end - span.start > longBytes) yield* textInSteps(body, message, span);
-      }
     yield* noteMarks(body, message);
     for (let at = 0; at < message.parts.length; at++) {
       noteOf(body, message, at);
