@@ -209,14 +209,14 @@ function addCall(
   { id, name }: { readonly id: string; readonly name: string },
 ): void {
   const call = { id, name, answered: false };
-  for (const [calls, key] of [
-    [callsById, id],
-    [callsByName, name],
-  ] as const) {
-    const waiting = calls.get(key);
-    if (waiting) waiting.calls.push(call);
-    else calls.set(key, { calls: [call], done: 0 });
-  }
+  waitIn(callsById, id, call);
+  waitIn(callsByName, name, call);
+}
+
+function waitIn(calls: Map<string, Waiting>, key: string, call: OpenCall): void {
+  const waiting = calls.get(key);
+  if (waiting) waiting.calls.push(call);
+  else calls.set(key, { calls: [call], done: 0 });
 }
 
 function answering(

@@ -112,11 +112,12 @@ function pairing(turn: ParsedContent, next: ParsedContent | undefined, isFirst: 
   const answers = next ? inside(next.parts, 'functionResponse') : [];
   if (answers.length < calls.length) found.push('calls-answered-next');
   if (answers.length > calls.length) found.push('results-answer-calls');
-  const open = calls.map(nameOf);
+  const open = new Map<unknown, number>();
+  for (const name of calls.map(nameOf)) open.set(name, (open.get(name) ?? 0) + 1);
   for (const name of answers.map(nameOf)) {
-    const at = open.indexOf(name);
-    if (at < 0) found.push('results-name-calls');
-    else open.splice(at, 1);
+    const left = open.get(name) ?? 0;
+    if (left === 0) found.push('results-name-calls');
+    else open.set(name, left - 1);
   }
   return found;
 }
