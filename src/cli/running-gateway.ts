@@ -6,11 +6,11 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import type { UpstreamUrls } from '../gateway/routing/routes.ts';
 
-/** What a gateway that `leporello serve` runs says about itself. */
+/** The description that a gateway of `leporello serve` gives of itself. */
 export type GatewayState = {
   readonly leporello: string;
   readonly pid: number;
-  /** When it started, in milliseconds since the epoch. */
+  /** The time of its start, in milliseconds since the epoch. */
   readonly since: number;
   readonly mode: string;
   /** The data folder or the server that keeps originals; undefined if they are kept in memory. */

@@ -214,11 +214,11 @@ describe('searching everything', () => {
   });
 
   it('names the call of each place and calls like that of the query, a path that the model knows by its last name', async () => {
-    const path = '/home/dev/work/shop/settings.go';
+    const path = '/home/dev/shop/settings.go';
     const calls = [
       [`Read ${path} offset=1 limit=40`, 'import fmt'],
       [`Read ${path} offset=380 limit=60`, `the port of the server\n${'hay\n'.repeat(5)}`],
-      ['Read /home/dev/work/shop/handlers.go', 'another port\nhay'],
+      ['Read /home/dev/shop/handlers.go', 'another port\nhay'],
       ['Grep port', 'nothing'],
     ] as const;
     const answer = await resolveRecall({
@@ -234,7 +234,7 @@ describe('searching everything', () => {
         '── 1 lines 1-5 · result of Read …/settings.go offset=380 limit=60 ──',
         'the port of the server',
         ...Array.from({ length: 4 }, () => 'hay'),
-        '── 2 lines 1-2 · result of Read /home/dev/work/shop/handlers.go ──',
+        '── 2 lines 1-2 · result of Read /home/dev/shop/handlers.go ──',
         'another port',
         'hay',
         '[Calls like it: Read …/settings.go offset=1 limit=40]',

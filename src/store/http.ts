@@ -272,7 +272,7 @@ async function asked<T>(what: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-// What a service keeps: a format byte, the expiry (8 bytes, a double, big-endian, Infinity for never), and the value. Anything else
+// A saved value is a format byte, the expiry (8 bytes, a double, big-endian, Infinity for never), and the value itself. Anything else
 // counts as absent.
 
 type SavedValue = { readonly value: Uint8Array; readonly expiresAt: number };

@@ -21,13 +21,13 @@ export type DoctorDeps = {
   readonly deadlineMs: number;
 };
 
-/** What one check found. */
+/** A result of one check. */
 export type Finding = {
   /** The check's name, for programs. */
   readonly check: string;
   readonly level: 'ok' | 'warning' | 'failure';
   readonly says: string;
-  /** What to do. */
+  /** An instruction that mends it. */
   readonly fix?: string;
 };
 

@@ -27,7 +27,7 @@ type FileKind = {
   readonly read: (records: readonly SettingsObject[]) => readonly SessionConversation[];
 };
 
-/** Where the files of a user are. */
+/** The environment and the home folder that session folders depend on. */
 export type SessionPlace = { readonly env: Environment; readonly home: string };
 
 const fileKinds: readonly FileKind[] = [

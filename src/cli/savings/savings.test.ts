@@ -65,7 +65,7 @@ const fixtures: Readonly<Record<string, () => void>> = {
     const first = { input_tokens: 100, cache_creation_input_tokens: 900, output_tokens: 40 };
     const second = { input_tokens: 300, cache_read_input_tokens: 900, output_tokens: 10 };
     write(
-      '.claude/projects/-work/1.jsonl',
+      '.claude/projects/-shop/1.jsonl',
       { type: 'queue-operation', timestamp },
       claudeUser('Read a.'),
       // The parts of a reply are lines of their own, each with the usage of all.
@@ -78,7 +78,7 @@ const fixtures: Readonly<Record<string, () => void>> = {
       { ...claudeReply('m3', [], second), isApiErrorMessage: true },
     );
     // A resumed session repeats what was said.
-    write('.claude/projects/-work/2.jsonl', claudeUser('Read a.'), claudeReply('m2', [], second));
+    write('.claude/projects/-shop/2.jsonl', claudeUser('Read a.'), claudeReply('m2', [], second));
   },
   codex() {
     const line = (type: string, payload: object) => ({ timestamp, type, payload });
@@ -122,7 +122,7 @@ const fixtures: Readonly<Record<string, () => void>> = {
     const tokens = { input: 1_000, output: 30, cached: 0, thoughts: 10, tool: 0 };
     const result = [{ functionResponse: { id: 'f1', name: 'read', response: { output: 'It says 7.' } } }];
     write(
-      '.gemini/tmp/work/chats/session-1.jsonl',
+      '.gemini/tmp/shop/chats/session-1.jsonl',
       { sessionId: 's', startTime: timestamp },
       { $set: { messages: [{ id: 'u1', timestamp, type: 'user', content: [{ text: 'Read a.' }] }] } },
       { ...reply, tokens },
@@ -177,7 +177,7 @@ const fixtures: Readonly<Record<string, () => void>> = {
     const reply = { role: 'assistant', model: 'claude-sonnet-4-5' };
     const call = { type: 'toolCall', id: 'c', name: 'read', arguments: { file: 'a' } };
     write(
-      '.pi/agent/sessions/--work--/1.jsonl',
+      '.pi/agent/sessions/--shop--/1.jsonl',
       { type: 'session', version: 3, id: 's', timestamp },
       line('a', null, { role: 'user', content: [{ type: 'text', text: 'Read a.' }] }),
       line('b', 'a', {
@@ -213,7 +213,7 @@ const fixtures: Readonly<Record<string, () => void>> = {
     });
     const model = 'qwen3-max';
     write(
-      '.qwen/projects/-work/chats/1.jsonl',
+      '.qwen/projects/-shop/chats/1.jsonl',
       line('1', 'user', { role: 'user', parts: [{ text: 'Read a.' }] }),
       line(
         '2',
@@ -290,7 +290,7 @@ describe('leporello savings', () => {
       ...claudeReply('m0', [], { input_tokens: 9, output_tokens: 9 }),
       timestamp: '2026-11-01T00:00:00Z',
     };
-    write('.claude/projects/-work/3.jsonl', old);
+    write('.claude/projects/-shop/3.jsonl', old);
     expect((await rows()).total).toMatchObject({ requests: 2 });
     expect((await rows(60)).total).toMatchObject({ requests: 3 });
   });
@@ -317,7 +317,7 @@ describe('leporello savings', () => {
     ];
     const task = 'Read all log files.';
     write(
-      '.claude/projects/-work/1.jsonl',
+      '.claude/projects/-shop/1.jsonl',
       claudeUser(task),
       ...Array.from({ length: turns }, (_, at) => line(at)).flat(),
     );

@@ -24,7 +24,7 @@ import type { Terminal } from '../terminal.ts';
 import { findSessions } from './find-sessions.ts';
 import { type ClientSession, type SessionConversation, replayable } from './session.ts';
 
-/** What the clock says, and how long the replay may take. Tests replace it. */
+/** The clock, and the time that the replay may take. Tests replace both. */
 export type SavingsDeps = {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -170,7 +170,7 @@ type SavingsRow = {
   readonly usd: number;
   /** Requests without a known price. */
   readonly unpriced: number;
-  /** What it would have cost through Leporello: an estimate. Conversations that were not replayed count unchanged. */
+  /** The estimated cost through Leporello. Conversations that were not replayed count unchanged. */
   readonly withLeporello: number;
   /** The part of `usd` that was replayed. */
   readonly replayedUsd: number;

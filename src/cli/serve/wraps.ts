@@ -29,7 +29,7 @@ export type WrapPauses = {
   readonly unused: number;
   /** Between two looks at clients. */
   readonly look: number;
-  /** That sums wait for receipts of responses that have just ended. */
+  /** For receipts of responses that have just ended, which the sums need. */
   readonly receipts: number;
 };
 
@@ -41,7 +41,7 @@ const usualPauses: WrapPauses = {
   receipts: 30_000,
 };
 
-/** What the requests of one wrap came to. */
+/** The sums of the requests of one wrap. */
 export type WrapSums = Pick<
   Totals,
   'requests' | 'folds' | 'recalls' | 'tokensBefore' | 'tokensAfter' | 'money'
