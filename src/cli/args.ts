@@ -6,7 +6,7 @@ import type { ParseArgsOptionsConfig } from 'node:util';
 import { LeporelloError } from '../errors.ts';
 import { parseRange } from '../recall/read-original.ts';
 import { nearest } from '../checks.ts';
-import { agentCliIn } from './wrap/clients.ts';
+import { type AgentCliName, agentCliIn } from './wrap/clients.ts';
 import {
   type Format,
   type ParsedFlags,
@@ -47,8 +47,7 @@ export type ServeArgs = {
 
 export type WrapArgs = {
   readonly command: 'wrap';
-  /** The name of a client in the table of clients.ts. */
-  readonly client: string;
+  readonly client: AgentCliName;
   /** Arguments for the client. */
   readonly rest: readonly string[];
   /** Whether only the environment and the arguments are printed. */
@@ -166,13 +165,14 @@ export function parseArgs(argv: readonly string[]): Args {
   return parsers[command](given);
 }
 
-/** The flags of each command, for parsing and for the lists in errors. */
 const text = { type: 'string' } as const;
+const texts = { type: 'string', multiple: true } as const;
 const yes = { type: 'boolean' } as const;
 const everywhere = { json: yes, help: { type: 'boolean', short: 'h' } } as const;
-const configFlags = { config: text, set: { type: 'string', multiple: true } } as const;
+const configFlags = { config: text, set: texts } as const;
 const settingFlags = { config: text, data: text } as const;
 
+/** The flags of each command, for parsing and for the lists in errors. */
 const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
   serve: {
     port: text,
@@ -184,7 +184,7 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     'for-wraps': yes,
     lossless: yes,
     preset: text,
-    set: { type: 'string', multiple: true },
+    set: texts,
     ...everywhere,
   },
   wrap: {
@@ -194,7 +194,7 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     config: text,
     lossless: yes,
     preset: text,
-    set: { type: 'string', multiple: true },
+    set: texts,
     ...everywhere,
   },
   compact: {
@@ -206,7 +206,7 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     lossless: yes,
     preset: text,
     ...settingFlags,
-    set: { type: 'string', multiple: true },
+    set: texts,
     ...everywhere,
   },
   recall: {
@@ -226,7 +226,7 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     'prefix-tokens': text,
     limit: text,
     source: text,
-    engine: { type: 'string', multiple: true },
+    engine: texts,
     html: text,
     'min-result-bytes': text,
     lossless: yes,
@@ -235,7 +235,7 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     ...everywhere,
   },
   savings: { days: text, all: yes, ...configFlags, ...everywhere },
-  doctor: { port: text, ...settingFlags, set: { type: 'string', multiple: true }, ...everywhere },
+  doctor: { port: text, ...settingFlags, set: texts, ...everywhere },
   demo: everywhere,
 };
 
@@ -346,10 +346,9 @@ const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
   },
   savings(given) {
     noOperands(given);
-    const days = wholeNumber(given, 'days');
     return {
       command: 'savings',
-      days,
+      days: wholeNumber(given, 'days'),
       all: given.has('all'),
       settings: settingsIn(given),
       json: given.has('json'),

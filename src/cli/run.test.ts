@@ -14,6 +14,7 @@ const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readon
 
 describe('run', () => {
   it('prints help', async () => {
+    expect(await runs()).toEqual({ code: 0, out: helpText(undefined), err: '' });
     expect(await runs('--help')).toEqual({ code: 0, out: helpText(undefined), err: '' });
     expect(await runs('recall', '--help')).toEqual({ code: 0, out: helpText('recall'), err: '' });
   });

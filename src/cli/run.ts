@@ -47,7 +47,7 @@ async function runCommand(args: Args, terminal: Terminal): Promise<number> {
     case 'doctor':
       return (await import('./doctor/doctor.ts')).doctor(args, terminal);
     case 'state':
-      return (await import('./doctor/state.ts')).state(terminal);
+      return (await import('./doctor/doctor.ts')).state(terminal);
     case 'demo':
       return (await import('./demo/demo.ts')).demo(args, terminal);
   }

@@ -2,13 +2,13 @@
  * Checks of `leporello doctor` on the agent CLIs: base URLs in this shell and in settings files, the traps of single clients, and logins whose
  * tokens rotate. Reads settings, and changes none.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type ClientPlan, type PlacedUrl, agentClis } from '../wrap/clients.ts';
+import { type ClientPlan, type PlacedUrl, agentClis, claudeSettings } from '../wrap/clients.ts';
 import type { Config } from '../config/schema.ts';
 import { gatewaySettings } from '../config/to-settings.ts';
 import { homeOf } from '../home.ts';
-import { objectAt, parsedJson, textAt } from '../wrap/read-settings.ts';
+import { objectAt, parsedJson, readSettings, textAt } from '../wrap/read-settings.ts';
 import { portUser, urlFor } from '../running-gateway.ts';
 import type { Environment, Terminal } from '../terminal.ts';
 import type { Finding } from './setup-checks.ts';
@@ -20,7 +20,7 @@ export async function clientFindings(
 ): Promise<readonly Finding[]> {
   const home = homeOf(env) ?? cwd;
   const plans = new Map(
-    agentClis.map((client) => [client.name, client.plan({ env, home, cwd, read })] as const),
+    agentClis.map((client) => [client.name, client.plan({ env, home, cwd, read: readSettings })] as const),
   );
   const shell = ['OPENAI_BASE_URL', 'ANTHROPIC_BASE_URL', 'GOOGLE_GEMINI_BASE_URL'].flatMap((where) =>
     env[where] ? [{ where, url: env[where] }] : [],
@@ -46,14 +46,6 @@ export async function clientFindings(
     ...pastFindings(plans),
     ...tenantFindings(config, env, home),
   ];
-}
-
-function read(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return undefined;
-  }
 }
 
 /** Checks that a base URL on this machine leads to a gateway. */
@@ -115,13 +107,9 @@ function toolSearchFindings(
   const check = 'tool-search';
   const [used] = plan.baseUrls;
   if (used === undefined || used.url.startsWith('https://api.anthropic.com')) return [];
-  const folder = env['CLAUDE_CONFIG_DIR'] || join(home, '.claude');
-  const files = [
-    join(cwd, '.claude', 'settings.local.json'),
-    join(cwd, '.claude', 'settings.json'),
-    join(folder, 'settings.json'),
-  ];
-  const set = files.flatMap((file) => textAt(parsedJson(read(file)), 'env', 'ENABLE_TOOL_SEARCH') ?? []);
+  const set = claudeSettings({ env, home, cwd }).flatMap(
+    (file) => textAt(parsedJson(readSettings(file)), 'env', 'ENABLE_TOOL_SEARCH') ?? [],
+  );
   const value = set[0] ?? env['ENABLE_TOOL_SEARCH'];
   if (value !== undefined && value !== 'false')
     return [{ check, level: 'ok', says: `Claude Code loads tools on demand (ENABLE_TOOL_SEARCH=${value}).` }];
@@ -189,7 +177,7 @@ function tenantFindings(config: Config, env: Environment, home: string): readonl
   if (tenant !== 'credential') return [];
   const claude = join(env['CLAUDE_CONFIG_DIR'] || join(home, '.claude'), '.credentials.json');
   const logins = [
-    ...(objectAt(parsedJson(read(claude)), 'claudeAiOauth') ? ['Claude Code'] : []),
+    ...(objectAt(parsedJson(readSettings(claude)), 'claudeAiOauth') ? ['Claude Code'] : []),
     ...(env['CLAUDE_CODE_OAUTH_TOKEN'] ? ['Claude Code'] : []),
   ];
   const [login] = logins;

@@ -1,6 +1,7 @@
 /**
  * Implements `leporello doctor`: runs all checks and prints what each found, with one line on how to fix it. It changes nothing: no folder, no
- * secret and no settings file is written. Exit code 0 when all is well, 1 with warnings, 2 with failures.
+ * secret and no settings file is written. Exit code 0 when all is well, 1 with warnings, 2 with failures. Also implements `leporello` without
+ * arguments.
  */
 import { lookup } from 'node:dns/promises';
 import { connect as connectPlain } from 'node:net';
@@ -10,7 +11,11 @@ import type { DoctorArgs } from '../args.ts';
 import { loadConfig } from '../config/load-config.ts';
 import type { Terminal } from '../terminal.ts';
 import { clientFindings } from './client-checks.ts';
-import { gatewayFindings } from './gateway-checks.ts';
+import { helpText } from '../help.ts';
+import { type GatewayState, getJson, portUser, urlFor } from '../running-gateway.ts';
+import type { WrapSums } from '../serve/wraps.ts';
+import { count, spelledSums } from '../wrap/wrap.ts';
+import { ago, gatewayFindings } from './gateway-checks.ts';
 import {
   type DoctorDeps,
   type Finding,
@@ -47,10 +52,6 @@ export async function doctor(
   const sums = `${count(findings.length, 'check')}: ${count(failures, 'failure')}, ${count(warnings, 'warning')}`;
   await terminal.out(`${findings.map(spelled).join('')}\n${sums}.\n`);
   return code;
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
 function spelled({ level, says, fix }: Finding): string {
@@ -120,4 +121,44 @@ async function reach(url: string, deadlineMs: number): Promise<void> {
     socket.once('error', (error) => reject(new Error(reasonOf(error), { cause: error })));
     socket.once('close', () => clearTimeout(timer));
   });
+}
+
+/** Shows the state of the running gateway on a terminal, or else the general help. Resolves with the exit code. */
+export async function state(terminal: Terminal, deadlineMs = usualDeps.deadlineMs): Promise<number> {
+  await terminal.out(
+    (terminal.isTty.out ? await stateText(terminal, deadlineMs) : undefined) ?? helpText(undefined),
+  );
+  return 0;
+}
+
+/** Returns the text on the gateway of this user; undefined if none runs. */
+async function stateText(terminal: Terminal, deadlineMs: number): Promise<string | undefined> {
+  const loaded = await loadConfig({ file: undefined, values: [] }, terminal).catch(() => undefined);
+  if (loaded === undefined) return undefined;
+  const { config, dataDir } = loaded;
+  const { secret } = await secretFindings(dataDir, terminal.env, config.memory);
+  const user = await portUser(config, secret, deadlineMs);
+  if (user.kind !== 'leporello' || !user.isOurs) return undefined;
+  const url = urlFor(config);
+  const totals = await getJson(`${url}/_leporello/totals`, deadlineMs);
+  const sums =
+    totals.status === 'ok'
+      ? spelledSums((totals.value as { readonly total: WrapSums }).total)
+      : 'its totals need a credential';
+  return spelledState(user.state, url, sums);
+}
+
+function spelledState(gateway: GatewayState, url: string, sums: string): string {
+  const { leporello, since, mode, store, wraps, endsWithWraps } = gateway;
+  const until = endsWithWraps ? '; it ends with the last of them' : '';
+  return `Leporello ${leporello} runs on ${url} for ${ago(Date.now() - since)}${mode === 'observe' ? ', and only observes' : ''}
+  requests  ${sums}
+  store     ${store ?? 'only in memory'}
+  wraps     ${wraps}${wraps > 0 ? until : ''}
+  page      ${url}/
+
+  leporello wrap claude   connects an agent for one run
+  leporello doctor        checks the set-up
+  leporello help          shows all commands
+`;
 }

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeProvider, startFakeProvider } from '../../../test/support/fake-provider/fake-provider.ts';
 import { testTerminal, type TestTerminal } from '../../../test/support/test-terminal.ts';
 import { run } from '../run.ts';
-import { doctor } from './doctor.ts';
+import { doctor, state } from './doctor.ts';
 import type { DoctorDeps, Finding } from './setup-checks.ts';
 
 let home: string;
@@ -131,7 +131,7 @@ describe('leporello doctor beside a gateway', () => {
 describe('leporello without arguments', () => {
   const shown = async (env: Readonly<Record<string, string>>): Promise<string> => {
     const terminal = testTerminal({ cwd: home, env: { ...variables(), ...env }, isTty: { out: true } });
-    expect(await run([], terminal)).toBe(0);
+    expect(await state(terminal, deps.deadlineMs)).toBe(0);
     return terminal.written.out();
   };
 

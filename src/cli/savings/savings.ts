@@ -6,6 +6,7 @@ import type { Usage } from '../../conversation/conversation.ts';
 import { pricesFrom } from '../../gateway/receipts/receipts.ts';
 import { type Price, type PriceList, addedUsage, noUsage, plainUsage } from '../../receipts/prices.ts';
 import { billOf } from '../../receipts/cost.ts';
+import { number } from '../../receipts/detail.ts';
 import { enginePolicy, fullContext } from '../../replay/policies.ts';
 import { readRecording } from '../../replay/recording.ts';
 import { play } from '../../replay/replay.ts';
@@ -244,8 +245,4 @@ function closing({ usd, withLeporello, replayedUsd, unpriced, requests }: Saving
 
 function dollars(usd: number): string {
   return `$${usd.toFixed(usd !== 0 && usd < 1 ? 4 : 2)}`;
-}
-
-function number(value: number): string {
-  return value.toLocaleString('en-US');
 }

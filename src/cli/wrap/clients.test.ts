@@ -14,7 +14,7 @@ function planned(
   env: Readonly<Record<string, string>> = {},
   files: Readonly<Record<string, string>> = {},
 ) {
-  const plan = agentCliNamed(name)!.plan({
+  const plan = agentCliNamed(name).plan({
     env,
     home: '/home/ada',
     cwd: '/project',
@@ -181,7 +181,7 @@ describe('other clients', () => {
 
 describe('upstreamsOf', () => {
   it('takes what is configured first, and never the gateway itself', () => {
-    const plan = agentCliNamed('gemini')!.plan({
+    const plan = agentCliNamed('gemini').plan({
       env: { GOOGLE_GEMINI_BASE_URL: 'https://a.example' },
       home: '/h',
       cwd: '/c',

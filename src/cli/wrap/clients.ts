@@ -1,5 +1,5 @@
 /**
- * Lists the agent CLIs that Leporello connects: their command, settings files and wire formats, and how one is connected for a single run.
+ * Lists the agent CLIs that Leporello connects: their command and settings files, and how one is connected for a single run.
  * `wrap`, `doctor` and the text at the start of `serve` use the same table. Reads settings only through the functions of a `ClientPlace`.
  */
 import { join } from 'node:path';
@@ -18,8 +18,6 @@ export type AgentCli = {
   /** The command that starts it. */
   readonly binary: string;
   readonly npmPackage: string;
-  /** Wire formats in words, for docs. */
-  readonly formats: string;
   /** How to connect it permanently, for the text at the start of `serve`. */
   readonly setting: (url: string) => string;
   /** Says how a run of it is connected. */
@@ -45,8 +43,6 @@ export type ClientPlan = {
   readonly baseUrls: readonly PlacedUrl[];
   /** Why its requests cannot go through the gateway; it is then started unchanged. */
   readonly past?: string;
-  /** Things that the user should know. */
-  readonly notes: readonly string[];
   /** Returns additions to the environment and to the beginning of the arguments. `url` is the gateway's, without a slash at its end. */
   readonly connect: (url: string) => ClientConnection;
 };
@@ -59,18 +55,23 @@ export type ClientConnection = {
 /** A base URL and the place that sets it, such as `ANTHROPIC_BASE_URL` or a file. */
 export type PlacedUrl = { readonly where: string; readonly url: string };
 
-/** Returns the client with this name or title. */
-export function agentCliNamed(name: string): AgentCli | undefined {
-  return agentClis.find((client) => client.name === name);
+/** Returns the client with this name. */
+export function agentCliNamed(name: AgentCliName): AgentCli {
+  return agentClis.find((client) => client.name === name)!;
 }
 
-function planClaude({ env, home, cwd, read }: ClientPlace): ClientPlan {
-  const folder = env['CLAUDE_CONFIG_DIR'] || join(home, '.claude');
-  const files = [
+/** Returns the settings files of Claude Code, the strongest first. */
+export function claudeSettings({ env, home, cwd }: Omit<ClientPlace, 'read'>): readonly string[] {
+  return [
     join(cwd, '.claude', 'settings.local.json'),
     join(cwd, '.claude', 'settings.json'),
-    join(folder, 'settings.json'),
+    join(env['CLAUDE_CONFIG_DIR'] || join(home, '.claude'), 'settings.json'),
   ];
+}
+
+function planClaude(place: ClientPlace): ClientPlan {
+  const { env, read } = place;
+  const files = claudeSettings(place);
   const set = files.flatMap((where): readonly PlacedUrl[] => {
     const url = textAt(parsedJson(read(where)), 'env', 'ANTHROPIC_BASE_URL');
     return url === undefined ? [] : [{ where, url }];
@@ -82,7 +83,6 @@ function planClaude({ env, home, cwd, read }: ClientPlace): ClientPlan {
   return {
     providers: { anthropic: baseUrls[0]?.url },
     baseUrls,
-    notes: [],
     ...(cloud !== undefined && {
       past: `${cloud} is set, so Claude Code calls a cloud provider whose requests Leporello cannot serve`,
     }),
@@ -113,7 +113,6 @@ function planCodex({ env, home, read }: ClientPlace): ClientPlan {
   return {
     providers: { openai: url },
     baseUrls: url === undefined ? [] : [{ where: file, url }],
-    notes: [],
     ...(isChatGpt && {
       past: 'Codex is logged in with ChatGPT, whose requests Leporello does not fold (with an API key it does: codex login --with-api-key)',
     }),
@@ -133,7 +132,6 @@ function planGemini({ env, home, cwd, read }: ClientPlace): ClientPlan {
   return {
     providers: { gemini: baseUrls[0]?.url },
     baseUrls,
-    notes: [],
     ...(login !== undefined &&
       login !== 'gemini-api-key' && {
         past: `Gemini CLI is logged in with ${login}, whose requests do not use a base URL (with an API key they do)`,
@@ -173,7 +171,6 @@ function planOpencode({ env, home, cwd, read }: ClientPlace): ClientPlan {
   return {
     providers: Object.fromEntries(used.map(({ of, url }) => [of, url])),
     baseUrls: used.flatMap(({ where, url }) => (url === undefined ? [] : [{ where, url }])),
-    notes: [],
     ...(used.length === 0 && {
       past: 'opencode has no API key of Anthropic, OpenAI or Google, and requests of other providers and of logins do not go through Leporello',
     }),
@@ -197,7 +194,6 @@ function planPi({ env, home, read }: ClientPlace): ClientPlan {
   return {
     providers: Object.fromEntries(used.map(({ of, url }) => [of, url])),
     baseUrls: used.flatMap(({ url }) => (url === undefined ? [] : [{ where: file, url }])),
-    notes: [],
     connect: (url) => ({ env: { PI_LEPORELLO_URL: url }, args: ['--extension', piExtension()] }),
   };
 }
@@ -225,7 +221,6 @@ function planQwen({ env, home, cwd, read }: ClientPlace): ClientPlan {
   return {
     providers: { openai: upstream ?? dashScope },
     baseUrls,
-    notes: [],
     ...(login !== undefined &&
       login !== 'openai' && {
         past: `Qwen Code is logged in with ${login}, whose requests do not use a base URL (with an API key they do)`,
@@ -248,7 +243,6 @@ export const agentClis: readonly AgentCli[] = [
     title: 'Claude Code',
     binary: 'claude',
     npmPackage: '@anthropic-ai/claude-code',
-    formats: 'Anthropic Messages',
     setting: (url) => `ANTHROPIC_BASE_URL=${url} ENABLE_TOOL_SEARCH=true claude`,
     plan: planClaude,
   },
@@ -257,7 +251,6 @@ export const agentClis: readonly AgentCli[] = [
     title: 'Codex',
     binary: 'codex',
     npmPackage: '@openai/codex',
-    formats: 'OpenAI Responses',
     setting: (url) => `openai_base_url = "${url}/v1" in ~/.codex/config.toml`,
     plan: planCodex,
   },
@@ -266,7 +259,6 @@ export const agentClis: readonly AgentCli[] = [
     title: 'Gemini CLI',
     binary: 'gemini',
     npmPackage: '@google/gemini-cli',
-    formats: 'Gemini',
     setting: (url) => `GOOGLE_GEMINI_BASE_URL=${url} gemini`,
     plan: planGemini,
   },
@@ -275,7 +267,6 @@ export const agentClis: readonly AgentCli[] = [
     title: 'opencode',
     binary: 'opencode',
     npmPackage: 'opencode-ai',
-    formats: 'all four',
     setting: (url) => `provider.anthropic.options.baseURL = "${url}/v1" in opencode.json`,
     plan: planOpencode,
   },
@@ -284,7 +275,6 @@ export const agentClis: readonly AgentCli[] = [
     title: 'pi',
     binary: 'pi',
     npmPackage: '@mariozechner/pi-coding-agent',
-    formats: 'all four',
     setting: (url) => `providers.anthropic.baseUrl = "${url}" in ~/.pi/agent/models.json`,
     plan: planPi,
   },
@@ -293,14 +283,13 @@ export const agentClis: readonly AgentCli[] = [
     title: 'Qwen Code',
     binary: 'qwen',
     npmPackage: '@qwen-code/qwen-code',
-    formats: 'Chat Completions',
     setting: (url) => `OPENAI_BASE_URL=${url}/v1 DASHSCOPE_PROXY_BASE_URL=${url}/v1 qwen`,
     plan: planQwen,
   },
 ];
 
 /** Returns the client that the operands of `wrap` name. Throws `bad-usage` for another name, and for arguments of the client. */
-export function agentCliIn(operands: readonly string[]): string {
+export function agentCliIn(operands: readonly string[]): AgentCliName {
   const names = agentClis.map(({ name }) => name);
   const [word, extra] = operands;
   if (word === undefined)
@@ -312,7 +301,8 @@ export function agentCliIn(operands: readonly string[]): string {
     const hint = `leporello wrap ${word} -- ${extra} ...`;
     throw new LeporelloError('bad-usage', `Arguments of ${word} come after --, as in ${hint}`);
   }
-  if (names.some((name) => name === word)) return word;
+  const named = names.find((name) => name === word);
+  if (named !== undefined) return named;
   const meant = nearest(word, names);
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
   throw new LeporelloError(

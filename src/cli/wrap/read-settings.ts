@@ -1,6 +1,16 @@
-/** Reads values in the settings files of other programs: JSON with comments, and the texts of TOML. Never throws. Pure. */
+/** Reads the settings files of other programs, and values in them: JSON with comments, and the texts of TOML. Never throws. */
+import { readFileSync } from 'node:fs';
 
 export type SettingsObject = Readonly<Record<string, unknown>>;
+
+/** Returns the text of a file; undefined if there is none or it cannot be read. */
+export function readSettings(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
 
 /** Parses a JSON object, also with comments and trailing commas; undefined for anything else. */
 export function parsedJson(text: string | undefined): SettingsObject | undefined {

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { accessSync, constants, readFileSync, statSync } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { constants as system } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { LeporelloError } from '../../errors.ts';
@@ -22,9 +22,11 @@ import { loadConfig } from '../config/load-config.ts';
 import type { Config } from '../config/schema.ts';
 import type { SettingArgs } from '../flags.ts';
 import { homeOf } from '../home.ts';
+import { number } from '../../receipts/detail.ts';
 import { getJson, type LocalAddress, portUser, urlFor, wrapsPath } from '../running-gateway.ts';
 import type { WrapSums } from '../serve/wraps.ts';
 import type { Environment, Terminal } from '../terminal.ts';
+import { readSettings } from './read-settings.ts';
 import { type GatewayWish, type OpenGateway, openGateway } from './open-gateway.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -32,7 +34,7 @@ const deadlines = { answer: 30_000, start: 300_000 };
 
 /** Runs the command. Resolves with the client's exit code. Rejects with `bad-config` if the client or the gateway cannot be started. */
 export async function wrap(args: WrapArgs, terminal: Terminal): Promise<number> {
-  const client = agentCliNamed(args.client)!;
+  const client = agentCliNamed(args.client);
   const plan = planOf(client, terminal);
   const { config, dataDir } = await loadConfig(args.settings, terminal);
   if (args.print) return print(args, client, plan, config, terminal);
@@ -56,7 +58,7 @@ export async function wrap(args: WrapArgs, terminal: Terminal): Promise<number> 
     deadlines,
   };
   const gateway = await openGateway(wish);
-  for (const line of notesOn(gateway, wish, plan)) terminal.err(`leporello: ${line}\n`);
+  for (const line of notesOn(gateway, wish)) terminal.err(`leporello: ${line}\n`);
   const connection = plan.connect(`${gateway.url}${wrapsPath}/${id}`);
   const child = spawnClient(binary, args.rest, terminal, connection);
   const keeping = keepGateway(gateway, wish, child);
@@ -69,15 +71,7 @@ export async function wrap(args: WrapArgs, terminal: Terminal): Promise<number> 
 }
 
 function planOf({ plan }: AgentCli, { env, cwd }: Terminal): ClientPlan {
-  return plan({ env, cwd, home: homeOf(env) ?? cwd, read });
-}
-
-function read(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return undefined;
-  }
+  return plan({ env, cwd, home: homeOf(env) ?? cwd, read: readSettings });
 }
 
 /** Prints how to start the client in another way, such as from an editor. */
@@ -142,17 +136,9 @@ function flagsFor({ file, values }: SettingArgs): readonly string[] {
   return [...(file === undefined ? [] : ['--config', file]), ...own];
 }
 
-function notesOn(
-  { isShared, note, url }: OpenGateway,
-  { flags }: GatewayWish,
-  plan: ClientPlan,
-): readonly string[] {
+function notesOn({ isShared, note, url }: OpenGateway, { flags }: GatewayWish): readonly string[] {
   const ignored = `A gateway already runs on ${url}. It keeps its own settings, so ${flags.join(' ')} has no effect.`;
-  return [
-    ...plan.notes,
-    ...(note === undefined ? [] : [note]),
-    ...(isShared && flags.length > 0 ? [ignored] : []),
-  ];
+  return [...(note === undefined ? [] : [note]), ...(isShared && flags.length > 0 ? [ignored] : [])];
 }
 
 /** Returns the path of the client's command. Throws `bad-config` if it is not installed. */
@@ -282,21 +268,18 @@ export function spelledSums({
   return parts.join(', ');
 }
 
-function count(number: number, noun: string): string {
-  return `${spelled(number)} ${noun}${number === 1 ? '' : 's'}`;
+/** Spells a number of things: `2 folds`. */
+export function count(value: number, noun: string): string {
+  return `${number(value)} ${noun}${value === 1 ? '' : 's'}`;
 }
 
 function tokensText(before: number, after: number): string {
-  if (before === after || before === 0) return `${spelled(after)} tokens`;
+  if (before === after || before === 0) return `${number(after)} tokens`;
   const percent = (100 * Math.abs(before - after)) / before;
   const share = `${percent.toFixed(1)} % ${after < before ? 'fewer' : 'more'}`;
-  return `${spelled(after)} tokens instead of ${spelled(before)} (${share})`;
+  return `${number(after)} tokens instead of ${number(before)} (${share})`;
 }
 
 function dollars(usd: number): string {
   return `${usd < 0 ? '-' : ''}$${Math.abs(usd).toFixed(usd !== 0 && Math.abs(usd) < 0.1 ? 4 : 2)}`;
-}
-
-function spelled(value: number): string {
-  return Math.round(value).toLocaleString('en-US');
 }
