@@ -1,19 +1,14 @@
 import { generateText, isStepCount, streamText, tool, wrapLanguageModel } from 'ai';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { folding, foldingEarly, log, memoryIdIn } from '../../test/support/folded-logs.ts';
 import { type Params, scriptedModel } from '../../test/support/scripted-sdk-model.ts';
 import { createLeporello } from '../library/leporello.ts';
 import { leporelloMiddleware, leporelloPrepareStep, leporelloTools, shrinkResults } from './ai-sdk.ts';
 
-const folding = { calibration: false, storeDeadlineMs: 600_000, secret: new Uint8Array(32).fill(5) } as const;
-const large = { ...folding, models: { '*': { windowTokens: 16_000 } } };
-const small = { ...folding, models: { '*': { windowTokens: 8_000 } } };
 const text = (words: string) => ({ type: 'text', text: words }) as const;
 const call = (toolName: string, input: object, id: string) =>
   ({ type: 'tool-call', toolCallId: id, toolName, input: JSON.stringify(input) }) as const;
-const log = (at: number) =>
-  Array.from({ length: 60 }, (_, line) => `log ${at} line ${line} is well`).join('\n');
-const idIn = (value: unknown) => /mem_[a-z0-9]{16}/.exec(JSON.stringify(value))![0];
 const resultsIn = (prompt: Params['prompt']) =>
   prompt.flatMap(({ role, content }) =>
     role === 'tool' ? content.filter(({ type }) => type === 'tool-result') : [],
@@ -21,10 +16,10 @@ const resultsIn = (prompt: Params['prompt']) =>
 
 describe('leporelloPrepareStep', () => {
   it('folds the messages of a loop, whose model reads them with the tools', async () => {
-    const leporello = createLeporello(small);
+    const leporello = createLeporello(foldingEarly);
     const model = scriptedModel(({ prompt }, index) => {
       if (index < 20) return [call('read', { at: index }, `c${index}`)];
-      if (index === 20) return [call('read_memory', { id: idIn(prompt) }, 'r1')];
+      if (index === 20) return [call('read_memory', { id: memoryIdIn(prompt) }, 'r1')];
       return [text('Done.')];
     });
     const result = await generateText({
@@ -64,7 +59,7 @@ describe('shrinkResults', () => {
   it.each([['generateText'], ['streamText']])(
     'shortens the least relevant items of a list that would fill the window, with %s',
     async (way) => {
-      const leporello = createLeporello(large);
+      const leporello = createLeporello(folding);
       const model = scriptedModel((_, index) => (index === 0 ? [call('find', {}, 'c1')] : [text('Done.')]));
       const options = {
         model: wrapLanguageModel({ model, middleware: leporelloMiddleware(leporello) }),
@@ -88,7 +83,7 @@ describe('shrinkResults', () => {
   );
 
   it('leaves results that fit, and tools that yield their progress', async () => {
-    const leporello = createLeporello(large);
+    const leporello = createLeporello(folding);
     const fits = { value: [1, 2] };
     async function* progress() {
       yield 'half';

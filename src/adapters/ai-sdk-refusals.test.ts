@@ -1,19 +1,12 @@
 import { APICallError, wrapLanguageModel } from 'ai';
 import { describe, expect, it } from 'vitest';
+import { folding, log } from '../../test/support/folded-logs.ts';
 import { type Params, type SdkModel, scriptedModel } from '../../test/support/scripted-sdk-model.ts';
 import { createLeporello, type LeporelloOptions } from '../library/leporello.ts';
 import { tokenBudget } from '../triggers/limits.ts';
 import { leporelloMiddleware } from './ai-sdk.ts';
 
-const folding = {
-  models: { '*': { windowTokens: 16_000 } },
-  calibration: false,
-  storeDeadlineMs: 600_000,
-  secret: new Uint8Array(32).fill(5),
-} as const;
 const text = (words: string) => ({ type: 'text', text: words }) as const;
-const log = (at: number) =>
-  Array.from({ length: 60 }, (_, line) => `log ${at} line ${line} is well`).join('\n');
 
 /** A prompt of a tool loop whose results fill the window. */
 function longPrompt(): Params['prompt'] {

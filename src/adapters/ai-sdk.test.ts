@@ -1,24 +1,15 @@
 import { wrapLanguageModel } from 'ai';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../../test/support/eventually.ts';
+import { folding, foldingEarly, log, memoryIdIn } from '../../test/support/folded-logs.ts';
 import { type Params, type SdkModel, scriptedModel } from '../../test/support/scripted-sdk-model.ts';
 import { createLeporello, type LeporelloOptions } from '../library/leporello.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { leporelloMiddleware } from './ai-sdk.ts';
 
-const folding = {
-  models: { '*': { windowTokens: 16_000 } },
-  calibration: false,
-  storeDeadlineMs: 600_000,
-  secret: new Uint8Array(32).fill(5),
-} as const;
-/** A window that few results fill. */
-const small = { ...folding, models: { '*': { windowTokens: 8_000 } } };
 const text = (words: string) => ({ type: 'text', text: words }) as const;
 const call = (toolName: string, input: object, id: string) =>
   ({ type: 'tool-call', toolCallId: id, toolName, input: JSON.stringify(input) }) as const;
-const log = (at: number) =>
-  Array.from({ length: 60 }, (_, line) => `log ${at} line ${line} is well`).join('\n');
 
 /** A prompt of a tool loop whose results fill the window, with parts that no fold may change. */
 function longPrompt(): Params['prompt'] {
@@ -83,8 +74,6 @@ function wrapped(model: SdkModel, options: LeporelloOptions = folding) {
   return wrapLanguageModel({ model, middleware: leporelloMiddleware(createLeporello(options)) });
 }
 
-const idIn = (value: unknown, number = 0) =>
-  [...JSON.stringify(value).matchAll(/mem_[a-z0-9]{16}/g)][number]![0];
 const resultsIn = (prompt: Params['prompt']) =>
   prompt.flatMap(({ role, content }) =>
     role === 'tool' ? content.filter(({ type }) => type === 'tool-result') : [],
@@ -135,12 +124,12 @@ describe('leporelloMiddleware', () => {
         ? [
             text('Let me see. '),
             { type: 'reasoning', text: 'Hm.' },
-            call('read_memory', { id: idIn(asked) }, 'r1'),
+            call('read_memory', { id: memoryIdIn(asked) }, 'r1'),
           ]
         : [
             text('It is well.'),
             call('read', { at: 99 }, 'c99'),
-            call('read_memory', { id: idIn(asked, 1) }, 'r2'),
+            call('read_memory', { id: memoryIdIn(asked, 1) }, 'r2'),
           ],
     );
     const reply = await wrapped(first, shared).doGenerate({ prompt, tools });
@@ -168,7 +157,7 @@ describe('leporelloMiddleware', () => {
             type: 'tool-call',
             toolCallId: 'r1',
             toolName: 'read_memory',
-            input: { id: idIn(first.asked[0]) },
+            input: { id: memoryIdIn(first.asked[0]) },
           },
         ],
       },
@@ -224,7 +213,7 @@ describe('leporelloMiddleware', () => {
               type: 'tool-call',
               toolCallId: 'r2',
               toolName: 'read_memory',
-              input: { id: idIn(first.asked[1], 1) },
+              input: { id: memoryIdIn(first.asked[1], 1) },
             },
           ],
         },
@@ -252,7 +241,7 @@ describe('leporelloMiddleware', () => {
   it('streams the rounds of a reply as one message', async () => {
     const model = scriptedModel(({ prompt }, index) =>
       index === 0
-        ? [text('One moment. '), call('read_memory', { id: idIn(prompt) }, 'r1')]
+        ? [text('One moment. '), call('read_memory', { id: memoryIdIn(prompt) }, 'r1')]
         : [text('It is well.')],
     );
     const { stream } = await wrapped(model).doStream({ prompt: longPrompt(), tools });
@@ -278,7 +267,7 @@ describe('leporelloMiddleware', () => {
   });
 
   it('ends the rounds when the model recalls without end', async () => {
-    const model = scriptedModel(({ prompt }) => [call('read_memory', { id: idIn(prompt) }, 'r')]);
+    const model = scriptedModel(({ prompt }) => [call('read_memory', { id: memoryIdIn(prompt) }, 'r')]);
     const middleware = leporelloMiddleware(createLeporello(folding), { maxRecallRounds: 2 });
     const reply = await wrapLanguageModel({ model, middleware }).doGenerate({ prompt: longPrompt(), tools });
     expect([reply.content, reply.finishReason.unified, model.asked.length]).toEqual([[], 'stop', 4]);
@@ -316,9 +305,9 @@ describe('leporelloMiddleware', () => {
       ]).flat(),
     ];
     const model = scriptedModel(({ prompt: asked }, index) =>
-      index === 0 ? [call('read_memory', { id: idIn(asked) }, 'r1')] : [text('I see.')],
+      index === 0 ? [call('read_memory', { id: memoryIdIn(asked) }, 'r1')] : [text('I see.')],
     );
-    await wrapped(model, small).doGenerate({ prompt, tools });
+    await wrapped(model, foldingEarly).doGenerate({ prompt, tools });
     const [folded] = resultsIn(model.asked[0]!.prompt);
     expect(folded).toMatchObject({
       output: {

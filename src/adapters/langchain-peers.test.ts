@@ -11,18 +11,11 @@ import {
 } from 'langchain';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { foldingEarly, log } from '../../test/support/folded-logs.ts';
 import { ScriptedChatModel } from '../../test/support/scripted-chat-model.ts';
 import { createLeporello } from '../library/leporello.ts';
 import { leporelloMiddleware, leporelloModel } from './langchain.ts';
 
-const settings = {
-  models: { '*': { windowTokens: 8_000 } },
-  calibration: false,
-  storeDeadlineMs: 600_000,
-  secret: new Uint8Array(32).fill(5),
-} as const;
-const log = (at: number) =>
-  Array.from({ length: 60 }, (_, line) => `log ${at} line ${line} is well`).join('\n');
 const read = tool(({ at }: { at: number }) => log(at), {
   name: 'read',
   schema: z.object({ at: z.number() }),
@@ -44,7 +37,7 @@ async function readLogs(middleware: AgentMiddleware) {
 const resultsIn = (messages: readonly BaseMessage[]) =>
   messages.filter((message) => ToolMessage.isInstance(message)).map(({ content }) => content);
 const originals = Array.from({ length: 30 }, (_, at) => log(at));
-const ours = () => leporelloMiddleware(createLeporello(settings));
+const ours = () => leporelloMiddleware(createLeporello(foldingEarly));
 const theirs = (middleware: unknown) => middleware as AgentMiddleware;
 
 describe('the state of an agent', () => {
@@ -85,7 +78,7 @@ describe('the tokens of an image', () => {
     const tokens: number[] = [];
     const model = leporelloModel(
       new ScriptedChatModel(() => ({ text: 'I see.' })),
-      createLeporello(settings),
+      createLeporello(foldingEarly),
       {
         onPrepared: ({ report }) => void tokens.push(report.tokensBefore ?? 0),
       },

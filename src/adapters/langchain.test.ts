@@ -11,21 +11,12 @@ import { type AgentMiddleware, createAgent, summarizationMiddleware, tool } from
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { eventually } from '../../test/support/eventually.ts';
+import { folding, foldingEarly, log, memoryIdIn } from '../../test/support/folded-logs.ts';
 import { type ChatScript, ScriptedChatModel } from '../../test/support/scripted-chat-model.ts';
 import { createLeporello, type LeporelloOptions } from '../library/leporello.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { leporelloMiddleware, leporelloModel } from './langchain.ts';
 
-const folding = {
-  models: { '*': { windowTokens: 16_000 } },
-  calibration: false,
-  storeDeadlineMs: 600_000,
-  secret: new Uint8Array(32).fill(5),
-} as const;
-const log = (at: number) =>
-  Array.from({ length: 60 }, (_, line) => `log ${at} line ${line} is well`).join('\n');
-const idIn = (value: unknown, number = 0) =>
-  [...JSON.stringify(value).matchAll(/mem_[a-z0-9]{16}/g)][number]![0];
 const call = (id: string, name: string, args: Record<string, unknown>) => ({ id, name, args });
 
 /** The messages of a tool loop whose results fill the window. */
@@ -104,10 +95,13 @@ describe('leporelloModel', () => {
     const first = open(
       (messages, index) =>
         index === 0
-          ? { text: 'Let me see. ', calls: [call('r1', 'read_memory', { id: idIn(messages) })] }
+          ? { text: 'Let me see. ', calls: [call('r1', 'read_memory', { id: memoryIdIn(messages) })] }
           : {
               text: 'It is well.',
-              calls: [call('c99', 'read', { at: 99 }), call('r2', 'read_memory', { id: idIn(messages, 1) })],
+              calls: [
+                call('c99', 'read', { at: 99 }),
+                call('r2', 'read_memory', { id: memoryIdIn(messages, 1) }),
+              ],
             },
       shared,
     );
@@ -140,7 +134,7 @@ describe('leporelloModel', () => {
   it('streams the rounds of a reply as one message', async () => {
     const { folded } = open((messages, index) =>
       index === 0
-        ? { text: 'One moment. ', calls: [call('r1', 'read_memory', { id: idIn(messages) })] }
+        ? { text: 'One moment. ', calls: [call('r1', 'read_memory', { id: memoryIdIn(messages) })] }
         : { text: 'Found. ', calls: [call('c99', 'read', { at: 99 })] },
     );
     const chunks: AIMessageChunk[] = [];
@@ -197,10 +191,7 @@ describe('leporelloMiddleware', () => {
       model: inner,
       tools: [read],
       checkpointer: new MemorySaver(),
-      middleware: [
-        summarizer,
-        leporelloMiddleware(createLeporello({ ...folding, models: { '*': { windowTokens: 8_000 } } })),
-      ],
+      middleware: [summarizer, leporelloMiddleware(createLeporello(foldingEarly))],
     });
     const { messages } = await agent.invoke(
       { messages: [new HumanMessage('Read all.')] },

@@ -1,6 +1,7 @@
 import { type AgentInputItem, type Model, Usage } from '@openai/agents';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../../test/support/eventually.ts';
+import { folding, log, memoryIdIn } from '../../test/support/folded-logs.ts';
 import { createLeporello, type LeporelloOptions } from '../library/leporello.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { leporelloModel, leporelloProvider } from './openai-agents.ts';
@@ -11,16 +12,6 @@ type Output = Reply['output'];
 type AgentsEvent =
   ReturnType<Model['getStreamedResponse']> extends AsyncIterable<infer Event> ? Event : never;
 
-const folding = {
-  models: { '*': { windowTokens: 16_000 } },
-  calibration: false,
-  storeDeadlineMs: 600_000,
-  secret: new Uint8Array(32).fill(5),
-} as const;
-const log = (at: number) =>
-  Array.from({ length: 60 }, (_, line) => `log ${at} line ${line} is well`).join('\n');
-const idIn = (value: unknown, number = 0) =>
-  [...JSON.stringify(value).matchAll(/mem_[a-z0-9]{16}/g)][number]![0];
 const said = (text: string): Output[number] => ({
   type: 'message',
   role: 'assistant',
@@ -167,11 +158,11 @@ describe('leporelloModel', () => {
     const first = open(
       ({ input }, index) =>
         index === 0
-          ? [reasoning, said('Let me see. '), call('r1', 'read_memory', { id: idIn(input) })]
+          ? [reasoning, said('Let me see. '), call('r1', 'read_memory', { id: memoryIdIn(input) })]
           : [
               said('It is well.'),
               call('c99', 'read', { at: 99 }),
-              call('r2', 'read_memory', { id: idIn(input, 1) }),
+              call('r2', 'read_memory', { id: memoryIdIn(input, 1) }),
             ],
       shared,
     );
@@ -188,7 +179,7 @@ describe('leporelloModel', () => {
     expect(recalled.slice(-4)).toEqual([
       reasoning,
       said('Let me see. '),
-      call('r1', 'read_memory', { id: idIn(first.inner.asked[0]!.input) }),
+      call('r1', 'read_memory', { id: memoryIdIn(first.inner.asked[0]!.input) }),
       result('r1', 'read_memory', log(0)),
     ]);
 
@@ -202,7 +193,7 @@ describe('leporelloModel', () => {
       expect(later.slice(-5)).toEqual([
         said('It is well.'),
         call('c99', 'read', { at: 99 }),
-        call('r2', 'read_memory', { id: idIn(recalled, 1) }),
+        call('r2', 'read_memory', { id: memoryIdIn(recalled, 1) }),
         result('r2', 'read_memory', log(1)),
         own,
       ]);
@@ -213,7 +204,7 @@ describe('leporelloModel', () => {
   it('streams the rounds of a reply as one', async () => {
     const { folded } = open(({ input }, index) =>
       index === 0
-        ? [said('One moment. '), call('r1', 'read_memory', { id: idIn(input) })]
+        ? [said('One moment. '), call('r1', 'read_memory', { id: memoryIdIn(input) })]
         : [said('Found.'), call('c99', 'read', { at: 99 })],
     );
     const events: unknown[] = [];
