@@ -9,24 +9,11 @@ import { z } from 'zod';
 import { createLeporelloFetch } from '../../../src/adapters/fetch.ts';
 import { leporelloMiddleware } from '../../../src/adapters/langchain.ts';
 import { createLeporello, type FoldReport } from '../../../src/index.ts';
-import { startFakeProvider } from '../../support/fake-provider/fake-provider.ts';
-import {
-  changedBeginnings,
-  contentOf,
-  expectedTexts,
-  firstDifference,
-  model,
-  paths,
-  question,
-  requestsOfRun,
-  settings,
-  tool,
-} from './long-loop.ts';
-
-type Fetch = typeof globalThis.fetch;
+import { contentOf, expectedTexts, firstDifference, paths, question, settings, tool } from './long-loop.ts';
+import { type AtUrl, expectFoldedRun, gatewaySettings, playLoop, ways } from './play-loop.ts';
 
 const apiKey = 'dummy';
-const openai = (url: string, useResponsesApi: boolean, fetch: Fetch | undefined) =>
+const openai = (url: string, useResponsesApi: boolean, fetch: typeof globalThis.fetch | undefined) =>
   new ChatOpenAI({
     model: useResponsesApi ? 'gpt-5' : 'gpt-4o',
     apiKey,
@@ -34,7 +21,7 @@ const openai = (url: string, useResponsesApi: boolean, fetch: Fetch | undefined)
     useResponsesApi,
     configuration: { baseURL: `${url}/v1`, ...(fetch && { fetch }) },
   });
-const providers: Readonly<Record<string, (url: string, fetch?: Fetch) => BaseChatModel>> = {
+const providers: Readonly<Record<string, AtUrl<BaseChatModel>>> = {
   'chat completions': (url, fetch) => openai(url, false, fetch),
   responses: (url, fetch) => openai(url, true, fetch),
   messages: (url, fetch) =>
@@ -56,24 +43,14 @@ type Run = {
 };
 
 /** Plays the conversation. Returns what the program, its checkpoint and the provider saw. */
-async function play({ modelAt, streaming, thinks, middleware }: Run) {
-  const provider = await startFakeProvider({ script: model({ thinks }) });
-  try {
-    const toolsRun: string[] = [];
+const play = ({ modelAt, streaming, thinks, middleware }: Run) =>
+  playLoop(thinks, async (url, read) => {
     const checkpointer = new MemorySaver();
     const agent = createAgent({
-      model: modelAt(provider.url),
+      model: modelAt(url),
       checkpointer,
       ...(middleware && { middleware: [middleware] }),
-      tools: [
-        toolOf(
-          ({ path }: { path: string }) => {
-            toolsRun.push(path);
-            return contentOf(path);
-          },
-          { ...tool, schema: z.object({ path: z.string() }) },
-        ),
-      ],
+      tools: [toolOf(read, { ...tool, schema: z.object({ path: z.string() }) })],
     });
     const input = { messages: [new HumanMessage(question)] };
     const config = { recursionLimit: 400, configurable: { thread_id: 'one' } };
@@ -85,19 +62,8 @@ async function play({ modelAt, streaming, thinks, middleware }: Run) {
     const { values } = await agent.graph.getState(config);
     const { messages } = values as { readonly messages: readonly BaseMessage[] };
     const saved = await checkpointer.getTuple(config);
-    const sent = provider.requests.map(({ body }) => new TextDecoder().decode(body));
-    return { messages, events, saved, toolsRun, sent };
-  } finally {
-    await provider.close();
-  }
-}
-
-const ways = [
-  ['plain', { streaming: false, thinks: false }],
-  ['streamed', { streaming: true, thinks: false }],
-  ['plain, with a model that reasons', { streaming: false, thinks: true }],
-  ['streamed, with a model that reasons', { streaming: true, thinks: true }],
-] as const;
+    return { messages, events, saved };
+  });
 
 describe.each(Object.entries(providers))('leporelloMiddleware over %s', (_, modelAt) => {
   it.each(ways)('runs 60 steps through folds and hidden recalls, %s', async (_name, way) => {
@@ -105,20 +71,13 @@ describe.each(Object.entries(providers))('leporelloMiddleware over %s', (_, mode
     const middleware = leporelloMiddleware(createLeporello(settings), {
       onPrepared: ({ report }) => void reports.push(report),
     });
-    const { messages, events, saved, toolsRun, sent } = await play({ ...way, modelAt, middleware });
+    const run = await play({ ...way, modelAt, middleware });
+    const { messages, events, saved } = run;
     const texts = messages.filter((message) => AIMessage.isInstance(message)).map((message) => message.text);
     expect(texts.filter((text) => text !== '')).toEqual(expectedTexts);
-    expect(toolsRun).toEqual(paths);
-    expect(sent.length).toBe(requestsOfRun);
     const results = messages.filter((message) => ToolMessage.isInstance(message));
     expect(results.map(({ content }) => content)).toEqual(paths.map(contentOf));
-    const everything = JSON.stringify([events, messages, saved]);
-    expect(['read_memory', 'mem_', '[Folded'].filter((text) => everything.includes(text))).toEqual([]);
-    expect(reports.at(-1)!.tokensBefore).toBeGreaterThan(32_000);
-    expect(Math.max(...reports.map(({ tokensAfter }) => tokensAfter!))).toBeLessThan(32_000);
-    const folds = reports.filter(({ trigger }) => trigger !== undefined).length;
-    expect(folds).toBeGreaterThan(0);
-    expect(changedBeginnings(sent)).toBe(folds);
+    expectFoldedRun(run, reports, [events, messages, saved]);
   });
 });
 
@@ -126,7 +85,7 @@ describe('the same conversation', () => {
   it.each(Object.entries(providers))(
     'is sent by the adapter as by the gateway over %s',
     async (_, modelAt) => {
-      const fetch = createLeporelloFetch({ ...settings, cacheMarks: false, prepareDeadlineMs: 600_000 });
+      const fetch = createLeporelloFetch(gatewaySettings);
       const way = { streaming: false, thinks: false };
       const byGateway = await play({ ...way, modelAt: (url) => modelAt(url, fetch) });
       const byAdapter = await play({

@@ -14,23 +14,10 @@ import { z } from 'zod';
 import { createLeporelloFetch } from '../../../src/adapters/fetch.ts';
 import { leporelloProvider } from '../../../src/adapters/openai-agents.ts';
 import { createLeporello, type FoldReport } from '../../../src/index.ts';
-import { startFakeProvider } from '../../support/fake-provider/fake-provider.ts';
-import {
-  changedBeginnings,
-  contentOf,
-  expectedTexts,
-  firstDifference,
-  model,
-  paths,
-  question,
-  requestsOfRun,
-  settings,
-  tool,
-} from './long-loop.ts';
+import { contentOf, expectedTexts, firstDifference, paths, question, settings, tool } from './long-loop.ts';
+import { type AtUrl, expectFoldedRun, gatewaySettings, playLoop, ways } from './play-loop.ts';
 
-type Fetch = typeof globalThis.fetch;
-
-const openai = (url: string, useResponses: boolean, fetch: Fetch | undefined) => {
+const openai = (url: string, useResponses: boolean, fetch: typeof globalThis.fetch | undefined) => {
   const openAIClient = new OpenAI({
     baseURL: `${url}/v1`,
     apiKey: 'dummy',
@@ -39,11 +26,10 @@ const openai = (url: string, useResponses: boolean, fetch: Fetch | undefined) =>
   });
   return new OpenAIProvider({ openAIClient, useResponses });
 };
-const providers: Readonly<Record<string, readonly [string, (url: string, fetch?: Fetch) => ModelProvider]>> =
-  {
-    'chat completions': ['gpt-4o', (url, fetch) => openai(url, false, fetch)],
-    responses: ['gpt-5', (url, fetch) => openai(url, true, fetch)],
-  };
+const providers: Readonly<Record<string, readonly [string, AtUrl<ModelProvider>]>> = {
+  'chat completions': ['gpt-4o', (url, fetch) => openai(url, false, fetch)],
+  responses: ['gpt-5', (url, fetch) => openai(url, true, fetch)],
+};
 
 type Run = {
   readonly name: string;
@@ -59,26 +45,15 @@ function textOf(item: AgentInputItem): string {
 }
 
 /** Plays the conversation. Returns what the program, its session and the provider saw. */
-async function play({ name, providerAt, streaming, thinks }: Run) {
-  const provider = await startFakeProvider({ script: model({ thinks }) });
-  try {
-    const toolsRun: string[] = [];
+const play = ({ name, providerAt, streaming, thinks }: Run) =>
+  playLoop(thinks, async (url, read) => {
     const session = new MemorySession();
-    const runner = new Runner({ tracingDisabled: true, modelProvider: providerAt(provider.url) });
+    const runner = new Runner({ tracingDisabled: true, modelProvider: providerAt(url) });
     const agent = new Agent<unknown, AgentOutputType>({
       name: 'Reader',
       instructions: 'Be brief.',
       model: name,
-      tools: [
-        toolOf({
-          ...tool,
-          parameters: z.object({ path: z.string() }),
-          execute: ({ path }) => {
-            toolsRun.push(path);
-            return contentOf(path);
-          },
-        }),
-      ],
+      tools: [toolOf({ ...tool, parameters: z.object({ path: z.string() }), execute: (args) => read(args) })],
     });
     const events: unknown[] = [];
     const options = { maxTurns: 100, session };
@@ -87,20 +62,8 @@ async function play({ name, providerAt, streaming, thinks }: Run) {
       for await (const event of result) events.push(event);
       await result.completed;
     } else await runner.run(agent, question, options);
-    const items = await session.getItems();
-    const sent = provider.requests.map(({ body }) => new TextDecoder().decode(body));
-    return { items, events, toolsRun, sent };
-  } finally {
-    await provider.close();
-  }
-}
-
-const ways = [
-  ['plain', { streaming: false, thinks: false }],
-  ['streamed', { streaming: true, thinks: false }],
-  ['plain, with a model that reasons', { streaming: false, thinks: true }],
-  ['streamed, with a model that reasons', { streaming: true, thinks: true }],
-] as const;
+    return { items: await session.getItems(), events };
+  });
 
 describe.each(Object.entries(providers))('leporelloProvider over %s', (_, [name, providerAt]) => {
   it.each(ways)('runs 60 steps through folds and hidden recalls, %s', async (_way, way) => {
@@ -108,21 +71,14 @@ describe.each(Object.entries(providers))('leporelloProvider over %s', (_, [name,
     const leporello = createLeporello(settings);
     const onPrepared = ({ report }: { readonly report: FoldReport }) => void reports.push(report);
     const folding = (url: string) => leporelloProvider(providerAt(url), leporello, { onPrepared });
-    const { items, events, toolsRun, sent } = await play({ ...way, name, providerAt: folding });
+    const run = await play({ ...way, name, providerAt: folding });
+    const { items, events } = run;
     expect(items.map(textOf).join('')).toBe(expectedTexts.join(''));
-    expect(toolsRun).toEqual(paths);
-    expect(sent.length).toBe(requestsOfRun);
     const results = items.filter((item) => item.type === 'function_call_result');
     expect(results.map(({ output }) => output)).toEqual(
       paths.map((path) => ({ type: 'text', text: contentOf(path) })),
     );
-    const everything = JSON.stringify([events, items]);
-    expect(['read_memory', 'mem_', '[Folded'].filter((text) => everything.includes(text))).toEqual([]);
-    expect(reports.at(-1)!.tokensBefore).toBeGreaterThan(32_000);
-    expect(Math.max(...reports.map(({ tokensAfter }) => tokensAfter!))).toBeLessThan(32_000);
-    const folds = reports.filter(({ trigger }) => trigger !== undefined).length;
-    expect(folds).toBeGreaterThan(0);
-    expect(changedBeginnings(sent)).toBe(folds);
+    expectFoldedRun(run, reports, [events, items]);
   });
 });
 
@@ -130,7 +86,7 @@ describe('the same conversation', () => {
   it.each(Object.entries(providers))(
     'is sent by the adapter as by the gateway over %s',
     async (_, [name, providerAt]) => {
-      const fetch = createLeporelloFetch({ ...settings, cacheMarks: false, prepareDeadlineMs: 600_000 });
+      const fetch = createLeporelloFetch(gatewaySettings);
       const way = { name, streaming: false, thinks: false };
       const byGateway = await play({ ...way, providerAt: (url) => providerAt(url, fetch) });
       const folding = (url: string) => leporelloProvider(providerAt(url), createLeporello(settings));

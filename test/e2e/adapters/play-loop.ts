@@ -1,0 +1,63 @@
+/** Plays the long loop against the scripted provider, and checks what must be true of a run through any adapter. */
+import { expect } from 'vitest';
+import type { FoldReport } from '../../../src/index.ts';
+import { startFakeProvider } from '../../support/fake-provider/fake-provider.ts';
+import { changedBeginnings, contentOf, model, paths, requestsOfRun, settings } from './long-loop.ts';
+
+type Fetch = typeof globalThis.fetch;
+
+/** Makes something of an SDK that asks the provider at a URL, by this fetch if there is one. */
+export type AtUrl<Client> = (url: string, fetch?: Fetch) => Client;
+
+/** The ways in which each adapter plays the loop. */
+export const ways = [
+  ['plain', { streaming: false, thinks: false }],
+  ['streamed', { streaming: true, thinks: false }],
+  ['plain, with a model that reasons', { streaming: false, thinks: true }],
+  ['streamed, with a model that reasons', { streaming: true, thinks: true }],
+] as const;
+
+/** Settings with which the gateway sends the same as an adapter. */
+export const gatewaySettings = { ...settings, cacheMarks: false, prepareDeadlineMs: 600_000 } as const;
+
+type Sent = { readonly toolsRun: readonly string[]; readonly sent: readonly string[] };
+
+/**
+ * Starts a provider and runs a program with its URL and the function of the tool. Returns what the program saw, the paths that it read, and the
+ * bodies that the provider got.
+ */
+export async function playLoop<Seen>(
+  thinks: boolean,
+  run: (url: string, read: (args: { readonly path: string }) => string) => Promise<Seen>,
+): Promise<Seen & Sent> {
+  const provider = await startFakeProvider({ script: model({ thinks }) });
+  try {
+    const toolsRun: string[] = [];
+    const seen = await run(provider.url, ({ path }) => {
+      toolsRun.push(path);
+      return contentOf(path);
+    });
+    const sent = provider.requests.map(({ body }) => new TextDecoder().decode(body));
+    return { ...seen, toolsRun, sent };
+  } finally {
+    await provider.close();
+  }
+}
+
+/** Fails unless the program read every log once, saw nothing of folds and recalls, and only folds changed the beginning of what was sent. */
+export function expectFoldedRun(
+  { toolsRun, sent }: Sent,
+  reports: readonly FoldReport[],
+  seenByProgram: readonly unknown[],
+): void {
+  expect(toolsRun).toEqual(paths);
+  expect(sent.length).toBe(requestsOfRun);
+  const everything = JSON.stringify(seenByProgram);
+  expect(['read_memory', 'mem_', '[Folded'].filter((text) => everything.includes(text))).toEqual([]);
+  // The untouched context overflows.
+  expect(reports.at(-1)!.tokensBefore).toBeGreaterThan(32_000);
+  expect(Math.max(...reports.map(({ tokensAfter }) => tokensAfter!))).toBeLessThan(32_000);
+  const folds = reports.filter(({ trigger }) => trigger !== undefined).length;
+  expect(folds).toBeGreaterThan(0);
+  expect(changedBeginnings(sent)).toBe(folds);
+}
