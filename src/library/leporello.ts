@@ -64,8 +64,8 @@ export type LeporelloOptions = EngineSettings & {
 
 export interface Leporello {
   /**
-   * Returns the body to send. Its wire format is found by its shape unless `codec` names it. On a failure inside Leporello, the outcome is `failed` and the body is unchanged. Throws `bad-config` at once for
-   * arguments that are not allowed; never rejects.
+   * Returns the body to send. Its wire format is found by its shape unless `codec` names it. On a failure inside Leporello, the outcome is
+   * `failed` and the body is unchanged. Throws `bad-config` at once for arguments that are not allowed; never rejects.
    */
   prepare(request: PrepareRequest): Promise<Prepared>;
   /**

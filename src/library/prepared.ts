@@ -83,9 +83,8 @@ const text = (words: string): Check => secret(words, (value) => typeof value ===
 function typeOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (value instanceof Uint8Array) return shown(value);
-  return typeof value === 'string'
-    ? `a text of ${value.length} characters`
-    : `a value of the type ${typeof value}`;
+  if (typeof value === 'string') return `a text of ${value.length} characters`;
+  return Array.isArray(value) ? 'a list' : `a value of the type ${typeof value}`;
 }
 
 const checks = {

@@ -39,7 +39,7 @@ const wrong: readonly (readonly [name: string, call: WrongCall, message: string]
   [
     'prepare with messages instead of a body',
     (library) => library.prepare({ body: [{ role: 'user', content: 'Hi' }] }),
-    'request.body is a value of the type object, but must be the request body: an object, its JSON text, or the bytes of that text.',
+    'request.body is a list, but must be the request body: an object, its JSON text, or the bytes of that text.',
   ],
   [
     'prepare with a body of no known format',
@@ -119,7 +119,7 @@ const wrong: readonly (readonly [name: string, call: WrongCall, message: string]
   [
     'compressResult of a value',
     (library) => library.compressResult({ text: ['a'], budget: { tokens: 1, results: 1 } }),
-    'request.text is a value of the type object, but must be the text of the result.',
+    'request.text is a list, but must be the text of the result.',
   ],
   [
     'learn with a number',
