@@ -98,7 +98,7 @@ export function memoryIn(
   const receipts = createReceiptStore<KeptReceipt>({ encryptedStore });
 
   async function read(id: string): Promise<string | undefined> {
-    // Whoever has the secret of the folder may read the originals of all its tenants.
+    // The secret of the folder opens the originals of all its tenants.
     const found = await encryptedStore.recallAny(id);
     return found.status === 'found' ? new TextDecoder().decode(found.original) : undefined;
   }
