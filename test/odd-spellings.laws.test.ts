@@ -122,7 +122,7 @@ describe.each(Object.entries(shapes))('in %s, a step of which', (_, shape) => {
     const sent = new TextDecoder().decode(prepared.body);
     expect(refusal(JSON.parse(sent) as JsonObject)).toBeUndefined();
     expect(sent.length).toBeLessThan(whole.length / 2);
-    // Where neighbors of one role are joined, the log of the steps behind this one is a part of its last content.
+    // If neighbors of one role are joined, the log of the steps behind this one is a part of its last content.
     const withoutLogs = sent.replaceAll(/,\{"text":"\[Folded (?:[^"\\]|\\.)*"\}/g, '');
     if (/twice|__proto__/.test(_name)) expect(withoutLogs).toContain(changed);
   });

@@ -54,7 +54,7 @@ export function summaryFor(
   return summaryJob({ ...summaries, notes: summaryNotes }, memory, input, result, { demand, growth });
 }
 
-/** What a conversation is expected to grow by until the summary is needed, in plain counts. */
+/** The growth of a conversation that is expected until the summary is needed, in plain counts. */
 type ExpectedGrowth = { readonly tokens: number; readonly messages: number };
 
 /** Predicts the growth from the newest requests: from the messages since the tenth newest reply. */

@@ -126,7 +126,7 @@ export type EngineRequest = {
   readonly leftMs?: () => number;
   /** The reason why the provider refused an earlier attempt of this request. */
   readonly refusal?: Refusal;
-  /** What the user decided for later requests while the gateway runs. Default: nothing. */
+  /** The user's decisions for later requests, made while the gateway runs. Default: none. */
   readonly controls?: TenantControls;
 };
 

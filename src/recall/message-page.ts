@@ -13,7 +13,7 @@ import { type JsonSpan, childrenOf, isJson, kindAt } from './json-text.ts';
 export type PageSection = {
   readonly start: number;
   readonly end: number;
-  /** Such as `39 of 47 · result of Bash "git status"`. */
+  /** The heading, such as `39 of 47 · result of Bash "git status"`. */
   readonly heading: string;
   readonly kind: 'user' | 'assistant' | 'call' | 'result' | 'other';
 };

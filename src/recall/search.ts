@@ -268,7 +268,7 @@ function wordsOfCall(text: string): readonly string[] {
 
 // The page.
 
-/** What was asked, and the calls that resemble it. */
+/** A query, the texts that it searches, and the calls that resemble it. */
 type Search = {
   readonly sources: readonly Searched[];
   readonly query: string;

@@ -33,11 +33,11 @@ export type TriggerFigures = {
   readonly force: boolean;
 };
 
-/** What became of one message. Tokens are counts without calibration; `after` is an estimate for changed messages. */
+/** One message of the request, with what became of it. Tokens are counts without calibration; `after` is an estimate for changed messages. */
 export type MessageDetail = {
   readonly index: number;
   readonly role: string;
-  /** Such as `result of Read` or `calls Read, Bash`. */
+  /** A description of the message, such as `result of Read` or `calls Read, Bash`. */
   readonly what: string;
   readonly before: number;
   readonly after: number;
@@ -59,7 +59,7 @@ export type EditDetail = {
   /** The number of messages that it covers. */
   readonly messages: number;
   readonly tool: string | undefined;
-  /** Such as `result of Read src/app.ts`. */
+  /** A description of the original, such as `result of Read src/app.ts`. */
   readonly title: string;
   /** The id of the original; undefined when nothing was left out. */
   readonly memory: string | undefined;

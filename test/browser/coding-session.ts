@@ -58,7 +58,7 @@ function commonLength(one: string, other: string): number {
   return length;
 }
 
-/** What a hostile web page would like a reader's browser to run. */
+/** Code that a hostile web page would like a reader's browser to run. */
 export const hostile =
   '<script>window.hacked = 1</script><img src=x onerror="window.hacked = 2">"\'><svg onload=window.hacked=3>';
 

@@ -209,7 +209,7 @@ function* findLines(
 /** Matches a line of a listed file: its number and its text. */
 const numberedLine = /^\s*(\d{1,7})(?:→|\t|\||: )(.*)$/s;
 
-/** True if a later call edited the file successfully or not: the newest one has failed, and does not count. */
+/** True if a later call edited the file, or tried to. The calls of the newest reply do not count: one of them is the edit that failed. */
 function isEditedAfter(conversation: Conversation, order: number, path: string): boolean {
   const { body, messages } = conversation;
   const last = lastAssistant(conversation) ?? 0;
@@ -279,7 +279,7 @@ function textsDeepIn(value: unknown, depth: number): readonly string[] {
   return Object.values(value).flatMap((inner) => textsDeepIn(inner, depth - 1));
 }
 
-// What an edit must match
+// Texts that an edit must match
 
 const oldKeys = ['old_string', 'oldString', 'old_str', 'oldText', 'old_text'];
 

@@ -63,7 +63,7 @@ function partsAt(index: number, texts: readonly string[]): readonly TurnPart[] {
   return [text(`log-01 has ${secretIn(texts, 'log-01')}.`)];
 }
 
-/** What the program gets as the answer, and before it. */
+/** Texts that the program gets as the answer, and before it. */
 export const expectedTexts = [
   `Let me look again. log-00 has ${secretOf('log-00')}. `,
   `log-02 has ${secretOf('log-02')}. `,
