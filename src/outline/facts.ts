@@ -2,7 +2,7 @@
  * Finds the sentences of replies and results, and scores them by their position, the rare names and numbers in them, and whether later steps use
  * those; no list of words of any language takes part. Linear. Pure.
  */
-import { echo, typedText, userReply } from './outcome.ts';
+import { clientSummary, echo, typedText, userReply } from './outcome.ts';
 import { endsOf, nameOf, sentencesOf, termsOf } from './sentences.ts';
 import type { StepWords } from './step-line.ts';
 import type { SummaryStep } from './summarizer.ts';
@@ -89,11 +89,10 @@ function candidatesIn(
 /** Returns sentences of a text that a client sent in the user's place. A skill says the same in every conversation. */
 function sentencesOfClient(text: string): readonly string[] {
   if (typedText(text).note.startsWith('skill ')) return [];
-  return sentencesOf(text, maxResult).filter((sentence) => isProse(sentence) && !opening.test(sentence));
+  return sentencesOf(text, maxResult).filter(
+    (sentence) => isProse(sentence) && !clientSummary.test(sentence),
+  );
 }
-
-/** Matches the sentence that begins the summary of a client. */
-const opening = /^this session is being continued from a previous conversation/i;
 
 /** Maximum sentences of a file of code. One with more is full of comments, which say what its code says. */
 const maxRemarks = 3;

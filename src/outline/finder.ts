@@ -4,6 +4,7 @@
  */
 import { parseRecord, type JsonRecord } from '../conversation/json-scan.ts';
 import { planItems } from './call-arguments.ts';
+import { lastSegment } from './rank.ts';
 
 /** One text or call, in no particular wire format. */
 export type NeutralStep =
@@ -121,10 +122,7 @@ function shortened(text: string): string {
 /** Returns the files and folders that a call names, by their last path segment, since models write one path in many ways. */
 function namesOf(input: string): readonly string[] {
   const paths = input.slice(0, 4_000).match(/[\w.@-]*(?:\/[\w.@-]+)+|\b[\w-]+\.[a-z]{1,4}\b/g) ?? [];
-  return [...new Set(paths.map((path) => path.split('/').findLast((part) => part !== '') ?? path))].slice(
-    0,
-    20,
-  );
+  return [...new Set(paths.map(lastSegment))].slice(0, 20);
 }
 
 /** Follows the plan in the calls of one conversation, in order. Many agents keep a list of tasks by a tool: names differ, but items have a status. */

@@ -250,10 +250,12 @@ export type TypedText = { readonly words: string; readonly note: string };
 const clientElement =
   /<((?:system|local|command|bash|ide|environment)[-_][a-z_-]{1,40}|user[-_](?:instructions|query|message))(?: [^>\n]{0,300})?>/g;
 
+/** Matches the beginning of a summary by the client. */
+export const clientSummary = /^\s*This session is being continued from a previous conversation/;
+
 /** Separates what the user typed from texts of skills, commands, reminders and summaries, which clients send in the user's place. */
 export function typedText(text: string): TypedText {
-  if (/^\s*This session is being continued from a previous conversation/.test(text))
-    return { words: '', note: 'summary of an earlier part, by the client' };
+  if (clientSummary.test(text)) return { words: '', note: 'summary of an earlier part, by the client' };
   const skill = /^\s*Base directory for this skill: *(\S+)/.exec(text)?.[1];
   if (skill !== undefined) {
     const given = /\nARGUMENTS: *([^]+)$/.exec(text)?.[1] ?? '';

@@ -76,8 +76,7 @@ export function firstSentences(text: string, max: number): string {
   let said = '';
   for (const sentence of sentencesOf(text, 20_000)) {
     if (/[:：]$/.test(sentence)) continue;
-    const more =
-      said === '' ? sentence : `${said}${/[\p{L}\p{N})\]`"'’”]$/u.test(said) ? ';' : ''} ${sentence}`;
+    const more = said === '' ? sentence : joinedSentences(said, sentence);
     if (more.length > max) return said === '' ? wholeWords(oneLine(sentence), max) : said;
     said = more;
   }

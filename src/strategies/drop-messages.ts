@@ -4,7 +4,7 @@ import type { Conversation, Part } from '../conversation/conversation.ts';
 import { textOf, textsOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { Steps } from '../conversation/steps.ts';
-import { placesEdited, freeMessagesOf, remainingInSteps } from './lib/editable-texts.ts';
+import { freeMessagesOf, isPartDroppable, placesEdited, remainingInSteps } from './lib/editable-texts.ts';
 import { insertedTexts, logEdits } from './lib/drop-log.ts';
 import { type FoldView, type Strategy, steppedStrategy } from './strategy.ts';
 import {
@@ -248,10 +248,7 @@ function isOld(view: FoldView, pair: Pair, result: PartPlace): boolean {
   return (
     !asking.parts.some((part) => part.type === 'reasoning' && part.signed) &&
     [pair.call, result].every(
-      ({ message, part }) =>
-        !view.protects.message(message) &&
-        !view.protects.part(message, part) &&
-        !view.protects.keptTexts?.(message, part).length,
+      ({ message, part }) => !view.protects.message(message) && isPartDroppable(view.protects, message, part),
     )
   );
 }

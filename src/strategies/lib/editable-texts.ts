@@ -194,9 +194,13 @@ function isFree(view: FoldView, message: Message): boolean {
 /** True if nothing in a message is protected. */
 export function isDroppable(protects: FoldView['protects'], { index, parts }: Message): boolean {
   if (protects.message(index)) return false;
-  for (let part = 0; part < parts.length; part++)
-    if (protects.part(index, part) || (protects.keptTexts?.(index, part).length ?? 0) > 0) return false;
+  for (let part = 0; part < parts.length; part++) if (!isPartDroppable(protects, index, part)) return false;
   return true;
+}
+
+/** True if neither a part nor a text in it is protected. */
+export function isPartDroppable(protects: FoldView['protects'], message: number, part: number): boolean {
+  return !protects.part(message, part) && !protects.keptTexts?.(message, part).length;
 }
 
 type MeasuredView = Pick<FoldView, 'conversation' | 'edits'> & {

@@ -189,8 +189,9 @@ function* findLines(
     for (const text of yield* texts()) {
       yield;
       if (text.length > maxSource) continue;
-      const numbered = text.split('\n').map((line) => numberedLine.exec(line));
-      const lines = text.split('\n').map((line, at) => numbered[at]?.[2] ?? line);
+      const listed = text.split('\n');
+      const numbered = listed.map((line) => numberedLine.exec(line));
+      const lines = listed.map((line, at) => numbered[at]?.[2] ?? line);
       const best = bestWindow(lines, words, height);
       if (!best) continue;
       const from = Number(numbered[best.from]?.[1] ?? best.from + 1);
