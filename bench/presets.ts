@@ -11,7 +11,7 @@ import { priceTables } from '../src/cli/replay/conversation-body.ts';
 import { figuresOf } from '../src/replay/figures.ts';
 import { loadExactCounter } from '../src/tokens/load-counter.ts';
 import { keptFacts, presetNames, presetOptions, samePresets } from './presets/measure.ts';
-import { codingSessions, readConversations } from './replay/data.ts';
+import { largeSessions, readConversations } from './replay/data.ts';
 import { replayInProcesses } from './replay/processes.ts';
 import { writeResult } from './results.ts';
 import { round } from './tokens/arithmetic.ts';
@@ -26,10 +26,7 @@ async function main(): Promise<void> {
     console.log('bench/presets.ts skipped: there are no recorded conversations in ../shared/data.');
     return;
   }
-  const sessions = records
-    .filter(({ source }) => source === codingSessions)
-    .filter(({ messages }) => JSON.stringify(messages).length > 300_000)
-    .slice(0, Number(values.sessions));
+  const sessions = largeSessions(records).slice(0, Number(values.sessions));
   const played = await replayInProcesses(sessions, presetOptions);
   const [source] = figuresOf(played, priceTables);
   const counter = await loadExactCounter('o200k_base');

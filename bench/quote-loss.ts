@@ -1,13 +1,14 @@
 /**
  * Counts the edits whose text a fold took away. An edit must quote the text that it replaces, byte for byte. This bench plays recorded coding
  * sessions through the real engine, and for each recorded edit whose text the full context shows, it looks whether the sent context shows all of
- * its lines. If not, it lets the edit fail in a request of its own, and looks whether the lines that the engine adds to that failure are the text. Run `npm run bench bench/quote-loss.ts [-- --long] [--half 1|2] [--limit N] [--window TOKENS] [--set JSON] [--where]`; it reads
+ * its lines. If not, it lets the edit fail in a request of its own, and looks whether the lines that the engine adds to that failure are the text.
+ * Run `npm run bench bench/quote-loss.ts [-- --long] [--half 1|2] [--limit N] [--window TOKENS] [--set JSON] [--where]`; it reads
  * ../shared/data, prints a table, and with `--where` the tools whose results and arguments showed the lost text. It takes a few minutes on one core.
  *
  * Traps: (1) A line counts as shown if it stands anywhere in the context, even far from its neighbors, and lines of fewer than 8 characters are
  * not looked for. (2) The recording does not react: a model that saw less would have read the file again, or recalled it. (3) Nothing is recalled.
- * (4) All sessions are from one client, whose edits
- * quote text in `old_string`. (5) The failed edit quotes the exact text; a model that remembers less of it gives the engine less to search for.
+ * (4) All sessions are from one client, whose edits quote text in `old_string`. (5) The failed edit quotes the exact text; a model that remembers
+ * less of it gives the engine less to search for.
  */
 import { parseArgs } from 'node:util';
 import { conversationBody, pricesIn } from '../src/cli/replay/conversation-body.ts';

@@ -15,7 +15,7 @@ import { readRecording } from '../src/replay/recording.ts';
 import { createEncryptedStore, sha256 } from '../src/store/encrypted-store.ts';
 import { inMemoryStore } from '../src/store/in-memory.ts';
 import { loadExactCounter } from '../src/tokens/load-counter.ts';
-import { type BenchRecord, codingSessions, readConversations } from './replay/data.ts';
+import { type BenchRecord, largeSessions, readConversations } from './replay/data.ts';
 
 const { values } = parseArgs({
   options: { from: { type: 'string', default: '0' }, to: { type: 'string', default: '18' } },
@@ -46,10 +46,7 @@ async function main(): Promise<void> {
     console.log('bench/written-ahead.ts skipped: there are no recorded conversations in ../shared/data.');
     return;
   }
-  const sessions = records
-    .filter(({ source }) => source === codingSessions)
-    .filter(({ messages }) => JSON.stringify(messages).length > 300_000)
-    .slice(Number(values.from), Number(values.to));
+  const sessions = largeSessions(records).slice(Number(values.from), Number(values.to));
   for (const record of sessions) await play(record);
   console.table([counts]);
 }

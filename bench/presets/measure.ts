@@ -19,7 +19,7 @@ const kinds: Readonly<Record<'findings' | 'demands' | 'outcomes', readonly FactK
   outcomes: ['outcome'],
 };
 
-export type KeptFacts = Readonly<Record<keyof typeof kinds, number>> & { readonly tokens: number };
+export type KeptFacts = Readonly<Record<keyof typeof kinds, number>>;
 
 /** Folds planted conversations once, in a window of which each fills nine tenths. Returns the shares of the facts that the sent request shows. */
 export async function keptFacts(
@@ -29,26 +29,27 @@ export async function keptFacts(
 ): Promise<KeptFacts> {
   const kept = { findings: 0, demands: 0, outcomes: 0 };
   const all = { findings: 0, demands: 0, outcomes: 0 };
-  let [before, after] = [0, 0];
   for (const planted of plantedConversations(conversations)) {
-    const sent = await sentUnder(preset, planted, counter);
-    before += sent.tokensBefore;
-    after += sent.tokensAfter;
+    const text = await textUnder(preset, planted, counter);
     for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
       const facts = planted.facts.filter((fact) => kinds[kind].includes(fact.kind));
       all[kind] += facts.length;
-      kept[kind] += facts.filter((fact) => has(sent.text, fact)).length;
+      kept[kind] += facts.filter((fact) => has(text, fact)).length;
     }
   }
   return {
     findings: kept.findings / all.findings,
     demands: kept.demands / all.demands,
     outcomes: kept.outcomes / all.outcomes,
-    tokens: after / before,
   };
 }
 
-async function sentUnder(preset: FoldPreset, planted: PlantedConversation, counter: TokenCounter) {
+/** Returns all texts of the sent request. */
+async function textUnder(
+  preset: FoldPreset,
+  planted: PlantedConversation,
+  counter: TokenCounter,
+): Promise<string> {
   const body = bodyOf(planted);
   const { settings } = engineChoice(`${preset}=${JSON.stringify({ preset })}`);
   const conversation = openaiChat.read(body, { digest: sha256, blocks: new Map() });
@@ -57,13 +58,14 @@ async function sentUnder(preset: FoldPreset, planted: PlantedConversation, count
     return (await session.send({ conversation, rerun: new Set(), at: 0 })).prepared!;
   };
   const whole = await prepare(10_000_000);
-  const { report, body: sent } = await prepare(Math.floor(whole.report.tokensBefore! / 0.9));
+  const { body: sent } = await prepare(Math.floor(whole.report.tokensBefore! / 0.9));
   const { messages } = JSON.parse(new TextDecoder().decode(sent)) as { messages: readonly SentMessage[] };
-  const text = messages.flatMap(({ content, tool_calls: calls = [] }) => [
-    content ?? '',
-    ...calls.map((call) => call.function.arguments),
-  ]);
-  return { text: text.join('\n'), tokensBefore: report.tokensBefore!, tokensAfter: report.tokensAfter! };
+  return messages
+    .flatMap(({ content, tool_calls: calls = [] }) => [
+      content ?? '',
+      ...calls.map((call) => call.function.arguments),
+    ])
+    .join('\n');
 }
 
 type SentMessage = {

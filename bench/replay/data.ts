@@ -42,6 +42,13 @@ function coldIn(usage: readonly (readonly number[])[]): readonly number[] {
 
 export const codingSessions = 'entire-cli-sessions';
 
+/** Returns the coding sessions with more than 300,000 characters of JSON. */
+export function largeSessions(records: readonly BenchRecord[]): readonly BenchRecord[] {
+  return records.filter(
+    ({ source, messages }) => source === codingSessions && JSON.stringify(messages).length > 300_000,
+  );
+}
+
 export const longHorizonId = 'long-horizon';
 
 /** Joins the first eight coding sessions with at least 50 messages to one conversation, which exceeds a window of 200,000 tokens. */
