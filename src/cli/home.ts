@@ -1,4 +1,4 @@
-/** Finds the user's home folder, for configuration, data and caches, and the version of this package. */
+/** Finds the user's home folder, for configuration, data and caches, and the version and the command of this package. */
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 
@@ -13,6 +13,9 @@ export function homeOf(env: Readonly<Record<string, string | undefined>>): strin
     return undefined;
   }
 }
+
+/** The command as the user types it. Only a checkout runs TypeScript, and there the command is a script of npm. */
+export const ownCommand = import.meta.url.endsWith('.ts') ? 'npm run leporello --' : 'leporello';
 
 /** Returns the version in package.json. It lies two folders above the sources, and three above the compiled code. */
 export function packageVersion(): string {

@@ -47,6 +47,11 @@ export function urlFor({ host, port }: LocalAddress): string {
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }
 
+/** Returns a port to use instead of one that is taken. */
+export function anotherPort(port: number): number {
+  return port < 65_535 ? port + 1 : port - 1;
+}
+
 /** Finds out who uses a port. Waits at most `deadlineMs` milliseconds. */
 export async function portUser(
   address: LocalAddress,

@@ -53,9 +53,9 @@ describe('leporello demo', () => {
       The gateway restored 6 of 6 folded texts exactly. The demo took TIME.
 
       Next steps
-        leporello serve                 run the gateway for your own agent: change its base URL
-        leporello compact FILE          fold a recorded conversation, offline
-        leporello help                  show all commands
+        npm run leporello -- serve                 run the gateway for your own agent: change its base URL
+        npm run leporello -- compact FILE          fold a recorded conversation, offline
+        npm run leporello -- help                  show all commands
       "
     `);
   });

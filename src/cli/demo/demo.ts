@@ -9,6 +9,7 @@ import { undiciUpstream } from '../../gateway/http/undici-upstream.ts';
 import { sqliteStore } from '../../store/sqlite/sqlite.ts';
 import type { Receipt } from '../../receipts/receipt.ts';
 import type { DemoArgs } from '../args.ts';
+import { ownCommand } from '../home.ts';
 import { type ChatBody, type ChatClient, type ChatMessage, chatClient, sampleBody } from './client.ts';
 import { type ScriptedProvider, demoScript, startScriptedProvider } from './model.ts';
 import { storeFile } from '../../store/data-folder.ts';
@@ -260,9 +261,9 @@ The largest request had ${spelled(sum.largestAfter)} tokens instead of ${spelled
 The gateway restored ${sum.givenBack} of ${sum.folded} folded texts exactly. The demo took ${sum.seconds.toFixed(1)} s.
 
 Next steps
-  leporello serve                 run the gateway for your own agent: change its base URL
-  leporello compact FILE          fold a recorded conversation, offline
-  leporello help                  show all commands
+  ${ownCommand} serve                 run the gateway for your own agent: change its base URL
+  ${ownCommand} compact FILE          fold a recorded conversation, offline
+  ${ownCommand} help                  show all commands
 `;
 }
 

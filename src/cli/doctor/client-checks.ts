@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type ClientPlan, type PlacedUrl, agentClis, claudeSettings } from '../wrap/clients.ts';
 import type { Config } from '../config/schema.ts';
 import { gatewaySettings } from '../config/to-settings.ts';
-import { homeOf } from '../home.ts';
+import { homeOf, ownCommand } from '../home.ts';
 import { objectAt, parsedJson, readSettings, textAt } from '../wrap/read-settings.ts';
 import { portUser, urlFor } from '../running-gateway.ts';
 import type { Environment, Terminal } from '../terminal.ts';
@@ -36,7 +36,7 @@ export async function clientFindings(
     check: 'base-url',
     level: 'ok',
     says: 'No base URL is set in this shell or in a settings file of a client.',
-    fix: 'leporello wrap claude, or docs/clients.md for a permanent setting.',
+    fix: `${ownCommand} wrap claude, or docs/clients.md for a permanent setting.`,
   };
   return [
     ...(urls.length === 0 ? [none] : urls),
@@ -86,7 +86,7 @@ async function urlFinding({ where, url }: PlacedUrl, deadlineMs: number): Promis
       check,
       level: 'failure',
       says,
-      fix: `leporello serve --port ${address.port}, or remove it from ${where}.`,
+      fix: `${ownCommand} serve --port ${address.port}, or remove it from ${where}.`,
     };
   }
   const says = `The base URL in ${where} is ${url}, where a program listens that is not Leporello.`;
@@ -134,7 +134,7 @@ function codexFindings(plan: ClientPlan, env: Environment, home: string): readon
       check: 'codex',
       level: 'warning',
       says: 'Codex ignores OPENAI_BASE_URL, so its requests do not go there.',
-      fix: `leporello wrap codex, or openai_base_url = "${env['OPENAI_BASE_URL']}" in ~/.codex/config.toml.`,
+      fix: `${ownCommand} wrap codex, or openai_base_url = "${env['OPENAI_BASE_URL']}" in ~/.codex/config.toml.`,
     },
   ];
 }

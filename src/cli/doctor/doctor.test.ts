@@ -94,9 +94,9 @@ ok       https://api.anthropic.com can be reached.
 ok       https://api.openai.com/v1 can be reached.
 ok       https://generativelanguage.googleapis.com can be reached.
 ok       No gateway runs on http://127.0.0.1:PORT now.
-         fix: leporello serve, or leporello wrap claude, which starts one.
+         fix: npm run leporello -- serve, or npm run leporello -- wrap claude, which starts one.
 ok       No base URL is set in this shell or in a settings file of a client.
-         fix: leporello wrap claude, or docs/clients.md for a permanent setting.
+         fix: npm run leporello -- wrap claude, or docs/clients.md for a permanent setting.
 
 9 checks: 0 failures, 0 warnings.
 `,
@@ -236,7 +236,9 @@ ok       No base URL is set in this shell or in a settings file of a client.
         check: 'gateway',
         level: 'failure',
         says: 'Port PORT is used by another program, not by Leporello.',
-        fix: expect.stringMatching(/^Stop it, or use another port: leporello serve --port \d+$/) as string,
+        fix: expect.stringMatching(
+          /^Stop it, or use another port: npm run leporello -- serve --port \d+$/,
+        ) as string,
       },
     ],
     [
@@ -249,7 +251,7 @@ ok       No base URL is set in this shell or in a settings file of a client.
         check: 'base-url',
         level: 'failure',
         says: 'The base URL in ANTHROPIC_BASE_URL is http://127.0.0.1:PORT, but nothing listens there: clients that use it fail.',
-        fix: 'leporello serve --port PORT, or remove it from ANTHROPIC_BASE_URL.',
+        fix: 'npm run leporello -- serve --port PORT, or remove it from ANTHROPIC_BASE_URL.',
       },
     ],
     [
@@ -263,7 +265,7 @@ ok       No base URL is set in this shell or in a settings file of a client.
         check: 'base-url',
         level: 'failure',
         says: 'The base URL in HOME/.codex/config.toml is http://127.0.0.1:PORT/v1, but nothing listens there: clients that use it fail.',
-        fix: 'leporello serve --port PORT, or remove it from HOME/.codex/config.toml.',
+        fix: 'npm run leporello -- serve --port PORT, or remove it from HOME/.codex/config.toml.',
       },
     ],
     [
@@ -302,7 +304,7 @@ ok       No base URL is set in this shell or in a settings file of a client.
         check: 'codex',
         level: 'warning',
         says: 'Codex ignores OPENAI_BASE_URL, so its requests do not go there.',
-        fix: 'leporello wrap codex, or openai_base_url = "https://proxy.example/v1" in ~/.codex/config.toml.',
+        fix: 'npm run leporello -- wrap codex, or openai_base_url = "https://proxy.example/v1" in ~/.codex/config.toml.',
       },
     ],
     [

@@ -9,6 +9,7 @@ import { connect as connectSecure } from 'node:tls';
 import { LeporelloError, reasonOf } from '../../errors.ts';
 import type { DoctorArgs } from '../args.ts';
 import { loadConfig } from '../config/load-config.ts';
+import { ownCommand } from '../home.ts';
 import type { Terminal } from '../terminal.ts';
 import { clientFindings } from './client-checks.ts';
 import { helpText } from '../help.ts';
@@ -157,8 +158,8 @@ function spelledState(gateway: GatewayState, url: string, sums: string): string 
   wraps     ${wraps}${wraps > 0 ? until : ''}
   page      ${url}/
 
-  leporello wrap claude   connects an agent for one run
-  leporello doctor        checks the set-up
-  leporello help          shows all commands
+  ${ownCommand} wrap claude   connects an agent for one run
+  ${ownCommand} doctor        checks the set-up
+  ${ownCommand} help          shows all commands
 `;
 }

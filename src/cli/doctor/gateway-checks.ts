@@ -3,8 +3,8 @@ import type { Receipt } from '../../receipts/receipt.ts';
 import { loadModelInfo } from '../../tokens/models.ts';
 import type { Config } from '../config/schema.ts';
 import { gatewaySettings } from '../config/to-settings.ts';
-import { packageVersion } from '../home.ts';
-import { type GatewayState, getJson, portUser, urlFor } from '../running-gateway.ts';
+import { ownCommand, packageVersion } from '../home.ts';
+import { type GatewayState, anotherPort, getJson, portUser, urlFor } from '../running-gateway.ts';
 import type { DoctorDeps, Finding } from './setup-checks.ts';
 
 /** The receipts that are looked at. */
@@ -19,10 +19,10 @@ export async function gatewayFindings(
   const check = 'gateway';
   const url = urlFor(config);
   const user = await portUser(config, secret, deadlineMs);
-  const another = `leporello serve --port ${port < 65_535 ? port + 1 : port - 1}`;
+  const another = `${ownCommand} serve --port ${anotherPort(port)}`;
   switch (user.kind) {
     case 'nobody': {
-      const fix = 'leporello serve, or leporello wrap claude, which starts one.';
+      const fix = `${ownCommand} serve, or ${ownCommand} wrap claude, which starts one.`;
       return [{ check, level: 'ok', says: `No gateway runs on ${url} now.`, fix }];
     }
     case 'another program': {
@@ -90,7 +90,7 @@ function receiptFindings(receipts: readonly Receipt[], now: number): readonly Fi
   const [last] = receipts;
   if (last === undefined)
     return [
-      { check, level: 'ok', says: 'The gateway has had no request yet.', fix: 'leporello wrap claude' },
+      { check, level: 'ok', says: 'The gateway has had no request yet.', fix: `${ownCommand} wrap claude` },
     ];
   const folded = receipts.find(
     ({ outcome, steps }) => outcome.status === 'compacted' && steps.some(({ edits }) => edits > 0),
@@ -113,7 +113,7 @@ function receiptFindings(receipts: readonly Receipt[], now: number): readonly Fi
             check: 'failures',
             level: 'warning',
             says: `Leporello failed on a request ${ago(now - failed.at)} ago and sent it unmodified: ${failed.outcome.reason}`,
-            fix: `leporello inspect ${failed.id} shows it. Please report it.`,
+            fix: `${ownCommand} inspect ${failed.id} shows it. Please report it.`,
           } as const,
         ]
       : []),
@@ -144,7 +144,7 @@ function receiptFindings(receipts: readonly Receipt[], now: number): readonly Fi
             check: 'failures',
             level: 'warning',
             says: `A request ${ago(now - unstable.at)} ago was sent with a changed prefix, which loses the provider's cache.`,
-            fix: `This is a bug: please report leporello inspect ${unstable.id} --json.`,
+            fix: `This is a bug: please report ${ownCommand} inspect ${unstable.id} --json.`,
           } as const,
         ]),
   ];
@@ -154,7 +154,7 @@ function statusFix(status: number, id: string): string {
   if (status === 401 || status === 403) return 'Check the API key or the login of the client.';
   if (status === 429) return "The provider's rate limit was reached: wait, or use another key.";
   if (status === 404) return 'Check the model name, and that the upstream serves this path.';
-  return `leporello inspect ${id} shows what was sent.`;
+  return `${ownCommand} inspect ${id} shows what was sent.`;
 }
 
 /** Reports models that the catalog does not know, so that a window is assumed or no money can be computed. */

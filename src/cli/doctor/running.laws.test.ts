@@ -145,9 +145,9 @@ describe('leporello without arguments', () => {
   wraps     0
   page      ${gateway.url}/
 
-  leporello wrap claude   connects an agent for one run
-  leporello doctor        checks the set-up
-  leporello help          shows all commands
+  npm run leporello -- wrap claude   connects an agent for one run
+  npm run leporello -- doctor        checks the set-up
+  npm run leporello -- help          shows all commands
 `,
     );
   });
@@ -164,7 +164,7 @@ describe('a second leporello serve', () => {
     expect(await run(['serve', '--port', String(gateway.port)], terminal)).toBe(2);
     const other = gateway.port === 65_535 ? gateway.port - 1 : gateway.port + 1;
     expect(terminal.written.err()).toBe(
-      `leporello: A Leporello (version 0.1.0, originals in ${home}/.leporello) already runs on ${gateway.url}. Use it: leporello wrap claude, or ${gateway.url} as the base URL of a client. For a second one: leporello serve --port ${other}.\n`,
+      `leporello: A Leporello (version 0.1.0, originals in ${home}/.leporello) already runs on ${gateway.url}. Use it: npm run leporello -- wrap claude, or ${gateway.url} as the base URL of a client. For a second one: npm run leporello -- serve --port ${other}.\n`,
     );
   });
 });

@@ -311,7 +311,7 @@ describe('leporello serve with a problem', () => {
       return terminal.written.err();
     };
     expect(await said('--port', String(port))).toBe(
-      `leporello: Port ${port} on 127.0.0.1 is in use by another program. Stop it, or use another port: leporello serve --port ${port === 65_535 ? port - 1 : port + 1} (0 uses any free port).\n`,
+      `leporello: Port ${port} on 127.0.0.1 is in use by another program. Stop it, or use another port: npm run leporello -- serve --port ${port === 65_535 ? port - 1 : port + 1} (0 uses any free port).\n`,
     );
     taken.close();
     expect(await said('--port', '0', '--host', '192.0.2.1')).toBe(

@@ -14,8 +14,8 @@ import { gatewaySettings, isLoopback } from '../config/to-settings.ts';
 import { setGcFlags, smallHeapFlagsFor } from '../gc-flags.ts';
 import { openStoreOrFallBack, storeServer } from '../open-store.ts';
 import { clientHelp, clientSnippets } from '../wrap/clients.ts';
-import { packageVersion } from '../home.ts';
-import { type LocalAddress, type PortUser, portUser, urlFor } from '../running-gateway.ts';
+import { ownCommand, packageVersion } from '../home.ts';
+import { type LocalAddress, type PortUser, anotherPort, portUser, urlFor } from '../running-gateway.ts';
 import type { Terminal } from '../terminal.ts';
 import { smallCacheMb } from '../../caches.ts';
 import { LeporelloError } from '../../errors.ts';
@@ -293,21 +293,19 @@ function listenProblem(cause: unknown, { host, port }: LocalAddress, user: PortU
 
 function alreadyRuns({ state }: Extract<PortUser, { kind: 'leporello' }>, address: LocalAddress): string {
   const url = urlFor(address);
-  const another = address.port < 65_535 ? address.port + 1 : address.port - 1;
   const store = state.store === undefined ? 'originals in memory' : `originals in ${state.store}`;
   return (
     `A Leporello (version ${state.leporello}, ${store}) already runs on ${url}. ` +
-    `Use it: leporello wrap claude, or ${url} as the base URL of a client. For a second one: leporello serve --port ${another}.`
+    `Use it: ${ownCommand} wrap claude, or ${url} as the base URL of a client. For a second one: ${ownCommand} serve --port ${anotherPort(address.port)}.`
   );
 }
 
 function sentenceFor(code: unknown, host: string, port: number): string | undefined {
-  const another = port < 65_535 ? port + 1 : port - 1;
   switch (code) {
     case 'EADDRINUSE':
       return (
         `Port ${port} on ${host} is in use by another program. ` +
-        `Stop it, or use another port: leporello serve --port ${another} (0 uses any free port).`
+        `Stop it, or use another port: ${ownCommand} serve --port ${anotherPort(port)} (0 uses any free port).`
       );
     case 'EACCES':
       return `This user may not listen on port ${port} of ${host}. Use a port above 1023, such as --port 8787.`;

@@ -8,6 +8,7 @@ import { nearest } from '../../checks.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { UpstreamUrls } from '../../gateway/routing/routes.ts';
 import type { ClientSnippet } from '../../page/setup.ts';
+import { ownCommand } from '../home.ts';
 import { mergedJson, objectAt, parsedJson, textAt, tomlTexts } from './read-settings.ts';
 import type { Environment } from '../terminal.ts';
 
@@ -322,8 +323,8 @@ export function clientHelp(url: string): string {
   ] as const;
   return `Connect an agent for one run, without changing its settings:
 
-  leporello wrap ${names[0]}   (or ${names.slice(1).join(', ')}; arguments of the agent come after --)
-  leporello doctor        checks the set-up
+  ${ownCommand} wrap ${names[0]}   (or ${names.slice(1).join(', ')}; arguments of the agent come after --)
+  ${ownCommand} doctor        checks the set-up
 
 Or set the base URL of a client to this gateway. The client keeps its key.
 
@@ -337,7 +338,7 @@ ${rows.map(([title, setting]) => `  ${title.padEnd(14)}  ${setting}\n`).join('')
 export function clientSnippets(url: string): readonly ClientSnippet[] {
   const toolSearch = 'Without ENABLE_TOOL_SEARCH, some versions send all tool definitions in every request.';
   return [
-    { name: 'For one run', text: 'leporello wrap claude', note: 'Or codex, gemini, opencode, pi, qwen.' },
+    { name: 'For one run', text: `${ownCommand} wrap claude`, note: 'Or codex, gemini, opencode, pi, qwen.' },
     ...agentClis.map(({ name, title, setting }) => ({
       name: title,
       text: setting(url),

@@ -11,11 +11,13 @@ import {
   type GatewayHold,
   type GatewayState,
   type LocalAddress,
+  anotherPort,
   openHold,
   portUser,
   urlFor,
   wrapsPath,
 } from '../running-gateway.ts';
+import { ownCommand } from '../home.ts';
 import type { Environment } from '../terminal.ts';
 
 export type GatewayWish = {
@@ -86,7 +88,7 @@ export async function openGateway(wish: GatewayWish): Promise<OpenGateway> {
 }
 
 function remedy({ address: { port } }: GatewayWish): string {
-  return `Use another port: leporello wrap --port ${port < 65_535 ? port + 1 : port - 1} ... (0 uses any free port).`;
+  return `Use another port: ${ownCommand} wrap --port ${anotherPort(port)} ... (0 uses any free port).`;
 }
 
 /** Says why the program on the port cannot be used; undefined if it can, or if there is none. */

@@ -198,7 +198,7 @@ describe('leporello wrap', () => {
     expect(await wraps('claude', '--port', String(port), '--', 'ask').ended).toEqual({
       code: 2,
       out: '',
-      err: `leporello: Port ${port} is used by another program, not by Leporello. Use another port: leporello wrap --port ${port === 65_535 ? port - 1 : port + 1} ... (0 uses any free port).\n`,
+      err: `leporello: Port ${port} is used by another program, not by Leporello. Use another port: npm run leporello -- wrap --port ${port === 65_535 ? port - 1 : port + 1} ... (0 uses any free port).\n`,
     });
     taken.close();
     taken.closeAllConnections();
@@ -222,7 +222,7 @@ describe('leporello wrap', () => {
   });
 
   it('prints the command line for editors', async () => {
-    const none = `leporello: no Leporello listens on http://127.0.0.1:${port} now. Start it with leporello serve.\n`;
+    const none = `leporello: no Leporello listens on http://127.0.0.1:${port} now. Start it with npm run leporello -- serve.\n`;
     expect(await wraps('claude', '--print', '--', '-p', "it's").ended).toEqual({
       code: 0,
       out: `ANTHROPIC_BASE_URL=http://127.0.0.1:${port} ENABLE_TOOL_SEARCH=true claude -p 'it'\\''s'\n`,

@@ -21,7 +21,7 @@ import {
 import { loadConfig } from '../config/load-config.ts';
 import type { Config } from '../config/schema.ts';
 import type { SettingArgs } from '../flags.ts';
-import { homeOf } from '../home.ts';
+import { homeOf, ownCommand } from '../home.ts';
 import { number } from '../../receipts/detail.ts';
 import { getJson, type LocalAddress, portUser, urlFor, wrapsPath } from '../running-gateway.ts';
 import type { WrapSums } from '../serve/wraps.ts';
@@ -87,7 +87,7 @@ async function print(
   const argv = [...connection.args, ...args.rest];
   if (plan.past !== undefined) terminal.err(`leporello: ${plan.past}.\n`);
   if ((await portUser({ host, port }, undefined, deadlines.answer)).kind !== 'leporello')
-    terminal.err(`leporello: no Leporello listens on ${url} now. Start it with leporello serve.\n`);
+    terminal.err(`leporello: no Leporello listens on ${url} now. Start it with ${ownCommand} serve.\n`);
   if (args.json) {
     await terminal.out(`${JSON.stringify({ command: client.binary, env: connection.env, args: argv })}\n`);
     return 0;
