@@ -9,7 +9,7 @@ export type PageContent = {
   readonly body: Html;
 };
 
-/** Where the pages are. */
+/** The path under which the pages are. */
 export const pageRoot = '/_leporello/';
 
 const entries: readonly (readonly [path: string, title: string])[] = [
@@ -62,12 +62,30 @@ export function actionButton(
   action: string,
   fields: Readonly<Record<string, string>>,
   label: string,
-  kind: 'plain' | 'danger' = 'plain',
+  kind?: 'danger',
 ): Html {
   const inputs = Object.entries(fields).map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
   );
-  return html`<form method="post" action="${pageRoot}${action}">${inputs}<button class="${kind}">${label}</button></form>`;
+  return html`<form method="post" action="${pageRoot}${action}">${inputs}<button${kind && html` class="${kind}"`}>${label}</button></form>`;
+}
+
+/** A column of a table, with its title. The numbers of a numeric one are aligned on the right. */
+export type TableColumn = string | { readonly numeric: string };
+
+/** Writes a table, which scrolls sideways and becomes a list of cards on a phone. `bodyId`: the id of its body, for the script. */
+export function tableOf(
+  name: string,
+  columns: readonly TableColumn[],
+  rows: readonly Html[],
+  bodyId?: string,
+): Html {
+  const heads = columns.map((column) =>
+    typeof column === 'string'
+      ? html`<th scope="col">${column}</th>`
+      : html`<th scope="col" class="n">${column.numeric}</th>`,
+  );
+  return html`<div class="scroll" role="region" aria-label="Table: ${name}" tabindex="0"><table class="cards"><thead><tr>${heads}</tr></thead><tbody${bodyId !== undefined && html` id="${bodyId}"`}>${rows}</tbody></table></div>`;
 }
 
 /** A page that says why something cannot be shown. */

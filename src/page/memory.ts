@@ -1,6 +1,6 @@
 /** Writes the pages of recalls and originals: what the model asked for and got, and everything that was folded, to search, read and forget. */
 import { number } from '../receipts/detail.ts';
-import { type PageContent, actionButton, pageRoot } from './frame.ts';
+import { type PageContent, actionButton, pageRoot, tableOf } from './frame.ts';
 import { type Html, html, timeTag } from './html.ts';
 import { sessionLink } from './overview.ts';
 
@@ -35,7 +35,7 @@ export function recallsPage({ recalls, onlyMisses, originals, recalled }: Recall
     body: html`<h1>Recalls</h1>
 <p class="lead">${number(recalls.length)} recalls in the newest requests, ${number(misses.length)} of them found nothing. Originals that were folded: ${number(originals)}; recalled by their id: ${number(recalled)}${share}. A high share means that folds come too early.</p>
 <p><a class="button" href="${onlyMisses ? under : `${under}?misses=1`}">${onlyMisses ? 'Show all recalls' : 'Show only misses'}</a></p>
-${rows.length === 0 ? html`<p class="empty">${onlyMisses ? 'Every recall found something.' : 'The model has recalled nothing yet.'}</p>` : html`<div class="scroll" role="region" aria-label="Table: recalls" tabindex="0"><table class="cards"><thead><tr><th scope="col">Time</th><th scope="col">Session</th><th scope="col">What the model asked for</th><th scope="col">Result</th><th scope="col" class="n">Tokens</th></tr></thead><tbody>${rows}</tbody></table></div>`}`,
+${rows.length === 0 ? html`<p class="empty">${onlyMisses ? 'Every recall found something.' : 'The model has recalled nothing yet.'}</p>` : tableOf('recalls', ['Time', 'Session', 'What the model asked for', 'Result', { numeric: 'Tokens' }], rows)}`,
   };
 }
 
@@ -79,9 +79,9 @@ export function originalsPage({ query, originals, total }: OriginalList): PageCo
     title: 'Originals',
     under: originalsPath,
     body: html`<h1>Originals</h1><p class="lead">Everything that was folded or shortened, exactly as it came.</p>
-<form method="get" action="${originalsPath}" role="search" class="search"><label for="query">Search in them</label><input id="query" name="query" type="search" value="${query}" autocomplete="off"><button class="plain">Search</button></form>
+<form method="get" action="${originalsPath}" role="search" class="search"><label for="query">Search in them</label><input id="query" name="query" type="search" value="${query}" autocomplete="off"><button>Search</button></form>
 <p role="status">${found}</p>
-${rows.length > 0 && html`<div class="scroll" role="region" aria-label="Table: originals" tabindex="0"><table class="cards"><thead><tr><th scope="col">Original</th><th scope="col">Folded</th><th scope="col" class="n">Tokens</th><th scope="col" class="n">Recalled</th><th scope="col">Id</th></tr></thead><tbody>${rows}</tbody></table></div>`}`,
+${rows.length > 0 && tableOf('originals', ['Original', 'Folded', { numeric: 'Tokens' }, { numeric: 'Recalled' }, 'Id'], rows)}`,
   };
 }
 

@@ -3,7 +3,7 @@ import type { KeptReceipt } from '../receipts/detail.ts';
 import { isNewFold, number, outcomeWords, requestReceipt } from '../receipts/detail.ts';
 import type { Receipt } from '../receipts/receipt.ts';
 import type { NamedTotals, Totals } from '../receipts/totals.ts';
-import { type PageContent, pageRoot } from './frame.ts';
+import { type PageContent, type TableColumn, pageRoot, tableOf } from './frame.ts';
 import { type Html, html, shortName, timeTag, usdText } from './html.ts';
 
 export type Overview = {
@@ -29,8 +29,7 @@ export function overviewPage({ totals, sessions, receipts, startedAt }: Overview
 without Leporello: an estimate, not a bill.</p></section>
 <section aria-labelledby="live"><div class="head"><h2 id="live">Newest requests</h2>
 <span class="live" id="state" role="status">not live: reload to see more</span></div>
-<div class="scroll" role="region" aria-label="Table: newest requests" tabindex="0"><table class="cards"><thead><tr><th scope="col">Time</th><th scope="col">Model</th><th scope="col">Session</th><th scope="col">What happened</th><th scope="col" class="n">Tokens came → sent</th><th scope="col" class="n">From cache</th><th scope="col" class="n">Net</th><th scope="col" class="n">Added</th></tr></thead>
-<tbody id="requests">${rows}</tbody></table></div>
+${tableOf('newest requests', requestColumns, rows, 'requests')}
 ${rows.length === 0 && html`<p id="empty" class="empty">No request has come yet. <a href="${pageRoot}setup">Set up a client</a>, and its requests appear here.</p>`}</section>
 ${sessions.length > 0 && sessionsOf(sessions.slice(0, maxSessions))}`,
   };
@@ -64,6 +63,18 @@ ${sum('Tokens sent', tokensAfter === undefined ? 'unknown' : number(tokensAfter)
 function sum(name: string, value: string, note: string, sign = ''): Html {
   return html`<div class="sum ${sign}"><dt>${name}</dt><dd class="value">${value}</dd><dd class="about">${note}</dd></div>`;
 }
+
+/** The columns of a table of requests. */
+export const requestColumns: readonly TableColumn[] = [
+  'Time',
+  'Model',
+  'Session',
+  'What happened',
+  { numeric: 'Tokens came → sent' },
+  { numeric: 'From cache' },
+  { numeric: 'Net' },
+  { numeric: 'Added' },
+];
 
 /** Writes one request as a row of the table. */
 export function requestRow({ id, receipt }: Pick<KeptReceipt, 'id' | 'receipt'>): Html {
@@ -122,5 +133,5 @@ function sessionsOf(sessions: readonly NamedTotals[]): Html {
     },
   );
   return html`<section aria-labelledby="sessions"><h2 id="sessions">Sessions</h2>
-<div class="scroll" role="region" aria-label="Table: sessions" tabindex="0"><table class="cards"><thead><tr><th scope="col">Session</th><th scope="col" class="n">Requests</th><th scope="col" class="n">Folds</th><th scope="col" class="n">Recalls</th><th scope="col" class="n">Sent of what came</th><th scope="col" class="n">Net</th></tr></thead><tbody>${rows}</tbody></table></div></section>`;
+${tableOf('sessions', ['Session', { numeric: 'Requests' }, { numeric: 'Folds' }, { numeric: 'Recalls' }, { numeric: 'Sent of what came' }, { numeric: 'Net' }], rows)}</section>`;
 }

@@ -11,7 +11,7 @@ import {
   wordsOfTrigger,
 } from '../receipts/detail.ts';
 import type { Receipt } from '../receipts/receipt.ts';
-import { type PageContent, actionButton, messagePageOf, pageRoot } from './frame.ts';
+import { type PageContent, actionButton, messagePageOf, pageRoot, tableOf } from './frame.ts';
 import { type Html, html, timeTag, usdText } from './html.ts';
 import { sessionLink, warningOf } from './overview.ts';
 
@@ -137,7 +137,7 @@ function foldView(
       : pinnedTools.includes(tool)
         ? actionButton('unpin', { tool, receipt: kept.id }, `Unpin the tool ${tool}`)
         : actionButton('pin', { tool, receipt: kept.id }, `Pin this tool (${tool})`);
-  return html`<section id="fold" class="fold" aria-labelledby="foldhead"><h2 id="foldhead">What was replaced</h2>
+  return html`<section id="fold" aria-labelledby="foldhead"><h2 id="foldhead">What was replaced</h2>
 <div class="split"><nav aria-label="Replacements"><ol>${links}</ol></nav>
 <div class="pair"><p class="why">${reasonOf(edit, folded)} ${recalled}</p>
 <div class="sides"><div><h3>Original${edit.memory !== undefined && html` <a class="dim" href="${pageRoot}originals/${edit.memory}">${edit.memory}</a>`}</h3>${originalBox(edit, original)}</div>
@@ -173,7 +173,7 @@ function originalBox(edit: EditDetail, { text, total }: OriginalText): Html {
 
 function conversationActions({ kept, isUndone }: RequestView): Html {
   if (kept.conversation === undefined) return html``;
-  return html`<section class="decide" aria-labelledby="decide"><h2 id="decide">This conversation</h2>
+  return html`<section aria-labelledby="decide"><h2 id="decide">This conversation</h2>
 <p>${isUndone ? 'Its folds are undone: it is sent as its client sends it, and folded only if it would not fit the window otherwise.' : 'Undo sends this conversation without its folds from the next request on. The provider then reads the whole prompt anew once. It is folded again only if it would not fit the window.'}</p>
 <div class="actions">${isUndone ? actionButton('redo', { receipt: kept.id }, 'Fold this conversation again') : actionButton('undo', { receipt: kept.id }, 'Undo for this conversation')}</div></section>`;
 }
@@ -186,8 +186,8 @@ function messagesOf(messages: readonly MessageDetail[], count: number, isRepeate
     const note = kept === undefined ? stateWords[state] : `kept: ${wordsOfKept(kept)}`;
     return html`<tr class="${state}"><td data-label="Message" class="n">${index}</td><td data-label="What">${role}: ${what}</td><td data-label="Before → after" class="n">${number(before)} → ${number(after)}</td><td data-label="Share" class="bar"><meter min="0" max="${most}" value="${after}" aria-label="${number(after)} tokens after"></meter></td><td data-label="Why">${note}</td></tr>`;
   });
-  return html`<details class="messages"><summary>${isRepeated ? 'All messages when the fold was made' : 'All messages'}, before and after (${number(shown.length)} of ${number(count)})</summary>
-<div class="scroll" role="region" aria-label="Table: messages" tabindex="0"><table class="cards"><thead><tr><th scope="col" class="n">Message</th><th scope="col">What</th><th scope="col" class="n">Before → after</th><th scope="col">Share</th><th scope="col">Why</th></tr></thead><tbody>${rows}</tbody></table></div></details>`;
+  return html`<details><summary>${isRepeated ? 'All messages when the fold was made' : 'All messages'}, before and after (${number(shown.length)} of ${number(count)})</summary>
+${tableOf('messages', [{ numeric: 'Message' }, 'What', { numeric: 'Before → after' }, 'Share', 'Why'], rows)}</details>`;
 }
 
 const stateWords: Readonly<Record<MessageDetail['state'], string>> = {
@@ -238,8 +238,8 @@ function reportOf({ detail }: KeptReceipt, receipt: Receipt): Html {
       kept ? [{ index, role, before, kept }] : [],
     ),
   };
-  return html`<details class="report"><summary>A report without content</summary>
+  return html`<details><summary>A report without content</summary>
 <p>Counts, names of tools and reasons; nothing that was said. Paste it into an issue.</p>
-<div class="actions"><button type="button" class="plain" data-copy="report">Copy as a report without content</button><span role="status" class="dim" data-copied></span></div>
+<div class="actions"><button type="button" data-copy="report">Copy as a report without content</button><span role="status" class="dim" data-copied></span></div>
 <pre id="report" tabindex="0" aria-label="Report without content">${JSON.stringify(report, undefined, 1)}</pre></details>`;
 }

@@ -1,9 +1,9 @@
 /** Writes the page of a session: its requests as a chart (what came, what was sent, what was cached) and as a table. */
 import { type KeptReceipt, duration, number, requestReceipt } from '../receipts/detail.ts';
 import type { Receipt } from '../receipts/receipt.ts';
-import { type PageContent, pageRoot } from './frame.ts';
+import { type PageContent, pageRoot, tableOf } from './frame.ts';
 import { type Html, html } from './html.ts';
-import { requestRow, warningOf } from './overview.ts';
+import { requestColumns, requestRow, warningOf } from './overview.ts';
 
 /** Milliseconds between two requests that count as a pause: most providers' caches have expired by then. */
 const pauseMs = 5 * 60_000;
@@ -17,8 +17,7 @@ export function sessionPage(name: string, receipts: readonly KeptReceipt[]): Pag
     body: html`<p class="crumb"><a href="${pageRoot}">Requests</a></p><h1>Session <code>${name}</code></h1>
 ${requests.length === 0 ? html`<p class="empty">No request of this session is kept.</p>` : chartOf(requests)}
 <h2>Its requests</h2>
-<div class="scroll" role="region" aria-label="Table: requests of the session" tabindex="0"><table class="cards"><thead><tr><th scope="col">Time</th><th scope="col">Model</th><th scope="col">Session</th><th scope="col">What happened</th><th scope="col" class="n">Tokens came → sent</th><th scope="col" class="n">From cache</th><th scope="col" class="n">Net</th><th scope="col" class="n">Added</th></tr></thead>
-<tbody>${receipts.map(requestRow)}</tbody></table></div>`,
+${tableOf('requests of the session', requestColumns, receipts.map(requestRow))}`,
   };
 }
 

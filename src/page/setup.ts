@@ -10,7 +10,7 @@ export type Setup = {
   readonly undone: readonly UndoneEntry[];
 };
 
-/** How to connect one client: what to run or to set. */
+/** The text that connects one client: what to run or to set. */
 export type ClientSnippet = { readonly name: string; readonly text: string; readonly note?: string };
 
 /** A conversation whose folds were undone; `receipt` is that of one of its requests, if one is kept. */
@@ -35,5 +35,5 @@ function undoneItem({ at, receipt }: UndoneEntry): Html {
 
 function snippet({ name, text, note }: ClientSnippet, at: number): Html {
   const id = `client-${at}`;
-  return html`<div class="snippet"><h3>${name}</h3><div class="line"><pre id="${id}" tabindex="0" aria-label="${name}">${text}</pre><button type="button" class="plain" data-copy="${id}">Copy<span class="hidden"> for ${name}</span></button><span role="status" class="dim" data-copied></span></div>${note !== undefined && html`<p class="note">${note}</p>`}</div>`;
+  return html`<div class="snippet"><h3>${name}</h3><div class="line"><pre id="${id}" tabindex="0" aria-label="${name}">${text}</pre><button type="button" data-copy="${id}">Copy<span class="hidden"> for ${name}</span></button><span role="status" class="dim" data-copied></span></div>${note !== undefined && html`<p class="note">${note}</p>`}</div>`;
 }
