@@ -3,9 +3,9 @@ import type { KeptReceipt, MessageDetail } from '../receipts/detail.ts';
 import {
   duration,
   foldRepeatedBy,
-  isNewFold,
   number,
   outcomeWords,
+  repeatsFold,
   requestReceipt,
   wordsOfKept,
   wordsOfTrigger,
@@ -81,9 +81,7 @@ async function repeatedFold(
   receipts: ReceiptStore<KeptReceipt>,
   tenant: string,
 ): Promise<KeptReceipt | undefined> {
-  const receipt = requestReceipt(one);
-  if (!receipt || receipt.replayed === 0 || isNewFold(receipt)) return undefined;
-  return foldRepeatedBy(one, await receipts.list(tenant, maxSearched));
+  return repeatsFold(one) ? foldRepeatedBy(one, await receipts.list(tenant, maxSearched)) : undefined;
 }
 
 /** Spells a receipt for a person. `fold`: the receipt of the fold that the request repeats. */

@@ -2,7 +2,7 @@
  * Serves the gateway's own paths: health, metrics, receipts, totals and originals. A caller sees the data of the tenant that a model call
  * with the same headers would belong to; the admin token, when one is set, shows all tenants.
  */
-import type { ClientSnippet } from '../page/setup.ts';
+import type { PageClients } from '../page/setup.ts';
 import type { Controls } from '../store/controls.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import {
@@ -23,7 +23,7 @@ type AdminDeps = MetricsDeps & {
   readonly receipts: ReceiptLog;
   readonly archive: ReceiptArchive | undefined;
   readonly controls: Controls | undefined;
-  readonly pageClients: ((url: string) => readonly ClientSnippet[]) | undefined;
+  readonly pageClients: PageClients | undefined;
   readonly totals: ReceiptTotals;
   readonly tenants: TenantRule;
 };

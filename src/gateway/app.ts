@@ -49,7 +49,7 @@ import {
 import { type EngineOverrides, type FoldSettings, createDefaultEngine } from '../library/default-engine.ts';
 import { foldChecks } from '../library/settings.ts';
 import { summariesIn } from '../strategies/default-strategies.ts';
-import type { ClientSnippet } from '../page/setup.ts';
+import type { PageClients } from '../page/setup.ts';
 import { createReceiptTotals } from '../receipts/totals.ts';
 import {
   type EncryptedStore,
@@ -220,7 +220,7 @@ export type GatewayDeps = {
   /** Keeps receipts beyond the process, such as `receiptArchive()` of `leporello/gateway/node`. Default: they end with the process. */
   readonly archive?: ReceiptArchive;
   /** How clients connect to a URL of this gateway, for the page. Default: the page does not say. */
-  readonly pageClients?: (url: string) => readonly ClientSnippet[];
+  readonly pageClients?: PageClients;
   /** Is called with each receipt, after its response has ended. Its errors are ignored. */
   readonly onReceipt?: (receipt: AnyReceipt) => void;
 };

@@ -37,7 +37,7 @@ import { type Exchange, type RecallLimits, relayStream, relayWhole } from './rec
 import { type Route, type UpstreamUrls, promptUrl, sessionOf } from './routing/routes.ts';
 import { type BackgroundSummarizer, addSummaryReceipt } from './background-summarizer.ts';
 import type { Engine } from '../engine/types.ts';
-import type { ClientSnippet } from '../page/setup.ts';
+import type { PageClients } from '../page/setup.ts';
 import type { Controls } from '../store/controls.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { ReceiptTotals } from '../receipts/totals.ts';
@@ -316,8 +316,8 @@ export type GatewayOptions = {
   readonly receipts: ReceiptLog;
   /** Keeps receipts beyond the process; undefined when they end with it. */
   readonly archive: ReceiptArchive | undefined;
-  readonly pageClients: ((url: string) => readonly ClientSnippet[]) | undefined;
-  /** What users decided; undefined when there is no page to decide on. */
+  readonly pageClients: PageClients | undefined;
+  /** Decisions of users; undefined when there is no page to decide on. */
   readonly controls: Controls | undefined;
   readonly totals: ReceiptTotals;
   readonly prices: Prices;

@@ -1,5 +1,5 @@
 /** Writes the page of a session: its requests as a chart (what came, what was sent, what was cached) and as a table. */
-import { type KeptReceipt, duration, number, requestReceipt } from '../receipts/detail.ts';
+import { type KeptReceipt, duration, isNewFold, number, requestReceipt } from '../receipts/detail.ts';
 import type { Receipt } from '../receipts/receipt.ts';
 import { type PageContent, pageRoot, tableOf } from './frame.ts';
 import { type Html, html } from './html.ts';
@@ -77,8 +77,8 @@ ${ticks}<path class="came" d="${area(({ came }) => came)}"/><path class="sent" d
 }
 
 function marksOf({ receipt, x, came }: RequestPoint, before: RequestPoint | undefined): readonly Html[] {
-  const { steps, recalls, at, tokensBefore = 0, tokensAfter = 0 } = receipt;
-  const isFold = steps.some(({ edits }) => edits > 0);
+  const { recalls, at, tokensBefore = 0, tokensAfter = 0 } = receipt;
+  const isFold = isNewFold(receipt);
   const paused = before ? at - before.receipt.at : 0;
   const warning = warningOf(receipt);
   const about = `${new Date(at).toISOString().slice(11, 19)} UTC: ${number(tokensBefore)} came, ${number(tokensAfter)} sent`;

@@ -13,6 +13,9 @@ export type Setup = {
 /** The text that connects one client: what to run or to set. */
 export type ClientSnippet = { readonly name: string; readonly text: string; readonly note?: string };
 
+/** Returns how clients connect to a URL of the gateway. */
+export type PageClients = (url: string) => readonly ClientSnippet[];
+
 /** A conversation whose folds were undone; `receipt` is that of one of its requests, if one is kept. */
 export type UndoneEntry = { readonly at: number; readonly receipt: string | undefined };
 

@@ -3,7 +3,7 @@
  * content (stubs, titles, queries), so it is only stored encrypted and shown to its tenant; it never reaches logs or metrics. Also says
  * triggers and reasons in words.
  */
-import type { FoldReport, Receipt, SummaryReceipt } from './receipt.ts';
+import type { FoldReport, RecallReport, Receipt, SummaryReceipt } from './receipt.ts';
 
 /** The detail of one request. */
 export type RequestDetail = {
@@ -78,10 +78,7 @@ export const maxRows = 2_000;
 export const maxStubLength = 8_000;
 
 /** A recall as the model asked for it. */
-export type AskedRecall = {
-  readonly round: number;
-  readonly found: boolean;
-  readonly tokens: number;
+export type AskedRecall = RecallReport & {
   /** Arguments of the call, cut after 500 characters. */
   readonly asked: string;
 };
@@ -101,8 +98,15 @@ export function requestReceipt({ receipt }: Pick<KeptReceipt, 'receipt'>): Recei
   return 'kind' in receipt ? undefined : receipt;
 }
 
-/** Finds the newest earlier fold of the same conversation whose originals are all folded in this request, too. */
+/** True when the request repeats an earlier fold and made none of its own. */
+export function repeatsFold(one: KeptReceipt): boolean {
+  const receipt = requestReceipt(one);
+  return receipt !== undefined && receipt.replayed > 0 && !isNewFold(receipt);
+}
+
+/** Finds the fold that a request repeats: the newest earlier one of its conversation whose originals are all folded in this request, too. */
 export function foldRepeatedBy(one: KeptReceipt, others: readonly KeptReceipt[]): KeptReceipt | undefined {
+  if (!repeatsFold(one)) return undefined;
   const memories = new Set(requestReceipt(one)?.memories);
   return others.find((other) => {
     const earlier = requestReceipt(other);
@@ -117,7 +121,7 @@ export function foldRepeatedBy(one: KeptReceipt, others: readonly KeptReceipt[])
 }
 
 /** True when the request made a fold of its own. */
-export function isNewFold({ steps }: Receipt): boolean {
+export function isNewFold({ steps }: Pick<FoldReport, 'steps'>): boolean {
   return steps.some(({ edits }) => edits > 0);
 }
 
@@ -181,11 +185,11 @@ export function outcomeWords(
   report: Pick<FoldReport, 'trigger' | 'steps' | 'replayed' | 'shrunk' | 'cacheMarks'>,
   outcome: { readonly status: string; readonly reason?: string },
 ): string {
-  const { trigger, steps, replayed, shrunk, cacheMarks } = report;
+  const { trigger, replayed, shrunk, cacheMarks } = report;
   if (outcome.status === 'failed') return `failed, sent as it came: ${outcome.reason ?? ''}`;
   if (outcome.status === 'untouched')
     return `not folded: ${outcome.reason ?? ''}${cacheMarks > 0 ? '; marked for the cache' : ''}`;
-  const isNew = trigger !== undefined && steps.some(({ edits }) => edits > 0);
+  const isNew = trigger !== undefined && isNewFold(report);
   const parts = [
     ...(isNew ? [`folded: ${shortTrigger(trigger)}`] : []),
     ...(replayed > 0 ? [`${number(replayed)} earlier edit${replayed === 1 ? '' : 's'} repeated`] : []),

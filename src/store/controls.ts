@@ -90,7 +90,7 @@ export function createControls({
 
 /** Pins a tool. */
 export function withPin(controls: TenantControls, tool: string): TenantControls {
-  return { ...withoutPin(controls, tool), pinnedTools: [...withoutPin(controls, tool).pinnedTools, tool] };
+  return { ...controls, pinnedTools: [...withoutPin(controls, tool).pinnedTools, tool] };
 }
 
 /** Unpins a tool. */

@@ -2,7 +2,7 @@
  * Reads everything that the pages show: receipts with their details, originals, and decisions. A reader sees one tenant; the
  * administrator sees those that have sent requests since the start.
  */
-import { type KeptReceipt, foldRepeatedBy, isNewFold, requestReceipt } from '../../receipts/detail.ts';
+import type { KeptReceipt } from '../../receipts/detail.ts';
 import type { ReceiptTotals } from '../../receipts/totals.ts';
 import { readOriginal } from '../../recall/read-original.ts';
 import type { Controls, TenantControls } from '../../store/controls.ts';
@@ -75,19 +75,6 @@ export async function decisionsOf(
 ): Promise<readonly (TenantControls & { readonly tenant: string })[]> {
   const tenants = tenantsOf(sources, viewer);
   return Promise.all(tenants.map(async (tenant) => ({ tenant, ...(await sources.controls.find(tenant)) })));
-}
-
-/** Returns the fold that a request repeats; undefined when it made its own. */
-export function repeatedFold(
-  { kept }: OwnedReceipt,
-  others: readonly OwnedReceipt[],
-): KeptReceipt | undefined {
-  const receipt = requestReceipt(kept);
-  if (!receipt || receipt.replayed === 0 || isNewFold(receipt)) return undefined;
-  return foldRepeatedBy(
-    kept,
-    others.map((other) => other.kept),
-  );
 }
 
 /** Returns the recalls of the model, the newest first. */

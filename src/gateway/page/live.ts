@@ -30,7 +30,7 @@ export function liveStream(
     return jsonResponse(503, { error: `At most ${maxStreams} pages are followed at once: close some.` });
   const encoder = new TextEncoder();
   let collected: AnyReceipt[] = [];
-  let chunks: Uint8Array[] = [encoder.encode('retry: 2000\n\n')];
+  const chunks: Uint8Array[] = [encoder.encode('retry: 2000\n\n')];
   let waiting: PromiseWithResolvers<IteratorResult<Uint8Array>> | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isOver = false;
@@ -77,8 +77,7 @@ export function liveStream(
   const body: AsyncIterable<Uint8Array> = {
     [Symbol.asyncIterator]: () => ({
       async next() {
-        const chunk = chunks[0];
-        chunks = chunks.slice(1);
+        const chunk = chunks.shift();
         if (chunk) return { done: false, value: chunk };
         if (isOver) return { done: true, value: undefined };
         waiting = Promise.withResolvers();

@@ -3,13 +3,13 @@
  * machine (tenant `local`) or the holder of the admin token is answered. The module is loaded with the first page.
  */
 import { readFile } from 'node:fs/promises';
-import { requestReceipt } from '../../receipts/detail.ts';
+import { foldRepeatedBy, requestReceipt } from '../../receipts/detail.ts';
 import { documentOf, icon, messagePageOf, pageRoot, type PageContent } from '../../page/frame.ts';
 import { originalPage, originalsPage, recallsPage } from '../../page/memory.ts';
 import { overviewPage } from '../../page/overview.ts';
 import { requestPage } from '../../page/request.ts';
 import { sessionPage } from '../../page/session.ts';
-import { type ClientSnippet, setupPage } from '../../page/setup.ts';
+import { type PageClients, setupPage } from '../../page/setup.ts';
 import { readOriginal } from '../../recall/read-original.ts';
 import { LeporelloError } from '../../errors.ts';
 import { type GatewayRequest, type GatewayResponse, type HeaderList, headerOf } from '../http/http.ts';
@@ -28,7 +28,6 @@ import {
   originalsIn,
   recallCounts,
   recallsIn,
-  repeatedFold,
   searchOriginals,
 } from './data.ts';
 import { liveStream } from './live.ts';
@@ -36,7 +35,7 @@ import { liveStream } from './live.ts';
 export type PageDeps = PageData & {
   readonly tenants: TenantRule;
   readonly adminToken: string | undefined;
-  readonly pageClients: ((url: string) => readonly ClientSnippet[]) | undefined;
+  readonly pageClients: PageClients | undefined;
 };
 
 type PageRoute = { readonly path: string; readonly query: URLSearchParams };
@@ -62,7 +61,7 @@ export async function answerPage(
   try {
     if (request.method === 'POST') return await decide(deps, viewer, request, route.path);
     const asset = assets[route.path];
-    if (asset) return assetResponse(asset.type, await asset.read());
+    if (asset) return guardedResponse(200, asset.type, await asset.read());
     if (route.path === `${pageRoot}live`) return liveStream(deps, viewer);
     const content = await contentOf(deps, viewer, request, route);
     return content ? pageResponse(200, content) : pageResponse(404, notFound);
@@ -144,7 +143,10 @@ async function requestView(
   if (!found) return undefined;
   const { tenant, kept } = found;
   const others = await newestReceipts(deps, { tenant }, maxSearched);
-  const fold = repeatedFold(found, others);
+  const fold = foldRepeatedBy(
+    kept,
+    others.map((other) => other.kept),
+  );
   const edits = (kept.detail && kept.detail.edits.length > 0 ? kept : fold)?.detail?.edits ?? [];
   const at = Math.max(0, Math.min(Math.trunc(shown), edits.length - 1));
   const { pinnedTools, undone } = await deps.controls.find(tenant);
@@ -233,11 +235,8 @@ const guards: HeaderList = [
 ];
 
 function pageResponse(status: number, content: PageContent): GatewayResponse {
-  return {
-    status,
-    headers: [['content-type', 'text/html; charset=utf-8'], ...guards],
-    body: new TextEncoder().encode(documentOf(content)),
-  };
+  const body = new TextEncoder().encode(documentOf(content));
+  return guardedResponse(status, 'text/html; charset=utf-8', body);
 }
 
 type Asset = { readonly type: string; readonly read: () => Promise<Uint8Array> };
@@ -253,6 +252,6 @@ function assetFile(name: string): Promise<Uint8Array> {
   return readFile(new URL(`../../page/${name}`, import.meta.url));
 }
 
-function assetResponse(type: string, body: Uint8Array): GatewayResponse {
-  return { status: 200, headers: [['content-type', type], ...guards], body };
+function guardedResponse(status: number, type: string, body: Uint8Array): GatewayResponse {
+  return { status, headers: [['content-type', type], ...guards], body };
 }

@@ -11,7 +11,7 @@ import { type AnyReceipt, type GatewayLog, type ReceiptSource, maxNameLength } f
 
 /** Receipts that outlive the process, for `archive` of `assembleGateway`. */
 export interface ReceiptArchive {
-  /** Called once by the gateway that uses the archive. */
+  /** Connects the archive to the store of a gateway. Only the gateway that uses it calls this, once. */
   open(parts: ArchiveParts): void;
   /** Queues a receipt. Returns at once, never throws. */
   add(tenant: string, receipt: AnyReceipt, source?: ReceiptSource): void;
@@ -34,7 +34,7 @@ export type ArchiveParts = {
   readonly log: GatewayLog;
 };
 
-/** Is called with each new receipt; with undefined when the archive is closed. */
+/** A listener is called with each new receipt, and with undefined when the archive is closed. */
 export type ArchiveListener = (tenant: string | undefined, receipt: AnyReceipt | undefined) => void;
 
 export type ArchiveOptions = {
