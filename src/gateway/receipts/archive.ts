@@ -3,6 +3,7 @@
  * detail is computed and written afterwards, in groups, and nothing waits for that. Without a store the receipts of the process are
  * lost with it, and requests are served all the same.
  */
+import { nextTurn } from '../../conversation/steps.ts';
 import type { ReceiptStore } from '../../store/receipt-store.ts';
 import { createReceiptStore } from '../../store/receipt-store.ts';
 import type { AskedRecall, KeptReceipt, RequestDetail } from '../../receipts/detail.ts';
@@ -78,15 +79,16 @@ export function receiptArchive({ groupMs = 250, maxReceipts }: ArchiveOptions = 
   async function write(): Promise<void> {
     const group = queue;
     queue = [];
-    const byTenant = new Map<string, KeptReceipt[]>();
-    for (const one of group) {
-      const kept = await keptOf(one);
-      const others = byTenant.get(one.tenant);
-      if (others) others.push(kept);
-      else byTenant.set(one.tenant, [kept]);
-    }
     try {
-      for (const [tenant, receipts] of byTenant) await store?.add(tenant, receipts);
+      for (const [tenant, own] of Map.groupBy(group, (one) => one.tenant)) {
+        const receipts: KeptReceipt[] = [];
+        for (const one of own) {
+          receipts.push(await keptOf(one));
+          // Requests are served between the details of a large group.
+          await nextTurn();
+        }
+        await store?.add(tenant, receipts);
+      }
       hasFailed = false;
     } catch (error) {
       if (!hasFailed)
