@@ -297,6 +297,13 @@ export function mediaOfRecalls(
   return [...found.values()];
 }
 
+/** Returns the place of each call by the key of its result's place. */
+export function callsByResult(conversation: Conversation): ReadonlyMap<string, PartPlace> {
+  const calls = new Map<string, PartPlace>();
+  for (const { call, result } of pairCalls(conversation).pairs) if (result) calls.set(placeKey(result), call);
+  return calls;
+}
+
 /** Returns the places of recalls, of their answers, and of the media that they gave back. */
 export function recalledPlaces(
   conversation: Conversation,

@@ -6,7 +6,7 @@
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { inputOf } from '../conversation/messages.ts';
-import { pairCalls, type PartPlace, placeKey } from '../conversation/turns.ts';
+import { callsByResult, type PartPlace, placeKey } from '../conversation/turns.ts';
 import { type JsonSpan, childrenOf, isJson, kindAt } from './json-text.ts';
 
 /** One call, result or text of a message, with the place of its text in the page: behind the line with its heading. */
@@ -209,11 +209,7 @@ export function titlesOf(
   conversation: Conversation,
   edits: readonly Edit[],
 ): ReadonlyMap<string, OriginalTitle> {
-  const callOf = new Map(
-    pairCalls(conversation).pairs.flatMap(({ call, result }) =>
-      result === undefined ? [] : [[placeKey(result), call] as const],
-    ),
-  );
+  const callOf = callsByResult(conversation);
   const titles = new Map<string, OriginalTitle>();
   for (const edit of edits) {
     if (edit.kind === 'insert-message' || edit.memory === undefined) continue;

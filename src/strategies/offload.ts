@@ -24,7 +24,7 @@ import type { Conversation, Message, Part } from '../conversation/conversation.t
 import { bytesOf, inputOf } from '../conversation/messages.ts';
 import { quoted } from '../outline/outcome.ts';
 import { type CallWords, callWords, label } from '../outline/step-line.ts';
-import { type PartPlace, pairCalls, placeKey } from '../conversation/turns.ts';
+import { type PartPlace, callsByResult, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type Splice, applySplices, literalBytes } from '../conversation/json-scan.ts';
 
 /**
@@ -272,12 +272,10 @@ function originsIn(conversation: Conversation): (at: EditableMedia['at']) => str
     if (role === 'assistant' && messages[index - 1]?.role !== 'assistant') step++;
     steps.push(step);
   }
-  const calls = new Map<string, string>();
-  for (const { call, result } of pairCalls(conversation).pairs)
-    if (result) calls.set(placeKey(result), placeKey(call));
+  const calls = callsByResult(conversation);
   const callOf = (result: string): string | undefined => {
-    const [index, at] = (calls.get(result) ?? '').split('.').map(Number);
-    return at === undefined ? undefined : spellCall(conversation, messages[index!]!, at);
+    const call = calls.get(result);
+    return call && spellCall(conversation, messages[call.message]!, call.part);
   };
   return ({ message, part }) => {
     const called = callOf(placeKey({ message, part }));

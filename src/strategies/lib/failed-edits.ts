@@ -7,7 +7,7 @@ import type { Edit } from '../../conversation/edit.ts';
 import { isRecord, parseRecord } from '../../conversation/json-scan.ts';
 import { inputOf, textInSteps, textsOf } from '../../conversation/messages.ts';
 import type { Steps } from '../../conversation/steps.ts';
-import { type PartPlace, lastAssistant, pairCalls, placeKey } from '../../conversation/turns.ts';
+import { type PartPlace, callsByResult, lastAssistant, placeKey } from '../../conversation/turns.ts';
 import { callWords, filesRead } from '../../outline/step-line.ts';
 import { placesEdited } from './editable-texts.ts';
 
@@ -72,7 +72,7 @@ function failedEditsIn(
   reports: readonly FailureReport[],
 ): readonly FailedEdit[] {
   const edited = placesEdited(edits).texts;
-  const callOf = callsOf(conversation);
+  const callOf = callsByResult(conversation);
   return reports.slice(0, maxReports).flatMap(({ at, report }) => {
     if (edited.has(`${placeKey(at)}.${at.text}`)) return [];
     const call = callOf.get(placeKey(at));
@@ -80,14 +80,6 @@ function failedEditsIn(
     const quoted = isSaid ? blocksIn(report) : call ? quotedTexts(inputAt(conversation, call)) : [];
     return quoted.length > 0 ? [{ at, report, quoted: quoted.slice(0, maxQuoted) }] : [];
   });
-}
-
-function callsOf(conversation: Conversation): ReadonlyMap<string, PartPlace> {
-  return new Map(
-    pairCalls(conversation).pairs.flatMap(({ call, result }) =>
-      result ? [[placeKey(result), call] as const] : [],
-    ),
-  );
 }
 
 function inputAt({ body, messages }: Conversation, { message, part }: PartPlace): string {
@@ -113,7 +105,7 @@ type FoldedFile = {
 function* foldedFiles(conversation: Conversation, edits: readonly Edit[]): Steps<readonly FoldedFile[]> {
   const { body, messages } = conversation;
   const edited = placesEdited(edits);
-  const calls = callsOf(conversation);
+  const calls = callsByResult(conversation);
   const files: FoldedFile[] = [];
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index]!;
