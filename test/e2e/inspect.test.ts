@@ -10,23 +10,15 @@ import { openStore } from '../../src/cli/open-store.ts';
 import { run } from '../../src/cli/run.ts';
 import { receiptArchive } from '../../src/gateway/receipts/archive.ts';
 import type { KeptReceipt } from '../../src/receipts/detail.ts';
-import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 import type { Script } from '../support/fake-provider/script.ts';
 import { testTerminal } from '../support/test-terminal.ts';
-import { post, requestBody, shapes } from './bodies.ts';
+import { post } from './bodies.ts';
+import { countedBody, resultCounter } from './counted-results.ts';
 import { startStack } from './stack.ts';
-
-const counter: TokenCounter = {
-  name: 'results',
-  exact: true,
-  count: (text) => (text.length > 2_000 && text.startsWith('result ') ? 10_000 : 0),
-  image: () => 0,
-  overhead: { message: 0, tool: 0, tools: 0, request: 0 },
-};
 
 const settings = {
   tenant: 'local',
-  models: { '*': { windowTokens: 200_000, tokenizer: counter } },
+  models: { '*': { windowTokens: 200_000, tokenizer: resultCounter } },
   triggers: {
     mustFit: false,
     windowFraction: false,
@@ -55,22 +47,6 @@ const script: Script = ({ body, index }) => {
   return { type: 'turn', parts: [recall], usage };
 };
 
-/** Returns lines that all differ. */
-function result(at: number): string {
-  let seed = at + 1;
-  const word = () => {
-    seed = (seed * 48_271) % 2_147_483_647;
-    return seed.toString(36);
-  };
-  return `result ${at}\n${Array.from({ length: 80 }, () => `${word()} ${word()} ${word()} ${word()}\n`).join('')}`;
-}
-
-function bodyOf(jobs: number): string {
-  const { messages, user, job } = shapes.messages;
-  const done = Array.from({ length: jobs }, (_, at) => job(`call_${at}`, result(at)));
-  return requestBody('messages', { [messages]: [user('Run all jobs.'), ...done.flat()] });
-}
-
 it('inspect shows what was folded and why, after the gateway has ended', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'leporello-inspect-'));
   try {
@@ -79,7 +55,9 @@ it('inspect shows what was folded and why, after the gateway has ended', async (
     {
       await using stack = await startStack(script, settings, { ...memory, archive: receiptArchive() });
       for (const jobs of [3, 4, 5]) {
-        const response = await post(stack.url, 'messages', bodyOf(jobs), { 'x-leporello-session': 'jobs' });
+        const response = await post(stack.url, 'messages', countedBody(jobs), {
+          'x-leporello-session': 'jobs',
+        });
         await response.text();
         ids.push(response.headers.get('x-leporello-receipt')!);
       }
@@ -127,7 +105,7 @@ it('a request that a thread folded has its details, too', async () => {
   const tokenBudget = { triggerTokens: 8_000, targetTokens: 3_000, bufferTokens: 1 };
   const own = { ...settings, models, triggers: { ...settings.triggers, tokenBudget } };
   await using stack = await startStack(script, own, { archive, foldThreadBytes: 1_000 });
-  await (await post(stack.url, 'messages', bodyOf(8))).text();
+  await (await post(stack.url, 'messages', countedBody(8))).text();
   const [newest] = await archive.list('local', 1);
   expect(newest?.detail?.trigger?.name).toBe('token-budget');
   const titles = new Set(newest?.detail?.edits.map(({ tool, title }) => `${tool}: ${title}`));

@@ -6,21 +6,12 @@ import { describe, expect, it } from 'vitest';
 import type { Totals } from '../../src/receipts/totals.ts';
 import type { Receipt } from '../../src/receipts/receipt.ts';
 import type { ScriptedUsage, Turn, TurnPart } from '../support/fake-provider/script.ts';
-import type { TokenCounter } from '../../src/tokens/token-counter.ts';
-import { post, postStream, requestBody, shapes } from './bodies.ts';
+import { post, postStream, requestBody } from './bodies.ts';
+import { countedBody, resultCounter } from './counted-results.ts';
 import { type Stack, startStack } from './stack.ts';
 
-/** Counts a result as 10,000 tokens and everything else as 0. */
-const counter: TokenCounter = {
-  name: 'results',
-  exact: true,
-  count: (text) => (text.length > 2_000 && text.startsWith('result ') ? 10_000 : 0),
-  image: () => 0,
-  overhead: { message: 0, tool: 0, tools: 0, request: 0 },
-};
-
 const settings = {
-  models: { '*': { windowTokens: 200_000, tokenizer: counter } },
+  models: { '*': { windowTokens: 200_000, tokenizer: resultCounter } },
   triggers: {
     mustFit: false,
     windowFraction: false,
@@ -31,22 +22,6 @@ const settings = {
   calibration: false,
   adminToken: 'operator-operator',
 } as const;
-
-/** Returns lines that all differ. */
-function result(at: number): string {
-  let seed = at + 1;
-  const word = () => {
-    seed = (seed * 48_271) % 2_147_483_647;
-    return seed.toString(36);
-  };
-  return `result ${at}\n${Array.from({ length: 80 }, () => `${word()} ${word()} ${word()} ${word()}\n`).join('')}`;
-}
-
-function bodyOf(jobs: number): string {
-  const { messages, user, job } = shapes.messages;
-  const done = Array.from({ length: jobs }, (_, at) => job(`call_${at}`, result(at)));
-  return requestBody('messages', { tools, [messages]: [user('Run all jobs.'), ...done.flat()] });
-}
 
 /** Tools with the client's own cache breakpoint. */
 const tools = [
@@ -88,7 +63,7 @@ describe.each(['plain', 'streamed'])('a conversation of five requests, %s', (way
     );
     const receipts: Receipt[] = [];
     for (const jobs of [1, 2, 3, 4, 5]) {
-      const body = bodyOf(jobs);
+      const body = countedBody(jobs, { tools });
       const response =
         way === 'plain'
           ? await post(stack.url, 'messages', body, session)
@@ -186,9 +161,12 @@ const answer = says({ input: 10_000, cacheRead: 0, cacheWrite: 10_000, output: 1
 
 describe('a receipt', () => {
   it('has no cost if the price is unknown or no usage was reported', async () => {
-    const unknown = JSON.stringify({ ...(JSON.parse(bodyOf(1)) as object), model: 'nobody-knows-it' });
+    const unknown = JSON.stringify({
+      ...(JSON.parse(countedBody(1, { tools })) as object),
+      model: 'nobody-knows-it',
+    });
     await using stack = await startStack([answer, { type: 'error', status: 429 }], settings);
-    for (const body of [unknown, bodyOf(1)]) {
+    for (const body of [unknown, countedBody(1, { tools })]) {
       const response = await post(stack.url, 'messages', body);
       await response.text();
       const receipt = await get(stack, `receipts/${response.headers.get('x-leporello-receipt')}`);
@@ -213,7 +191,7 @@ describe('a receipt', () => {
     const keyed = requestBody('chat', { prompt_cache_key: 'key-1' });
     const long = 'x'.repeat(1_000);
     for (const [format, body, headers] of [
-      ['messages', bodyOf(1), { 'x-claude-code-session-id': 'header-1' }],
+      ['messages', countedBody(1, { tools }), { 'x-claude-code-session-id': 'header-1' }],
       ['chat', keyed, {}],
       ['chat', keyed, { session_id: 'header-2' }],
       ['responses', requestBody('responses', { prompt_cache_key: 'key-1' }), {}],
