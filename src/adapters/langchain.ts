@@ -6,7 +6,7 @@ import type { BaseChatModel } from '@langchain/core/language_models/chat_models'
 import { ToolMessage } from '@langchain/core/messages';
 import { type AgentMiddleware, createMiddleware } from 'langchain';
 import { type Leporello, partsOf } from '../library/leporello.ts';
-import { langchainForm } from './lib/langchain-messages.ts';
+import { langchainForm, withContent } from './lib/langchain-messages.ts';
 import { FoldingChatModel } from './lib/langchain-model.ts';
 import type { AdapterOptions } from './lib/model-call.ts';
 import { type ResultShrinkOptions, resultShrinker } from './lib/shrink-results.ts';
@@ -50,18 +50,7 @@ export function leporelloMiddleware(leporello: Leporello, options: LangchainOpti
         result: result.content,
         body,
       });
-      if (content === result.content) return result;
-      const { id, name, status, artifact, additional_kwargs, response_metadata, tool_call_id } = result;
-      return new ToolMessage({
-        ...(id !== undefined && { id }),
-        ...(name !== undefined && { name }),
-        ...(status !== undefined && { status }),
-        artifact: artifact as unknown,
-        additional_kwargs,
-        response_metadata,
-        tool_call_id,
-        content: content as string,
-      });
+      return content === result.content ? result : withContent(result, content as string);
     },
   }) as AgentMiddleware;
 }

@@ -4,7 +4,14 @@
  */
 import type { AgentInputItem } from '@openai/agents';
 import { type JsonRecord, isRecord, objectsOf, parseRecord, wordAt } from '../../conversation/json-scan.ts';
-import type { FoldedBlock, FoldedMessage, MessageForm, WrittenMessage } from './wire-body.ts';
+import {
+  type FoldedBlock,
+  type FoldedMessage,
+  type MessageForm,
+  type WrittenMessage,
+  addressOf,
+  sourceAt,
+} from './wire-body.ts';
 
 export const itemForm: MessageForm<AgentInputItem> = {
   write: (item) => writeItem(item),
@@ -75,9 +82,7 @@ function imageBlock({ type, image }: JsonRecord): JsonRecord | undefined {
       source: { type: 'base64', media_type: image['mediaType'] ?? 'image/*', data: image['data'] },
     };
   const address = isRecord(image) ? wordAt(image, 'url') : typeof image === 'string' ? image : undefined;
-  const inline = /^data:([^;,]*);base64,(.*)$/s.exec(address ?? '');
-  if (inline) return { type: 'image', source: { type: 'base64', media_type: inline[1], data: inline[2] } };
-  return address === undefined ? undefined : { type: 'image', source: { type: 'url', url: address } };
+  return address === undefined ? undefined : { type: 'image', source: sourceAt(address) };
 }
 
 function outputOf(output: unknown): string | readonly JsonRecord[] {
@@ -148,11 +153,7 @@ function contentPart(block: JsonRecord): JsonRecord {
   const { source } = block;
   if (block['type'] !== 'image' || !isRecord(source))
     return { type: 'input_text', text: wordAt(block, 'text') ?? '' };
-  const image =
-    source['type'] === 'url'
-      ? source['url']
-      : `data:${wordAt(source, 'media_type') ?? ''};base64,${wordAt(source, 'data') ?? ''}`;
-  return { type: 'input_image', image };
+  return { type: 'input_image', image: addressOf(source) };
 }
 
 /** Returns an item of a reply. Only its arguments may have been folded since. */

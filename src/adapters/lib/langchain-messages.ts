@@ -16,7 +16,14 @@ import {
   type UsageMetadata,
 } from '@langchain/core/messages';
 import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
-import type { FoldedBlock, FoldedMessage, MessageForm, WrittenMessage } from './wire-body.ts';
+import {
+  type FoldedBlock,
+  type FoldedMessage,
+  type MessageForm,
+  type WrittenMessage,
+  addressOf,
+  sourceAt,
+} from './wire-body.ts';
 
 export const langchainForm: MessageForm<BaseMessage> = {
   write: writeMessage,
@@ -103,9 +110,7 @@ function mediaBlock(block: JsonRecord): JsonRecord | undefined {
   const { image_url: image, source, url, data } = block;
   if (isRecord(source)) return { type, source };
   const address = wordAt(isRecord(image) ? image : { url: image ?? url }, 'url');
-  const inline = /^data:([^;,]*);base64,(.*)$/s.exec(address ?? '');
-  if (inline) return { type, source: { type: 'base64', media_type: inline[1], data: inline[2] } };
-  if (address !== undefined) return { type, source: { type: 'url', url: address } };
+  if (address !== undefined) return { type, source: sourceAt(address) };
   return typeof data === 'string'
     ? { type, source: { type: 'base64', media_type: mimeType, data } }
     : undefined;
@@ -204,7 +209,6 @@ function changedContent(
 
 function changedResult(source: ToolMessage, { block, isChanged }: FoldedBlock): ToolMessage {
   if (!isChanged) return source;
-  const { id, name, status, artifact, additional_kwargs, response_metadata, tool_call_id } = source;
   const items = typeof source.content === 'string' ? [] : objectsOf(source.content);
   const content = Array.isArray(block['content'])
     ? objectsOf(block['content']).map((item) => {
@@ -213,6 +217,12 @@ function changedResult(source: ToolMessage, { block, isChanged }: FoldedBlock): 
         return item['type'] === 'text' ? { ...part, text: item['text'] } : part;
       })
     : block['content'];
+  return withContent(source, content as MessageContent);
+}
+
+/** Returns a copy of a result with other content. */
+export function withContent(result: ToolMessage, content: MessageContent): ToolMessage {
+  const { id, name, status, artifact, additional_kwargs, response_metadata, tool_call_id } = result;
   return new ToolMessage({
     ...(id !== undefined && { id }),
     ...(name !== undefined && { name }),
@@ -221,7 +231,7 @@ function changedResult(source: ToolMessage, { block, isChanged }: FoldedBlock): 
     additional_kwargs,
     response_metadata,
     tool_call_id,
-    content: content as MessageContent,
+    content,
   });
 }
 
@@ -267,11 +277,7 @@ function contentParts(blocks: readonly FoldedBlock[]): readonly JsonRecord[] {
 function partOf(block: JsonRecord): JsonRecord {
   const { source } = block;
   if (block['type'] !== 'image' || !isRecord(source)) return plain(block);
-  const url =
-    source['type'] === 'url'
-      ? source['url']
-      : `data:${wordAt(source, 'media_type') ?? ''};base64,${wordAt(source, 'data') ?? ''}`;
-  return { type: 'image_url', image_url: { url } };
+  return { type: 'image_url', image_url: { url: addressOf(source) } };
 }
 
 /** Returns a block without the members that are written here. */
