@@ -33,8 +33,7 @@ const counts = { passed: 0, failed: 0 };
 if (values.wrapped) {
   await driveWrapped();
 } else if (unknown.length > 0) {
-  say(`No client is called ${unknown.join(', ')}. There are: ${all.map(nameOf).join(', ')}.`);
-  process.exitCode = 2;
+  sayUnknown(unknown, all.map(nameOf));
 } else {
   // A client has its own process group, so a signal does not reach it; it is killed when this process exits.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
@@ -89,6 +88,14 @@ async function judged(one: Chosen, command: string, loop: Loop) {
 /** Runs the clients under `leporello wrap`, two at a time, each with a gateway of its own. */
 async function driveWrapped(): Promise<void> {
   const chosen = wrappedClients.filter(({ name }) => names.length === 0 || names.includes(name));
+  const strange = names.filter((name) => !wrappedClients.some((one) => one.name === name));
+  if (strange.length > 0) {
+    sayUnknown(
+      strange,
+      wrappedClients.map(({ name }) => name),
+    );
+    return;
+  }
   const waiting = [...chosen.entries()];
   const lane = async (): Promise<void> => {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
@@ -103,6 +110,11 @@ async function driveWrapped(): Promise<void> {
   await Promise.all([lane(), lane()]);
   say(`${counts.passed} passed, ${counts.failed} failed`);
   if (counts.failed > 0) process.exitCode = 1;
+}
+
+function sayUnknown(unknownNames: readonly string[], known: readonly string[]): void {
+  say(`No client is called ${unknownNames.join(', ')}. There are: ${known.join(', ')}.`);
+  process.exitCode = 2;
 }
 
 function say(line: string): void {

@@ -174,7 +174,9 @@ describe('leporello wrap', () => {
     const { ended } = wraps('claude', '--', 'go', 'ask');
     await started('ask');
     const found = await portUser({ host: '127.0.0.1', port }, undefined, 10_000);
-    process.kill(found.kind === 'leporello' ? found.state.pid : 0, 'SIGKILL');
+    // Without a process id, the signal would reach the tests themselves.
+    if (found.kind !== 'leporello') throw new Error(`The program on the port is ${found.kind}.`);
+    process.kill(found.state.pid, 'SIGKILL');
     await eventually(async () => expect(await user()).toBe('leporello'));
     touch('go');
     expect(await ended).toMatchObject({ code: 7, out: '200 true\n' });
