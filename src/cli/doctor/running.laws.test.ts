@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeProvider, startFakeProvider } from '../../../test/support/fake-provider/fake-provider.ts';
 import { testTerminal, type TestTerminal } from '../../../test/support/test-terminal.ts';
 import { run } from '../run.ts';
+import { serve } from '../serve/serve.ts';
 import { doctor, state } from './doctor.ts';
 import type { DoctorDeps, Finding } from './setup-checks.ts';
 
@@ -161,10 +162,16 @@ describe('leporello without arguments', () => {
 describe('a second leporello serve', () => {
   it('names the gateway that has the port', async () => {
     const terminal = testTerminal({ cwd: home, env: variables() });
-    expect(await run(['serve', '--port', String(gateway.port)], terminal)).toBe(2);
-    const other = gateway.port === 65_535 ? gateway.port - 1 : gateway.port + 1;
-    expect(terminal.written.err()).toBe(
-      `leporello: A Leporello (version 0.1.0, originals in ${home}/.leporello) already runs on ${gateway.url}. Use it: npm run leporello -- wrap claude, or ${gateway.url} as the base URL of a client. For a second one: npm run leporello -- serve --port ${other}.\n`,
+    const { port } = gateway;
+    const settings = { file: undefined, values: [{ flag: '--port', key: 'port', text: String(port) }] };
+    const second = serve(
+      { command: 'serve', settings, forWraps: false, json: false },
+      terminal,
+      deps.deadlineMs,
+    );
+    const other = port === 65_535 ? port - 1 : port + 1;
+    await expect(second).rejects.toThrow(
+      `A Leporello (version 0.1.0, originals in ${home}/.leporello) already runs on ${gateway.url}. Use it: npm run leporello -- wrap claude, or ${gateway.url} as the base URL of a client. For a second one: npm run leporello -- serve --port ${other}.`,
     );
   });
 });

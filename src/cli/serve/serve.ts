@@ -26,8 +26,11 @@ import { type Log, createLog, pathOf, withRequestLog } from './log.ts';
 import { createWraps } from './wraps.ts';
 import { cacheFolder, saveCode, saveVocabulary, vocabulariesIn } from '../start-cache.ts';
 
-/** Runs the command. Resolves with the exit code when the gateway has stopped. Rejects with `bad-config`, also when it cannot listen. */
-export async function serve(args: ServeArgs, terminal: Terminal): Promise<number> {
+/**
+ * Runs the command. Resolves with the exit code when the gateway has stopped. Rejects with `bad-config`, also when it cannot listen:
+ * another Leporello on the port has `portUserMs` milliseconds to say so.
+ */
+export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_000): Promise<number> {
   const { config, dataDir, unknownVariables } = await loadConfig(args.settings, terminal);
   const log = createLog(terminal, config.logLevel);
   const memory = await openStoreOrFallBack(dataDir, terminal.env, config.memory);
@@ -54,7 +57,12 @@ export async function serve(args: ServeArgs, terminal: Terminal): Promise<number
   const stopped = whenStopped(terminal);
   const warming = createBackgroundWarmUp();
   try {
-    const server = await listen(wraps.watched(withRequestLog(warming.watched(handler), log)), config, log);
+    const server = await listen(
+      wraps.watched(withRequestLog(warming.watched(handler), log)),
+      config,
+      log,
+      portUserMs,
+    );
     warming.start(async (pause) => {
       await upstream.load();
       await pause();
@@ -184,6 +192,7 @@ async function listen(
   handler: ReturnType<typeof withRequestLog>,
   config: Config,
   log: Log,
+  portUserMs: number,
 ): Promise<NodeServer> {
   const { host, port } = config;
   try {
@@ -279,9 +288,6 @@ function fieldsOf(error: unknown): Readonly<Record<string, unknown>> {
   const code = 'code' in error ? { code: error.code } : {};
   return { error: error.name, ...code, at: at.slice(0, 5).map((line) => line.trim()) };
 }
-
-/** Milliseconds in which another Leporello on the port must say so. */
-const portUserMs = 30_000;
 
 /** Explains why the gateway cannot listen, and what to do. Errors of another kind are returned unchanged. */
 function listenProblem(cause: unknown, { host, port }: LocalAddress, user: PortUser | undefined): unknown {
