@@ -1,6 +1,6 @@
 /**
- * Reads vitest's JSON report and prints two numbers, passed and failed, for .ci/run. What vitest does not count as a failed
- * test is counted here: a file that could not be loaded, an error outside any test, a run that left no report.
+ * Reads vitest's JSON report and prints two numbers, passed and failed, for .ci/run. It also counts what
+ * vitest does not count as a failed test: a file that could not be loaded, an error outside any test, a run that left no report.
  * Usage: node scripts/count-tests.mjs REPORT EXIT-CODE
  */
 import { readFileSync } from 'node:fs';

@@ -11,7 +11,7 @@ import { cacheProblems, packageProblems } from './architecture/packages.ts';
 import { lengthProblems, medianProblems, nameProblems } from './architecture/sizes.ts';
 import { repositoryFiles, type SourceFile, sourceFiles } from './architecture/source-file.ts';
 import { typeNameProblems } from './architecture/type-names.ts';
-import { headerProblems, machineProblems, providerProblems } from './architecture/wording.ts';
+import { clauseProblems, headerProblems, machineProblems, providerProblems } from './architecture/wording.ts';
 
 const all = repositoryFiles();
 const sources = sourceFiles(all);
@@ -221,6 +221,21 @@ describe('type names', () => {
 
   it('are unique in src', () => {
     expect(typeNameProblems(sources)).toEqual([]);
+  });
+});
+
+describe('a relative clause as a sentence', () => {
+  it('is reported at the start of a comment and after a sentence', () => {
+    expect(
+      clauseProblems([
+        file('src/a.ts', '/** What it is. */\n// Reads it. Of two, the last counts.\n'),
+        file('src/b.ts', '/**\n * Reads it as it is,\n * of two the last.\n */\n// Reads\n// What it says.'),
+      ]),
+    ).toEqual(['src/a.ts:1 begins a sentence with "What"', 'src/a.ts:2 begins a sentence with "Of t"']);
+  });
+
+  it('occurs in no comment of src', () => {
+    expect(clauseProblems(sources)).toEqual([]);
   });
 });
 

@@ -156,7 +156,7 @@ type Planting = {
   readonly verdict: Fact | undefined;
 };
 
-/** Makes the calls of a sub-goal. What was found is said before the call that comes next. */
+/** Makes the calls of a sub-goal. The agent says what it found before the next call. */
 function callsOf(source: Source, { planted, inResult, verdict }: Planting): PlantedCall[] {
   const { int, kit, noisy, other } = source;
   const count = 4 + int(3);

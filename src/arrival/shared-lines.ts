@@ -182,8 +182,8 @@ const logLine =
   /\d:\d\d:\d\d|\b(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL)\b|^\[?(?:trace|debug|info|warn|error)\b|\b\d{10}(?:\.\d+)?\b/;
 
 /**
- * Shortens a long log: leaves out most lines that are like others. Of each template (a line without its numbers and ids) the first two lines
- * and the last one stay, so that the log's start and end stay; rare templates and lines that report trouble stay with a line before and
+ * Shortens a long log: leaves out most lines that are like others. The first two lines and the last one of each template (a line without its
+ * numbers and ids) stay, so that the log's start and end stay; rare templates and lines that report trouble stay with a line before and
  * after. A marker names the templates of omitted lines. Undefined if the text is no log, or too little can be left out. Lossy.
  */
 export function digestLog(text: string): { readonly text: string; readonly lines: number } | undefined {

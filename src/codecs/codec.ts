@@ -210,7 +210,7 @@ export type ModelReply = {
   /** The assistant turn as the provider's own JSON bytes, to be sent back verbatim in a continuation. */
   readonly turn: Uint8Array;
   /**
-   * The id under which the provider keeps this reply, if it does. Of several rounds a client knows only one id: that of the first
+   * The id under which the provider keeps this reply, if it does. A client knows only one id of several rounds: that of the first
    * round of a stream, or of the last round of a complete response.
    */
   readonly replyId?: string | undefined;

@@ -147,7 +147,7 @@ export function uniqueMembers(members: readonly Member[]): ReadonlyMap<string, M
 }
 
 /**
- * The members of an object by key. Of several with one key the last counts, as in `JSON.parse`, in the parsers of Python and Go,
+ * The members of an object by key. The last of several with one key counts, as in `JSON.parse`, in the parsers of Python and Go,
  * and so at the providers. `repeats` says that there are several: the content of such an object is never edited.
  */
 export type LastMembers = { readonly byKey: ReadonlyMap<string, Member>; readonly repeats: boolean };

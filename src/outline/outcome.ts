@@ -95,7 +95,7 @@ export function resultEnds(
   return { first, failing, last, lines };
 }
 
-/** Returns the beginnings of a result's lines that hold more than signs, without reminders of clients. Of a long result, only both ends are read. */
+/** Returns the beginnings of a result's lines that hold more than signs, without reminders of clients. Only both ends of a long result are read. */
 export function tellingLines(result: string): readonly string[] {
   const text =
     result.length > maxRead * 2 ? `${result.slice(0, maxRead)}\n${result.slice(-maxRead)}` : result;

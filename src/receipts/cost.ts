@@ -138,7 +138,7 @@ function foldPrice(request: BilledRequest, priceOf: PriceOf): number {
 // The baseline: an estimate of the tokens of a request if the client had sent it without Leporello, and of how many of them the
 // provider would have read from its cache. The length follows the provider's own counts from request to request, so that errors
 // of our counter affect only new messages. The cached part is as large as the previous baseline request, in the share that the
-// provider really read. Where the facts are unknown, the cheaper baseline is taken, so that reported savings are too low rather
+// provider really read. If the facts are unknown, the cheaper baseline is taken, so that reported savings are too low rather
 // than too high. Pure.
 
 /** An answered request. */

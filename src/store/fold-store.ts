@@ -99,7 +99,7 @@ const sentRecordMs = 24 * 60 * 60 * 1_000;
 /** The number of prefixes a fold is recorded under at most: enough for one or two newest messages that the client rewrites. */
 const maxLinks = 8;
 
-/** The number of newest prefixes that are all looked up. Of older ones only the newest with a fold is read: there may be many. */
+/** The number of newest prefixes that are all looked up. Among older ones only the newest with a fold is read: there may be many. */
 const newestLinks = 64;
 
 /** The number of older prefixes that one call of the store reads. */

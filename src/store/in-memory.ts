@@ -222,7 +222,7 @@ function viewOf(shared: SharedState, clock: Clock): StoreView {
     keys: readonly string[],
     parts: ReturnType<typeof split>,
   ): Promise<FirstFound | undefined> {
-    // Only the store can check its keys and write in one step. What is in the way here is found first.
+    // Only the store can check its keys and write in one step. So a guard in this view is looked for first.
     const isBlockedHere = keys.some(isHere);
     const found = parts.there.length === 0 || isBlockedHere ? await getFirst(keys) : undefined;
     const blocked = found ?? (parts.there.length > 0 ? await store.putUnless(keys, parts.there) : undefined);

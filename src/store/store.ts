@@ -50,8 +50,8 @@ export type Clock = () => number;
 // cover the gateway and the library. After several slow failures in a row the store rests: calls fail at once until a trial
 // call succeeds.
 //
-// A call that missed its deadline may still succeed later. What it read is dropped then; what it wrote stays in the store
-// although its caller got an error. So nobody may conclude from a failed write that nothing was written.
+// A call that missed its deadline may still succeed later. Its answer is dropped then, but entries that it wrote stay in the
+// store although its caller got an error. So nobody may conclude from a failed write that nothing was written.
 
 export type DeadlineOptions = {
   /** How long a call may take, in milliseconds. Default 500. */

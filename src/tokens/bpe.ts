@@ -1,8 +1,8 @@
 /**
  * Counts the tokens of a text by byte-pair merging, over a vocabulary packed into typed arrays: byte strings and their ranks, found by
  * hashing a range of bytes in place. No text is copied, sliced or kept as a key, and there is no object per token for the garbage
- * collector. Words repeat, so the counts of short pieces are remembered by their bytes. Of the other pieces, short ones scan an array
- * for the lowest rank; long ones keep the pairs in a heap, so that a megabyte without a break costs n log n and not n squared. Pure,
+ * collector. Words repeat, so the counts of short pieces are remembered by their bytes. Other short pieces scan an array
+ * for the lowest rank; long pieces keep the pairs in a heap, so that a megabyte without a break costs n log n and not n squared. Pure,
  * without I/O.
  */
 import type { CountingSteps } from './token-counter.ts';

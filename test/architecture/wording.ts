@@ -39,6 +39,26 @@ export function headerProblems(files: readonly SourceFile[]): readonly string[] 
     .map(({ path }) => `${path} does not begin with a comment that describes it`);
 }
 
+/** Matches the beginning of a relative clause that stands as a sentence, at the start of a comment or after another sentence. */
+const relativeClause = /^(?:What|Where|Whoever|Of)\b|[.!] (?:What|Where|Whoever|Of) [a-z]/;
+
+/** Reports comments with a sentence that begins with a relative clause: a sentence begins with its subject. */
+export function clauseProblems(files: readonly SourceFile[]): readonly string[] {
+  return files.flatMap(({ path, text }) => {
+    const lines = text.split('\n');
+    return lines.flatMap((line, index) => {
+      const [, mark, said = ''] = /^\s*(\/\*\*|\/\/|\*(?!\/))\s*(.*)$/.exec(line) ?? [];
+      const before = lines[index - 1]?.trim() ?? '';
+      const begins = mark === '/**' || before === '/**' || (mark === '//' && !before.startsWith('//'));
+      const found = relativeClause.exec(said);
+      const isClause = found && (found.index > 0 || begins);
+      return isClause
+        ? [`${path}:${index + 1} begins a sentence with "${found[0].replace(/^[.!] /, '')}"`]
+        : [];
+    });
+  });
+}
+
 // The pattern is joined from parts so that this file does not violate its own rule.
 const machineFolders = ['work', 'tmp', 'root', 'Users'].join('|');
 const machinePath = new RegExp(`(?<![\\w.*@)}-])/(?:${machineFolders})/|\\b[A-Z]:\\\\Users\\\\`, 'g');

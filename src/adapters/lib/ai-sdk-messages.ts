@@ -1,7 +1,7 @@
 /**
  * Writes the messages of the AI SDK for the engine, and reads folded ones back. It serves the prompts that models get and the messages that
- * programs keep: both have the same parts. What the engine does not know, such as approvals and calls that the provider ran itself, becomes
- * blocks that no fold touches. Pure.
+ * programs keep: both have the same parts. Parts that the engine does not know, such as approvals and calls that the provider ran itself,
+ * become blocks that no fold touches. Pure.
  */
 import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
 import type { FoldedBlock, FoldedMessage, MessageForm, WrittenMessage } from './wire-body.ts';

@@ -39,7 +39,7 @@ type NewToolResult = {
   readonly body: () => Uint8Array;
 };
 
-/** Returns a function that gives a result back, or a shorter text. Where shortening fails, the result stays as it is. */
+/** Returns a function that gives a result back, or a shorter text. If shortening fails, the result stays as it is. */
 export function resultShrinker(leporello: Leporello, options: ResultShrinkOptions = {}) {
   const { triggerShare = 0.85, targetShare = 0.8, tenant, summarizer, waitMs } = options;
   const { models } = partsOf(leporello);

@@ -219,8 +219,8 @@ export function spellings(name: string): readonly [string, string] {
 }
 
 /**
- * Returns the members by camelCase name, without those that are null (null means the same as absent). Of several with one name
- * the last counts, as in `JSON.parse`; `repeats` says that there are several, in whatever spellings: the content of such an
+ * Returns the members by camelCase name, without those that are null (null means the same as absent). The last of several
+ * with one name counts, as in `JSON.parse`; `repeats` says that there are several, in whatever spellings: the content of such an
  * object is never edited.
  */
 export function byName(

@@ -213,7 +213,7 @@ export function saidIn(part: unknown): { readonly text: string; readonly isThoug
 }
 
 /**
- * Creates a filter that leaves out private calls, part by part as they arrive. Of parallel calls only the first has a signature,
+ * Creates a filter that leaves out private calls, part by part as they arrive. Only the first of parallel calls has a signature,
  * and without one the provider refuses the turn when the client sends it back: if the first is private, the client's first call
  * takes over its signature.
  */

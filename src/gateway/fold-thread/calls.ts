@@ -84,7 +84,7 @@ export function openCalls<Offered extends Functions>(channel: Channel, offered: 
   };
 }
 
-/** Converts an error to data. Of an error that is not a LeporelloError only the kind is named, because its message can quote content. */
+/** Converts an error to data. Only the kind of an error that is not a LeporelloError is named, because its message can quote content. */
 function failureOf(error: unknown): Failure {
   if (LeporelloError.isInstance(error)) return { code: error.code, message: error.message };
   return {

@@ -23,8 +23,8 @@ type PartModel = {
 type Expected = MessageModel & { readonly origin: number | undefined; readonly isAssistant: boolean };
 
 /**
- * Returns what the written conversation says, and what it should say. They are equal when exactly the edits show. What the
- * expectation leaves open is left open in both.
+ * Returns what the written conversation says, and what it should say. They are equal when exactly the edits show. Both leave
+ * open the same places.
  */
 export function editedModels(
   conversation: Conversation,
