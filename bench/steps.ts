@@ -3,13 +3,13 @@
  * 0.1 ms; the innermost function of `functionsOf` on the stack decides the step. The profiler itself slows the code by some percent, so compare
  * shares, and take times from the tables.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { type Profiler, Session } from 'node:inspector/promises';
 
 /** Functions by step, each with its file in src/. Everything that a function calls counts for its step, unless that is named here, too. */
 const functionsOf = {
   read: ['codecs/read-body.ts readInSlices'],
-  prefix: ['engine/prepare.ts linksInSlices', 'engine/state.ts clientLinksOf'],
+  prefix: ['engine/history.ts linksInSlices', 'engine/state.ts clientLinksOf'],
   'look-up': ['engine/history.ts lookUpIn', 'store/fold-store.ts load', 'store/fold-store.ts decideInSteps'],
   replay: ['engine/history.ts openRequest', 'engine/state.ts replayFold'],
   shrink: ['engine/shrinks.ts shrinksOf'],
@@ -46,7 +46,8 @@ const stepByFunction: ReadonlyMap<string, Step> = new Map(
 
 /** Starts to record this thread. The returned function stops, and divides the time since by the number of requests. */
 export async function profileSteps(): Promise<(requests: number) => Promise<StepTimes>> {
-  checkNames();
+  const [missing] = missingFunctions();
+  if (missing) throw new Error(missing);
   const session = new Session();
   session.connect();
   await session.post('Profiler.enable');
@@ -59,14 +60,16 @@ export async function profileSteps(): Promise<(requests: number) => Promise<Step
   };
 }
 
-/** Throws if a function of the table no longer exists, because its time would silently count for another step. */
-function checkNames(): void {
-  for (const name of stepByFunction.keys()) {
+/** Tells which functions of the table do not exist, because their time would silently count for another step. */
+export function missingFunctions(): readonly string[] {
+  return [...stepByFunction.keys()].flatMap((name) => {
     const [file = '', called = ''] = name.split(' ');
-    const source = readFileSync(new URL(`../src/${file}`, import.meta.url), 'utf8');
-    if (!new RegExp(`function\\*? ${called}\\b`).test(source))
-      throw new Error(`src/${file} has no function ${called}: correct functionsOf in bench/steps.ts.`);
-  }
+    const url = new URL(`../src/${file}`, import.meta.url);
+    const source = existsSync(url) ? readFileSync(url, 'utf8') : '';
+    return new RegExp(`function\\*? ${called}\\b`).test(source)
+      ? []
+      : `src/${file} has no function ${called}: correct functionsOf in bench/steps.ts.`;
+  });
 }
 
 function timesOf({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile, requests: number): StepTimes {
