@@ -2,6 +2,7 @@
  * The model of a run: it follows steps, reads files with any tool that the client offers, recalls files that it read long ago, and says their
  * secrets. A request that lacks something the step needs is an error that ends the run.
  */
+import { isObject } from '../support/fake-provider/json.ts';
 import type { ScriptRequest, Turn, TurnPart } from '../support/fake-provider/script.ts';
 import { offeredTools, type OfferedTool, readingCall } from './offered-tools.ts';
 import { namesLoaded } from './loaded-tools.ts';
@@ -132,14 +133,16 @@ type Parsed = Readonly<Record<string, unknown>>;
 /** Yields the results of calls that name this file, in formats whose calls have ids. */
 function* resultsOf(file: string, request: unknown): Generator<Parsed> {
   const objects = [...objectsIn(request)];
-  const isCall = ({ input, arguments: given, function: called }: Parsed) =>
-    JSON.stringify(input ?? given ?? called ?? '').includes(file);
+  const isCall = ({ input, args, arguments: given, function: called }: Parsed) =>
+    JSON.stringify(input ?? args ?? given ?? called ?? '').includes(file);
   const ids = new Set(objects.filter(isCall).flatMap(({ call_id, id }) => [call_id, id]));
   ids.delete(undefined);
   for (const object of objects) {
-    const { type, role, call_id, tool_call_id, tool_use_id } = object;
+    const { type, role, call_id, tool_call_id, tool_use_id, functionResponse } = object;
     const isResult = role === 'tool' || String(type).endsWith('_output') || type === 'tool_result';
     if (isResult && ids.has(tool_call_id ?? tool_use_id ?? call_id)) yield object;
+    // Gemini's results are objects within parts.
+    if (isObject(functionResponse) && ids.has(functionResponse.id)) yield object;
   }
 }
 
