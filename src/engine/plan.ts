@@ -18,7 +18,8 @@ import { readInSlices } from '../codecs/read-body.ts';
 import type { Compression, FoldStep } from '../receipts/receipt.ts';
 import type { FoundSummary } from '../store/ready-summaries.ts';
 import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
-import { type Demand, type FoldOnly, amount, paysOff } from '../triggers/trigger.ts';
+import { amount, paysOff } from '../triggers/limits.ts';
+import type { Demand, FoldOnly } from '../triggers/trigger.ts';
 
 /** The input of a fold. */
 export type PlanInput = ShrinkInput & {

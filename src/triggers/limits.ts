@@ -1,6 +1,6 @@
 /**
- * Implements four triggers that compare a request with a limit: its tokens with a share of the context window, the whole window, or a
- * budget, and its number of messages with a number.
+ * Implements three triggers that compare the tokens of a request with a limit: a share of the context window, the whole window, or a budget. Also
+ * decides whether a fold saves enough of what a trigger asked for.
  */
 import { checkSettings, fraction, object, wholeNumber } from '../checks.ts';
 import type { Demand, Economy, Trigger } from './trigger.ts';
@@ -226,4 +226,26 @@ export function messageCount(options: MessageCountOptions = {}): Trigger {
       return { trigger: name, goal: { unit: 'messages', target }, atMost: undefined, force: false };
     },
   };
+}
+
+// The gain of a fold, compared with the demand
+
+/** The size of a request. */
+type FoldedSize = { readonly tokens: number; readonly messages: number; readonly body: Uint8Array };
+
+/**
+ * True when a fold saves enough. A fold re-bills everything after it, so one that is not forced must save a quarter of the demand, or meet the
+ * goal for the newest results. Otherwise there would be a small fold on every turn.
+ */
+export function paysOff(before: FoldedSize, after: FoldedSize, demand: Demand): boolean {
+  const won = amount(before, demand) - amount(after, demand);
+  if (after.tokens > before.tokens || after.body.length > before.body.length) return false;
+  if (demand.force || (demand.newest && after.tokens <= demand.newest.target)) return true;
+  const wanted = amount(before, demand) - demand.goal.target;
+  return won >= Math.max(wanted * (demand.only ? 0.5 : 0.25), demand.minTokens ?? 0);
+}
+
+/** Returns the size of a draft in the unit of the goal. */
+export function amount(state: FoldedSize, demand: Demand): number {
+  return demand.goal.unit === 'tokens' ? state.tokens : state.messages;
 }

@@ -108,23 +108,3 @@ export type FoldOnly = {
   /** Messages that are removed as a whole. */
   readonly gone: ReadonlySet<number>;
 };
-
-/** The size of a request. */
-type FoldedSize = { readonly tokens: number; readonly messages: number; readonly body: Uint8Array };
-
-/**
- * True when a fold saves enough. A fold re-bills everything after it, so one that is not forced must save a quarter of the demand, or meet the
- * goal for the newest results. Otherwise there would be a small fold on every turn.
- */
-export function paysOff(before: FoldedSize, after: FoldedSize, demand: Demand): boolean {
-  const won = amount(before, demand) - amount(after, demand);
-  if (after.tokens > before.tokens || after.body.length > before.body.length) return false;
-  if (demand.force || (demand.newest && after.tokens <= demand.newest.target)) return true;
-  const wanted = amount(before, demand) - demand.goal.target;
-  return won >= Math.max(wanted * (demand.only ? 0.5 : 0.25), demand.minTokens ?? 0);
-}
-
-/** Returns the size of a draft in the unit of the goal. */
-export function amount(state: FoldedSize, demand: Demand): number {
-  return demand.goal.unit === 'tokens' ? state.tokens : state.messages;
-}
