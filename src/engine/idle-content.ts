@@ -4,22 +4,19 @@
  */
 import type { Message, Part } from '../conversation/conversation.ts';
 import { mediaOf } from '../conversation/messages.ts';
-import type { Steps } from '../conversation/steps.ts';
 import { unitsOf, userSpeaks } from '../conversation/turns.ts';
 import type { Draft, PlanInput } from './plan.ts';
+import { openMedia, stubTokens, tokensOfTexts } from './protect.ts';
 import { type Shrink, savedByMessage } from './references.ts';
 import {
   type EditedPlaces,
   isDroppable,
   longArguments,
-  mediaIn,
   placesEdited,
-  remainingInSteps,
 } from '../strategies/lib/editable-texts.ts';
 import type { EvictionCandidate, KeepForRequests } from '../triggers/trigger.ts';
 
-/** The approximate tokens of a stub, and of a part with a stub in it. */
-const stubTokens = 60;
+/** The approximate tokens of a part with a stub in it. */
 const stubbedPartTokens = 90;
 
 /** Returns the candidates for eviction in the order of the conversation. There are none without a recall tool. */
@@ -133,47 +130,6 @@ function kindOf(messages: readonly Message[], protects: PlanInput['protects']): 
 
 function sumOf(step: readonly Message[], tokensOf: (index: number) => number): number {
   return step.reduce((sum, { index }) => sum + tokensOf(index), 0);
-}
-
-/** Returns the tokens that stubs would save in place of old images, documents and sounds, by message. */
-function openMedia(
-  { conversation, counter, protects, keepNewestMedia: keepNewest }: PlanInput,
-  edited: EditedPlaces,
-): ReadonlyMap<number, number> {
-  const saved = new Map<number, number>();
-  if (keepNewest === undefined) return saved;
-  const { messages } = conversation;
-  let newer = 0;
-  for (let index = messages.length - 1; index >= 0; index--) {
-    const message = messages[index]!;
-    if (edited.messages.has(index)) continue;
-    const { open, counted } = mediaIn(message, { edited, protects, keepNewest, newer });
-    newer += counted;
-    if (open.length === 0 || protects.message(index)) continue;
-    const tokens = open.map(({ media }) => counter.media(conversation, message, media) - stubTokens);
-    saved.set(
-      index,
-      tokens.reduce((sum, one) => sum + Math.max(0, one), 0),
-    );
-  }
-  return saved;
-}
-
-/** Returns the part of a message's tokens that is in texts of so many bytes. Media have few tokens for their bytes. */
-function tokensOfTexts(
-  { conversation, counter }: PlanInput,
-  message: Message,
-  bytes: number,
-  tokens: number,
-): number {
-  let [rest, size] = [tokens, message.span.end - message.span.start];
-  for (const part of message.parts) {
-    for (const media of mediaOf(part)) {
-      rest -= counter.media(conversation, message, media);
-      size -= media.span.end - media.span.start;
-    }
-  }
-  return Math.max(0, rest) * Math.min(1, bytes / size);
 }
 
 /** Returns the tokens that stubs would save in the results of this message. */
@@ -317,70 +273,4 @@ function savedIn(
     saved.set(key, tokens);
   }
   return tokens;
-}
-
-// Tokens that a fold could still remove. Triggers with absolute limits use them, because no fold removes tools, system text, protected or pinned
-// messages, parts that the provider requires unchanged, or the stubs of earlier folds.
-
-/**
- * Returns the plain count of all units that may be dropped, and of the results in other units that a stub may replace. It takes a pass over the
- * messages, so it is only called for large requests.
- */
-export function* foldableTokens(input: PlanInput, { edits, shrinks }: Draft): Steps<number> {
-  const { conversation, counter, protects, codec, minResultBytes: minBytes } = input;
-  const edited = placesEdited(edits);
-  const media = openMedia(input, edited);
-  const saved = savedByMessage(shrinks);
-  const remaining = yield* remainingInSteps({
-    conversation,
-    edits,
-    measure: {
-      text: (text) => counter.text(text),
-      part: (block, part) => counter.part(conversation, block, part),
-      media: (block, one) => counter.media(conversation, block, one),
-      message: (index) => counter.message(conversation, index) - (saved.get(index) ?? 0),
-    },
-  });
-
-  const isFree = (message: Message): boolean =>
-    message.role !== 'system' &&
-    isDroppable(protects, message) &&
-    codec.rules.mayEdit(conversation, { kind: 'drop-message', message: message.index, memory: undefined });
-
-  const tokensOfResults = (message: Message): number => {
-    const { index, parts } = message;
-    if (protects.message(index)) return 0;
-    const bytes = parts.reduce((sum, part, at) => {
-      if (part.type !== 'tool-result' || protects.part(index, at) || protects.recalled(index, at)) return sum;
-      const open = part.texts.filter(({ start, end }, text) => {
-        if (end - start - 2 < minBytes || edited.texts.has(`${index}.${at}.${text}`)) return false;
-        const place = { message: index, part: at, text };
-        return codec.rules.mayEdit(conversation, {
-          kind: 'replace-text',
-          at: place,
-          stub: '',
-          memory: undefined,
-        });
-      });
-      return open.reduce((total, { start, end }) => total + end - start, sum);
-    }, 0);
-    const texts = bytes === 0 ? 0 : tokensOfTexts(input, message, bytes, remaining(index));
-    return texts + (media.get(index) ?? 0);
-  };
-
-  let tokens = 0;
-  for (const unit of unitsOf(conversation)) {
-    yield;
-    const open = unit.filter(({ index }) => !edited.messages.has(index));
-    let isAllFree = true;
-    for (const message of open) {
-      isAllFree &&= isFree(message);
-      yield;
-    }
-    for (const message of open) {
-      tokens += isAllFree ? remaining(message.index) : tokensOfResults(message);
-      yield;
-    }
-  }
-  return Math.round(tokens);
 }

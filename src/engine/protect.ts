@@ -1,16 +1,32 @@
 /**
  * Protects content from folds: system messages, the user's last message, the newest tool batch with its calls, the last message, pins, recalls,
- * the agent's plan, instruction files, and texts that are marked with `<leporello:keep>`.
+ * the agent's plan, instruction files, and texts that are marked with `<leporello:keep>`. Also counts the tokens that a fold may still remove.
  */
 import type { Codec, FormatRules, Problem, RecallTool } from '../codecs/codec.ts';
 import type { Conversation, Message } from '../conversation/conversation.ts';
-import { inputOf, textOf, textsOf } from '../conversation/messages.ts';
+import { inputOf, mediaOf, textOf, textsOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { oneStep } from '../conversation/steps.ts';
+import { oneStep, type Steps } from '../conversation/steps.ts';
 import { type InView, holdsPinned, partsInView, pinnedPlaces } from './in-view.ts';
-import { lastUser, currentBatch, placeKey, recalledPlaces, turnStart } from '../conversation/turns.ts';
+import {
+  lastUser,
+  currentBatch,
+  placeKey,
+  recalledPlaces,
+  turnStart,
+  unitsOf,
+} from '../conversation/turns.ts';
+import { type Shrink, savedByMessage } from './references.ts';
+import type { ShrinkInput } from './shrinks.ts';
 import type { EngineOptions, EngineRequest, Pins } from './types.ts';
 import { recallToolFor } from '../recall/tool.ts';
+import {
+  type EditedPlaces,
+  isDroppable,
+  mediaIn,
+  placesEdited,
+  remainingInSteps,
+} from '../strategies/lib/editable-texts.ts';
 import { isFoldedHistory } from '../strategies/lib/summaries.ts';
 import type { TenantControls } from '../store/controls.ts';
 import type { FoundFold } from '../store/fold-store.ts';
@@ -81,6 +97,124 @@ export function keptMessages(conversation: Conversation, isHistoryKept = false):
   kept.add(messages.length - 1);
   for (const message of messages) if (message.role === 'system') kept.add(message.index);
   return kept;
+}
+
+// Tokens that a fold could still remove. Triggers with absolute limits use them, because no fold removes tools, system text, protected or pinned
+// messages, parts that the provider requires unchanged, or the stubs of earlier folds.
+
+type FoldableInput = Pick<ShrinkInput, 'conversation' | 'codec' | 'counter' | 'protects'> & {
+  readonly minResultBytes: number;
+  readonly keepNewestMedia?: number | undefined;
+};
+
+/** The approximate tokens of a stub. */
+export const stubTokens = 60;
+
+/**
+ * Returns the plain count of all units that may be dropped, and of the results in other units that a stub may replace. It takes a pass over the
+ * messages, so it is only called for large requests.
+ */
+export function* foldableTokens(
+  input: FoldableInput,
+  { edits, shrinks }: { readonly edits: readonly Edit[]; readonly shrinks: readonly Shrink[] },
+): Steps<number> {
+  const { conversation, counter, protects, codec, minResultBytes: minBytes } = input;
+  const edited = placesEdited(edits);
+  const media = openMedia(input, edited);
+  const saved = savedByMessage(shrinks);
+  const remaining = yield* remainingInSteps({
+    conversation,
+    edits,
+    measure: {
+      text: (text) => counter.text(text),
+      part: (block, part) => counter.part(conversation, block, part),
+      media: (block, one) => counter.media(conversation, block, one),
+      message: (index) => counter.message(conversation, index) - (saved.get(index) ?? 0),
+    },
+  });
+
+  const isFree = (message: Message): boolean =>
+    message.role !== 'system' &&
+    isDroppable(protects, message) &&
+    codec.rules.mayEdit(conversation, { kind: 'drop-message', message: message.index, memory: undefined });
+
+  const tokensOfResults = (message: Message): number => {
+    const { index, parts } = message;
+    if (protects.message(index)) return 0;
+    const bytes = parts.reduce((sum, part, at) => {
+      if (part.type !== 'tool-result' || protects.part(index, at) || protects.recalled(index, at)) return sum;
+      const open = part.texts.filter(({ start, end }, text) => {
+        if (end - start - 2 < minBytes || edited.texts.has(`${index}.${at}.${text}`)) return false;
+        const place = { message: index, part: at, text };
+        return codec.rules.mayEdit(conversation, {
+          kind: 'replace-text',
+          at: place,
+          stub: '',
+          memory: undefined,
+        });
+      });
+      return open.reduce((total, { start, end }) => total + end - start, sum);
+    }, 0);
+    const texts = bytes === 0 ? 0 : tokensOfTexts(input, message, bytes, remaining(index));
+    return texts + (media.get(index) ?? 0);
+  };
+
+  let tokens = 0;
+  for (const unit of unitsOf(conversation)) {
+    yield;
+    const open = unit.filter(({ index }) => !edited.messages.has(index));
+    let isAllFree = true;
+    for (const message of open) {
+      isAllFree &&= isFree(message);
+      yield;
+    }
+    for (const message of open) {
+      tokens += isAllFree ? remaining(message.index) : tokensOfResults(message);
+      yield;
+    }
+  }
+  return Math.round(tokens);
+}
+
+/** Returns the tokens that stubs would save in place of old images, documents and sounds, by message. */
+export function openMedia(
+  { conversation, counter, protects, keepNewestMedia: keepNewest }: FoldableInput,
+  edited: EditedPlaces,
+): ReadonlyMap<number, number> {
+  const saved = new Map<number, number>();
+  if (keepNewest === undefined) return saved;
+  const { messages } = conversation;
+  let newer = 0;
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const message = messages[index]!;
+    if (edited.messages.has(index)) continue;
+    const { open, counted } = mediaIn(message, { edited, protects, keepNewest, newer });
+    newer += counted;
+    if (open.length === 0 || protects.message(index)) continue;
+    const tokens = open.map(({ media }) => counter.media(conversation, message, media) - stubTokens);
+    saved.set(
+      index,
+      tokens.reduce((sum, one) => sum + Math.max(0, one), 0),
+    );
+  }
+  return saved;
+}
+
+/** Returns the part of a message's tokens that is in texts of so many bytes. Media have few tokens for their bytes. */
+export function tokensOfTexts(
+  { conversation, counter }: Pick<FoldableInput, 'conversation' | 'counter'>,
+  message: Message,
+  bytes: number,
+  tokens: number,
+): number {
+  let [rest, size] = [tokens, message.span.end - message.span.start];
+  for (const part of message.parts) {
+    for (const media of mediaOf(part)) {
+      rest -= counter.media(conversation, message, media);
+      size -= media.span.end - media.span.start;
+    }
+  }
+  return Math.max(0, rest) * Math.min(1, bytes / size);
 }
 
 // Offering the recall tool. Providers cache tools before all messages, so a tool that is added late re-bills the whole conversation, and one that is
