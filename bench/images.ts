@@ -24,7 +24,7 @@ import type { Conversation } from '../src/conversation/conversation.ts';
 import { mediaOf } from '../src/conversation/messages.ts';
 import type { PreparedRequest } from '../src/engine/types.ts';
 import { createDefaultEngine } from '../src/library/default-engine.ts';
-import { createPriceList } from '../src/receipts/prices.ts';
+import { createPriceList } from '../src/tokens/model-facts.ts';
 import { answerRecall } from '../src/recall/tool.ts';
 import { createBill, type Tokens, sumOf } from '../src/replay/tally.ts';
 import { createEncryptedStore, sha256 } from '../src/store/encrypted-store.ts';

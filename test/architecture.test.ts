@@ -40,14 +40,14 @@ describe('layers', () => {
   it('forbids imports, of types too, between modules of one layer', () => {
     expect(
       layerProblems([
-        file('src/tokens/a.ts', `import type { Receipt } from '../receipts/receipt.ts';`),
-        file('src/tokens/b.ts', `type R = import('../receipts/receipt.ts').Receipt;`),
+        file('src/tokens/a.ts', `import type { Store } from '../store/store.ts';`),
+        file('src/tokens/b.ts', `type R = import('../store/store.ts').Store;`),
         file('src/gateway/c.ts', `import { engine } from '../index.ts';`),
         file('src/engine-plan.ts', `import { run } from './engine/run.ts';`),
       ]),
     ).toEqual([
-      'src/tokens/a.ts imports src/receipts/receipt.ts: tokens and receipts are modules of one layer',
-      'src/tokens/b.ts imports src/receipts/receipt.ts: tokens and receipts are modules of one layer',
+      'src/tokens/a.ts imports src/store/store.ts: tokens and store are modules of one layer',
+      'src/tokens/b.ts imports src/store/store.ts: tokens and store are modules of one layer',
       'src/gateway/c.ts imports src/index.ts: gateway and index are modules of one layer',
     ]);
   });

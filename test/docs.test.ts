@@ -124,7 +124,7 @@ it('the page on architecture names every folder of src, and only files that exis
   const page = readFileSync('docs/architecture.md', 'utf8');
   const named = [...page.matchAll(/`([a-z-]+\/[\w./-]+\.ts)`/g)].map(([, path]) => path!);
   expect(named.filter((path) => !existsSync(path) && !existsSync(join('src', path)))).toEqual([]);
-  const folders = [...page.matchAll(/^\| \d \| `([a-z]+)\/`/gm)].map(([, folder]) => folder!);
+  const folders = [...page.matchAll(/^\| \d+ \| `([a-z]+)\/`/gm)].map(([, folder]) => folder!);
   const onDisk = readdirSync('src', { withFileTypes: true }).flatMap((entry) =>
     entry.isDirectory() ? [entry.name] : [],
   );

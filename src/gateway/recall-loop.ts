@@ -13,7 +13,7 @@ import { type EventSplitter, type UpstreamResponse, createEventSplitter } from '
 import { type ContinuationDeps, sendContinuation, storeWaitMs, waitAtMost } from './send-with-retries.ts';
 import { type RecallText, answerRecall } from '../recall/tool.ts';
 import type { RecallReport } from '../receipts/receipt.ts';
-import { addedUsage, noUsage } from '../receipts/prices.ts';
+import { addedUsage, noUsage } from '../receipts/cost.ts';
 
 /** A model call with everything needed to continue it. */
 export type Exchange = ContinuationDeps & {

@@ -1,18 +1,10 @@
 /** Creates the engine with its usual parts: the user's settings, and defaults for the rest. */
-import { createCaches, openFixed } from '../caches.ts';
+import { createCaches } from '../caches.ts';
 import { createSeenBodies } from '../codecs/read-body.ts';
 import { createEngine } from '../engine/prepare.ts';
 import type { Engine } from '../engine/types.ts';
-import type {
-  SummaryAheadOptions,
-  CachePrices,
-  EngineMode,
-  EngineOptions,
-  ModelWindow,
-  OfferRecall,
-  Pins,
-} from '../engine/types.ts';
-import { type PriceList, type PriceOverrides, createPriceList } from '../receipts/prices.ts';
+import type { SummaryAheadOptions, EngineMode, EngineOptions, OfferRecall, Pins } from '../engine/types.ts';
+import { type PriceOverrides, createModelFacts } from '../tokens/model-facts.ts';
 import { type EncryptedStore, commonLength, sha256 } from '../store/encrypted-store.ts';
 import { createFoldStore } from '../store/fold-store.ts';
 import { createHiddenRecalls, createKeptReplies } from '../store/hidden-recalls.ts';
@@ -21,10 +13,7 @@ import { type StrategySettings, defaultStrategies } from '../strategies/default-
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import type { Strategy } from '../strategies/strategy.ts';
 import { type CalibrationOptions, createCalibration, uncalibrated } from '../tokens/calibration.ts';
-import { loadCatalog } from '../tokens/catalog.ts';
-import { loadTokenCounter } from '../tokens/load-counter.ts';
-import type { TokenCounter } from '../tokens/token-counter.ts';
-import { FALLBACK_WINDOW, type ModelOverrides, loadModelInfo } from '../tokens/models.ts';
+import type { ModelOverrides } from '../tokens/models.ts';
 import { type TriggerSettings, defaultTriggers } from '../triggers/default-triggers.ts';
 
 /** The settings of folding as data, such as a configuration file holds them. Each has a default. */
@@ -85,8 +74,6 @@ export function createDefaultEngine(
   const caches = createCaches(settings.cacheMb);
   const kept = { encryptedStore, ttlMs: settings.memoryTtlMs, clock, caches };
   const { keptReplies = createKeptReplies(kept) } = others;
-  const models = settings.models ?? {};
-  const factsFor = modelFacts(models, settings.usdPerMillionTokens);
   return createEngine({
     encryptedStore,
     foldStore: createFoldStore(kept),
@@ -98,9 +85,7 @@ export function createDefaultEngine(
     caches,
     triggers,
     strategies,
-    counterFor: async (model) => (await factsFor(model)).counter,
-    windowFor: async (model) => (await factsFor(model)).window,
-    pricesFor: async (model, promptTokens) => (await factsFor(model)).pricesAt(promptTokens),
+    ...createModelFacts(settings.models, settings.usdPerMillionTokens),
     calibration: settings.calibration === false ? uncalibrated : createCalibration(settings.calibration),
     cacheMarks: settings.cacheMarks,
     clock,
@@ -119,54 +104,6 @@ export function createDefaultEngine(
 function strategySettingsIn(settings: FoldSettings): StrategySettings {
   const { strategies, minResultBytes, keepNewestMedia, summaries, subgoals, preset } = settings;
   return { strategies, minResultBytes, keepNewestMedia, summaries, subgoals, preset };
-}
-
-type ModelFacts = {
-  readonly window: ModelWindow;
-  readonly counter: TokenCounter;
-  /** Returns the prices for a prompt of so many tokens. */
-  readonly pricesAt: (promptTokens: number) => CachePrices | undefined;
-};
-
-/** Looks each model up once, because its name is compared with a dozen tables of patterns. */
-function modelFacts(models: ModelOverrides, overrides: PriceOverrides | undefined) {
-  const cached = openFixed<string, Promise<ModelFacts>>('model facts');
-  let prices: PriceList | undefined;
-
-  async function loadFacts(model: string | undefined): Promise<ModelFacts> {
-    const [info, counter, catalog] = await Promise.all([
-      loadModelInfo(model, models),
-      loadTokenCounter(model, models),
-      loadCatalog(),
-    ]);
-    const { window, maxInput, cacheKeptMs: keptMs, minCachedTokens } = info;
-    const list = (prices ??= createPriceList(catalog, overrides));
-    return {
-      window: { tokens: maxInput ?? window ?? FALLBACK_WINDOW, holdsReply: maxInput === undefined },
-      counter,
-      pricesAt(promptTokens) {
-        const price = list.priceOf(model, promptTokens);
-        if (!price) return undefined;
-        const { input, cacheRead, cacheWrite, cacheWriteLong } = price;
-        return {
-          read: cacheRead / input,
-          write: cacheWrite / input,
-          writeLong: cacheWriteLong === undefined ? undefined : cacheWriteLong / input,
-          keptMs,
-          minCachedTokens,
-        };
-      },
-    };
-  }
-
-  return function factsFor(model: string | undefined): Promise<ModelFacts> {
-    // A client may send a name of any length, so it is cut.
-    const name = (model ?? '').slice(0, 200);
-    const facts = cached.get(name) ?? loadFacts(model);
-    cached.set(name, facts);
-    facts.catch(() => cached.delete(name));
-    return facts;
-  };
 }
 
 function aheadOf(

@@ -20,7 +20,7 @@ import {
   wholeNumber,
 } from '../checks.ts';
 import type { EngineSettings, FoldSettings } from './default-engine.ts';
-import type { Price } from '../receipts/prices.ts';
+import type { Price } from '../tokens/model-facts.ts';
 import { strategyChecks } from '../strategies/default-strategies.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import type { CalibrationOptions, CorrectionBounds } from '../tokens/calibration.ts';

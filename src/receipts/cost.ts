@@ -1,10 +1,44 @@
 /**
- * Computes what a request cost, and estimates what it would have cost without Leporello. The paid cost follows from the tokens that the
- * provider reported and the price list; the rest is an estimate. Pure.
+ * Adds and compares the token usage of model calls, computes what a request cost, and estimates what it would have cost without Leporello. The
+ * paid cost follows from the tokens that the provider reported and the price list; the rest is an estimate. Pure.
  */
 import { type Caches, createCaches } from '../caches.ts';
-import { type Price, addedUsage, noUsage } from './prices.ts';
 import type { Usage } from '../conversation/conversation.ts';
+import type { Price } from '../tokens/model-facts.ts';
+
+/** Returns the tokens that a provider reported for the sent prompt; undefined if its report includes other tokens. */
+export function sentPromptOf({ input, sentPrompt = input }: Usage): number | undefined {
+  return sentPrompt === 'unknown' ? undefined : sentPrompt;
+}
+
+export const noUsage: Usage = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 };
+
+export function addedUsage(one: Usage, other: Usage): Usage {
+  return combined(one, other, (a, b) => a + b);
+}
+
+/** Returns the usage without `sentPrompt`, which only concerns rounds within one call. */
+export function plainUsage(usage: Usage): Usage {
+  return addedUsage(noUsage, usage);
+}
+
+/** Returns the difference of a running total and its `earlier` value. */
+export function usageSince(earlier: Usage, total: Usage): Usage {
+  return combined(total, earlier, (a, b) => a - b);
+}
+
+function combined(one: Usage, other: Usage, combine: (a: number, b: number) => number): Usage {
+  const long = combine(one.cacheWriteLong ?? 0, other.cacheWriteLong ?? 0);
+  return {
+    input: combine(one.input, other.input),
+    cacheRead: combine(one.cacheRead, other.cacheRead),
+    cacheWrite: combine(one.cacheWrite, other.cacheWrite),
+    ...(long === 0 ? {} : { cacheWriteLong: long }),
+    output: combine(one.output, other.output),
+  };
+}
+
+// Bills
 
 /** The cost of reported tokens by kind, in USD. */
 export type Bill = {

@@ -2,8 +2,8 @@
  * Defines receipts. They report what happened to one request, or what a summary cost that a model wrote ahead of a fold. Data for users,
  * response headers and logs. Holds counts, names and ids, never content.
  */
-import { type Bill, type Money, addedBill, billOf } from './cost.ts';
-import { type PriceList, addedUsage, noUsage } from './prices.ts';
+import { type Bill, type Money, addedBill, billOf, addedUsage, noUsage } from './cost.ts';
+import { type PriceList } from '../tokens/model-facts.ts';
 import type { Usage } from '../conversation/conversation.ts';
 
 /** The outcome of a request. */

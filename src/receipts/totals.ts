@@ -3,9 +3,16 @@
  * time are dropped; a tenant's own row still includes its dropped models and sessions. Pure.
  */
 import { openFixed, type Cache } from '../caches.ts';
-import { addedBill, type Bill, extraRequestsPer1000Tokens, noBill, usd } from './cost.ts';
+import {
+  addedBill,
+  type Bill,
+  extraRequestsPer1000Tokens,
+  noBill,
+  usd,
+  addedUsage,
+  noUsage,
+} from './cost.ts';
 import type { Compression, SummaryBy, Receipt, SummaryReceipt } from './receipt.ts';
-import { addedUsage, noUsage } from './prices.ts';
 import type { Usage } from '../conversation/conversation.ts';
 
 /** Totals over receipts. */

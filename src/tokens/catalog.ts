@@ -1,7 +1,7 @@
 /**
  * Looks up windows and price lists of models in the maintained package `@pydantic/genai-prices` with its bundled data; nothing is
  * fetched. Importing it takes about 30 ms, so it is imported on first use. `namesOf` says which names a model may have,
- * `receipts/prices.ts` uses the prices.
+ * `model-facts.ts` uses the prices.
  */
 import type * as genaiPrices from '@pydantic/genai-prices';
 import { openFixed, type Cache } from '../caches.ts';

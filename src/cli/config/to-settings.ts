@@ -1,6 +1,6 @@
 /** Converts the configuration to the settings of the gateway. */
 import type { GatewaySettings } from '../../gateway/app.ts';
-import type { PriceOverrides } from '../../receipts/prices.ts';
+import type { PriceOverrides } from '../../tokens/model-facts.ts';
 import type { ModelOverride, ModelOverrides } from '../../tokens/models.ts';
 import type { Config } from './schema.ts';
 

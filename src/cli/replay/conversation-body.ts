@@ -5,7 +5,7 @@
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { createConversationCounter } from '../../tokens/count-conversation.ts';
 import type { TokenCounter } from '../../tokens/token-counter.ts';
-import type { PriceOverrides } from '../../receipts/prices.ts';
+import type { PriceOverrides } from '../../tokens/model-facts.ts';
 import type { CacheRates } from '../../replay/tally.ts';
 
 /** Name of the model of conversations that were recorded without one. */

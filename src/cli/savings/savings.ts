@@ -4,7 +4,8 @@
  */
 import type { Usage } from '../../conversation/conversation.ts';
 import { pricesFrom } from '../../gateway/receipts/receipts.ts';
-import { type Price, type PriceList, addedUsage, noUsage, plainUsage } from '../../receipts/prices.ts';
+import { type Price, type PriceList } from '../../tokens/model-facts.ts';
+import { addedUsage, noUsage, plainUsage } from '../../receipts/cost.ts';
 import { billOf } from '../../receipts/cost.ts';
 import { number } from '../../receipts/detail.ts';
 import { enginePolicy, fullContext } from '../../replay/policies.ts';

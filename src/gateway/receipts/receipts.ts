@@ -5,15 +5,7 @@
 import { type Caches, openFixed } from '../../caches.ts';
 import type { PreparedRequest } from '../../engine/types.ts';
 import type { ReceiptTotals } from '../../receipts/totals.ts';
-import {
-  type PriceList,
-  type PriceOverrides,
-  createPriceList,
-  noUsage,
-  plainUsage,
-  sentPromptOf,
-  usageSince,
-} from '../../receipts/prices.ts';
+import { type PriceList, type PriceOverrides, createPriceList } from '../../tokens/model-facts.ts';
 import type { Usage } from '../../conversation/conversation.ts';
 import type {
   CountedPrompt,
@@ -30,6 +22,10 @@ import {
   createEarlierRequests,
   earlierRequestOf,
   computeMoney,
+  noUsage,
+  plainUsage,
+  sentPromptOf,
+  usageSince,
 } from '../../receipts/cost.ts';
 import { loadCatalog } from '../../tokens/catalog.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createPriceList, type PriceCatalog } from './prices.ts';
+import { createPriceList, type PriceCatalog } from './model-facts.ts';
 
 const rates: Readonly<
   Record<string, Record<string, number | { base: number; tiers: { start: number; price: number }[] }>>
