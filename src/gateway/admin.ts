@@ -2,6 +2,7 @@
  * Serves the gateway's own paths: health, metrics, receipts, totals and originals. A caller sees the data of the tenant that a model call
  * with the same headers would belong to; the admin token, when one is set, shows all tenants.
  */
+import type { FoldSettings } from '../library/default-engine.ts';
 import type { PageClients } from '../page/setup.ts';
 import type { Controls } from '../store/controls.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
@@ -12,6 +13,7 @@ import {
   breakEvenOf,
   summaryOf,
 } from '../receipts/totals.ts';
+import { isCompressionPath } from './routing/routes.ts';
 import { hasCredential, type Tenant, type TenantRule } from './routing/tenant.ts';
 import { type GatewayRequest, type GatewayResponse, jsonResponse } from './http/http.ts';
 import type { ReceiptArchive } from './receipts/archive.ts';
@@ -19,7 +21,9 @@ import type { AnyReceipt, ReceiptLog, GatewayMetrics } from './receipts/receipts
 import type { BackgroundSummarizer } from './background-summarizer.ts';
 
 type AdminDeps = MetricsDeps & {
-  readonly encryptedStore: Pick<EncryptedStore, 'recall' | 'recallAny' | 'forget'>;
+  readonly encryptedStore: EncryptedStore;
+  readonly foldSettings: FoldSettings;
+  readonly maxBodyBytes: number;
   readonly receipts: ReceiptLog;
   readonly archive: ReceiptArchive | undefined;
   readonly controls: Controls | undefined;
@@ -40,6 +44,10 @@ export async function answerOwn(
   if (archive && controls && isPage(route.path)) {
     const { answerPage } = await import('./page/pages.ts');
     return answerPage({ ...deps, archive, controls }, request, route);
+  }
+  if (isCompressionPath(route.path)) {
+    const { answerCompression } = await import('./compress.ts');
+    return answerCompression(deps, request, route);
   }
   if (request.method !== 'GET' && request.method !== 'HEAD')
     return jsonResponse(405, { error: `${route.path} answers only GET and HEAD, not ${request.method}.` });

@@ -263,17 +263,15 @@ export function gatewayParts(
     caches,
   });
   const keptReplies = createKeptReplies({ encryptedStore, ttlMs, caches });
-  const local = createDefaultEngine({ ...settings, cacheMb: engineMb }, encryptedStore, {
-    ...engineParts,
-    keptReplies,
-  });
+  const engineSettings = { ...foldSettings(settings), cacheMb: engineMb };
+  const local = createDefaultEngine(engineSettings, encryptedStore, { ...engineParts, keptReplies });
   const { store, secret, log, foldThread, archive } = deps;
   archive?.open({ encryptedStore, log });
   return {
     engine:
       foldThread?.engineFor({
         local,
-        settings: { ...foldSettings(settings), cacheMb: engineMb },
+        settings: engineSettings,
         secret,
         store,
         encryptedStore,
@@ -281,6 +279,7 @@ export function gatewayParts(
         log,
       }) ?? local,
     encryptedStore,
+    foldSettings: engineSettings,
     upstream: deps.upstream,
     urls: { ...defaultUpstreams, ...settings.urls },
     receipts: reportedTo(deps, createReceiptLog()),

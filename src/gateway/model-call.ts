@@ -37,6 +37,7 @@ import { type Exchange, type RecallLimits, relayStream, relayWhole } from './rec
 import { type Route, type UpstreamUrls, promptUrl, sessionOf } from './routing/routes.ts';
 import { type BackgroundSummarizer, addSummaryReceipt } from './background-summarizer.ts';
 import type { Engine } from '../engine/types.ts';
+import type { FoldSettings } from '../library/default-engine.ts';
 import type { PageClients } from '../page/setup.ts';
 import type { Controls } from '../store/controls.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
@@ -310,7 +311,9 @@ async function receiptOf(
 
 export type GatewayOptions = {
   readonly engine: Engine;
-  readonly encryptedStore: Pick<EncryptedStore, 'recall' | 'recallAny' | 'forget'>;
+  readonly encryptedStore: EncryptedStore;
+  /** The settings of the engine. */
+  readonly foldSettings: FoldSettings;
   readonly upstream: Upstream;
   readonly urls: UpstreamUrls;
   readonly receipts: ReceiptLog;

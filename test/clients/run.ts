@@ -1,7 +1,7 @@
 /**
  * Runs real agent CLIs through the gateway: installs each once, at a pinned version, and plays its loops against the scripted provider.
  * Usage: npm run test:clients [-- [--bodies FOLDER] NAME...]. A name is a client's, or `client/format`. With `--wrapped`, the clients run
- * under `leporello wrap` instead, two at once, and a name is one that `wrap` knows.
+ * under `leporello wrap` instead, two at once, and a name is one that `wrap` knows. With `--guardrail`, LiteLLM's proxy calls the gateway instead.
  */
 import { parseArgs } from 'node:util';
 import type { Client, Variant } from './client.ts';
@@ -22,7 +22,7 @@ const clients: readonly Client[] = [codex, claudeCode, geminiCli, opencode, pi, 
 
 const { values, positionals: names } = parseArgs({
   allowPositionals: true,
-  options: { bodies: { type: 'string' }, wrapped: { type: 'boolean' } },
+  options: { bodies: { type: 'string' }, wrapped: { type: 'boolean' }, guardrail: { type: 'boolean' } },
 });
 const all = clients.flatMap((client) => client.variants.map((variant) => ({ client, variant })));
 const unknown = names.filter((name) => !all.some((one) => isCalled(one, name)));
@@ -30,7 +30,15 @@ const unknown = names.filter((name) => !all.some((one) => isCalled(one, name)));
 const firstPort = 38_787;
 const counts = { passed: 0, failed: 0 };
 
-if (values.wrapped) {
+if (values.guardrail) {
+  const { playGuardrail } = await import('./guardrail.ts');
+  for (const { check, passed } of await playGuardrail()) {
+    say(`${passed ? 'passed' : 'FAILED'}  LiteLLM, ${check}`);
+    counts[passed ? 'passed' : 'failed'] += 1;
+  }
+  say(`${counts.passed} passed, ${counts.failed} failed`);
+  if (counts.failed > 0) process.exitCode = 1;
+} else if (values.wrapped) {
   await driveWrapped();
 } else if (unknown.length > 0) {
   sayUnknown(unknown, all.map(nameOf));

@@ -45,7 +45,16 @@ export function routeOf(method: string, target: string, headers: HeaderList, url
 
 /** True for paths that the gateway answers itself. */
 export function isOwnPath(path: string): boolean {
-  return ['/healthz', '/readyz', '/metrics'].includes(path) || path.startsWith('/_leporello/');
+  return (
+    ['/healthz', '/readyz', '/metrics'].includes(path) ||
+    path.startsWith('/_leporello/') ||
+    isCompressionPath(path)
+  );
+}
+
+/** True for the paths of compress.ts. No provider has them. */
+export function isCompressionPath(path: string): boolean {
+  return path === '/v1/compress' || path === '/health' || /^\/v1\/retrieve(?:\/|$)/.test(path);
 }
 
 const codecs: Readonly<Record<Provider, Codec>> = {

@@ -1,0 +1,220 @@
+/** Tests `/v1/compress` and `/v1/retrieve` with the real client of Headroom's service, and with the requests that LiteLLM's guardrail makes. */
+import { HeadroomClient } from 'headroom-ai';
+import { describe, expect, it } from 'vitest';
+import { hashOf, idOfHash } from '../../src/gateway/retrieve.ts';
+import type { Script } from '../support/fake-provider/script.ts';
+import { type Stack, startStack } from './stack.ts';
+
+const silent: Script = () => ({ type: 'turn', parts: [{ type: 'text', text: 'Not asked.' }] });
+
+type Row = { readonly role: string; readonly content: string | null; readonly [key: string]: unknown };
+
+/** Returns a log file of some 9 kB in which one line tells something. */
+function logOf(step: number): string {
+  const lines = Array.from({ length: 150 }, (_, at) => {
+    return `${at} ${((step * 7_919 + at * 104_729) % 999_983).toString(36)} module ${at % 13} loaded in ${(at * 31 + step) % 97} ms`;
+  });
+  lines[75] = `75 ERROR in step ${step}: the pump of reactor ${step} is blocked`;
+  return lines.join('\n');
+}
+
+/** Returns a conversation of so many steps, each a call with its result. */
+function conversationOf(steps: number): readonly Row[] {
+  return [
+    { role: 'system', content: 'You repair reactors.' },
+    { role: 'user', content: 'Find out which pump is blocked.' },
+    ...Array.from({ length: steps }, (_, step): readonly Row[] => [
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [
+          {
+            id: `call-${step}`,
+            type: 'function',
+            function: { name: 'read_log', arguments: `{"step":${step}}` },
+          },
+        ],
+      },
+      { role: 'tool', tool_call_id: `call-${step}`, content: logOf(step) },
+    ]).flat(),
+  ];
+}
+
+const settings = { triggers: { tokenBudget: { triggerTokens: 20_000, targetTokens: 10_000 } } };
+
+function clientOf({ url }: Stack): HeadroomClient {
+  return new HeadroomClient({ baseUrl: url, apiKey: 'dummy', fallback: false, retries: 0 });
+}
+
+/** Sends a request as LiteLLM does. */
+async function post(stack: Stack, path: string, body: unknown, credential = 'dummy'): Promise<Response> {
+  return fetch(`${stack.url}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${credential}` },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+}
+
+type Compressed = {
+  readonly messages: readonly Row[];
+  readonly tokens_before: number;
+  readonly tokens_after: number;
+  readonly tokens_saved: number;
+  readonly ccr_hashes: readonly string[];
+};
+
+async function compressed(stack: Stack, body: object): Promise<Compressed> {
+  const response = await post(stack, '/v1/compress', body);
+  expect(response.status).toBe(200);
+  return (await response.json()) as Compressed;
+}
+
+describe('the npm client headroom-ai', () => {
+  it('gets the same messages with old results folded, and every original by its hash', async () => {
+    await using stack = await startStack(silent, settings);
+    const client = clientOf(stack);
+    const messages = conversationOf(12);
+    const result = await client.compress([...messages] as never, { model: 'gpt-4o' });
+    const sent = result.messages as unknown as readonly Row[];
+    expect(sent.map(({ role }) => role)).toEqual(messages.map(({ role }) => role));
+    expect([result.tokensAfter < 12_000, result.tokensBefore - result.tokensAfter]).toEqual([
+      true,
+      result.tokensSaved,
+    ]);
+    expect(result.ccrHashes.length).toBeGreaterThan(3);
+    for (const [at, row] of sent.entries()) {
+      if (row.content === messages[at]!.content) continue;
+      const hash = /headroom_retrieve \{"hash":"([0-9a-f]{20})"\}/.exec(row.content!)![1]!;
+      expect(result.ccrHashes).toContain(hash);
+      expect(await client.retrieve(hash)).toMatchObject({ hash, originalContent: messages[at]!.content });
+    }
+    expect(sent.filter((row, at) => row.content !== messages[at]!.content).map(({ role }) => role)).toEqual(
+      result.ccrHashes.map(() => 'tool'),
+    );
+    expect(sent.at(-1)).toEqual(messages.at(-1));
+  });
+
+  it('finds the passage that answers a query, and gets the answer to a call of the tool', async () => {
+    await using stack = await startStack(silent, settings);
+    const client = clientOf(stack);
+    const { ccrHashes } = await client.compress([...conversationOf(12)] as never, { model: 'gpt-4o' });
+    const found = await client.retrieve(ccrHashes[0]!, { query: 'blocked pump' });
+    expect(JSON.stringify(found)).toContain('the pump of reactor 0 is blocked');
+    const answer: unknown = await client.handleToolCall({
+      toolCall: {
+        id: 'call-9',
+        function: { name: 'headroom_retrieve', arguments: `{"hash":"${ccrHashes[0]}"}` },
+      },
+      provider: 'openai',
+    });
+    expect(answer).toEqual({
+      success: true,
+      toolResult: { role: 'tool', toolCallId: 'call-9', content: logOf(0) },
+    });
+  });
+
+  it('gets a conversation within its budget of tokens', async () => {
+    await using stack = await startStack(silent);
+    const result = await clientOf(stack).compress([...conversationOf(12)] as never, {
+      model: 'gpt-4o',
+      tokenBudget: 9_000,
+    });
+    expect([result.tokensBefore > 20_000, result.tokensAfter <= 9_000]).toEqual([true, true]);
+  });
+
+  it('gets a short conversation unchanged', async () => {
+    await using stack = await startStack(silent, settings);
+    const messages = conversationOf(1);
+    const result = await clientOf(stack).compress([...messages] as never, { model: 'gpt-4o' });
+    expect([result.messages, result.tokensSaved, result.compressionRatio, result.ccrHashes]).toEqual([
+      messages,
+      0,
+      1,
+      [],
+    ]);
+  });
+
+  it('finds the gateway healthy', async () => {
+    await using stack = await startStack(silent);
+    expect(await clientOf(stack).validateSetup()).toMatchObject({ valid: true, errors: [] });
+  });
+});
+
+describe("LiteLLM's guardrail", () => {
+  /** The messages that LiteLLM 1.109 sends: it keeps the model's replies and the newest exchange back. */
+  const sentBy = (steps: number) =>
+    conversationOf(steps).filter(({ role }) => role === 'tool' || role === 'user');
+
+  it('gets as many messages as it sent, in its order, also where the replies with the calls are missing', async () => {
+    await using stack = await startStack(silent, settings);
+    const messages = sentBy(12);
+    const result = await compressed(stack, { messages, model: 'gpt-4o' });
+    expect(result.messages.map(({ role, tool_call_id: id }) => [role, id])).toEqual(
+      messages.map(({ role, tool_call_id: id }) => [role, id]),
+    );
+    const [hash = ''] = result.ccr_hashes;
+    expect(hash).toMatch(/^[0-9a-f]{20}$/);
+    const response = await fetch(`${stack.url}/v1/retrieve/${hash}`, {
+      headers: { authorization: 'Bearer dummy' },
+    });
+    expect(await response.json()).toMatchObject({ original_content: logOf(0) });
+  });
+
+  it('gets the same bytes for the same beginning when the conversation goes on', async () => {
+    await using stack = await startStack(silent, settings);
+    const first = await compressed(stack, { messages: sentBy(12), model: 'gpt-4o' });
+    const second = await compressed(stack, { messages: sentBy(13), model: 'gpt-4o' });
+    expect(second.messages.slice(0, first.messages.length)).toEqual(first.messages);
+  });
+
+  it('gets the same bytes from another gateway on the same store', async () => {
+    await using stack = await startStack(silent, settings);
+    const first = await compressed(stack, { messages: sentBy(12), model: 'gpt-4o' });
+    await stack.restart();
+    const again = await compressed(stack, { messages: sentBy(12), model: 'gpt-4o' });
+    expect(again.messages).toEqual(first.messages);
+  });
+});
+
+describe('a request that cannot be served', () => {
+  it.each([
+    ['/v1/compress', '{', 400],
+    ['/v1/compress', { messages: 'none' }, 400],
+    ['/v1/compress', { messages: [1] }, 400],
+    ['/v1/retrieve', { hash: 'ffffffffffffffffffff' }, 404],
+    ['/v1/retrieve', { hash: 'mem_0000000000000000' }, 404],
+    ['/v1/retrieve/ffffffffffffffffffff', {}, 405],
+  ])('is refused: %s %j', async (path, body, status) => {
+    await using stack = await startStack(silent);
+    const response = await post(stack, path, body);
+    expect(response.status).toBe(status);
+    expect(await response.json()).toMatchObject({
+      error: { message: expect.stringMatching(/\w+.*\.$/) as string },
+    });
+  });
+
+  it('opens no original of another tenant', async () => {
+    await using stack = await startStack(silent, settings);
+    const { ccr_hashes: hashes } = await compressed(stack, { messages: conversationOf(12), model: 'gpt-4o' });
+    const response = await post(stack, '/v1/retrieve', { hash: hashes[0] }, 'another');
+    expect(response.status).toBe(404);
+  });
+
+  it('reaches no provider', async () => {
+    await using stack = await startStack(silent);
+    await post(stack, '/v1/compress', { messages: conversationOf(2), model: 'gpt-4o' });
+    expect(stack.provider.requests).toEqual([]);
+  });
+});
+
+describe('a hash', () => {
+  it('has all bits of its id', () => {
+    for (const id of [
+      'mem_0000000000000000',
+      'mem_zzzzzzzzzzzzzzzz',
+      'mem_0123456789abcdef',
+      'mem_ghjkmnpqrstvwxyz',
+    ])
+      expect(idOfHash(hashOf(id))).toBe(id);
+  });
+});
