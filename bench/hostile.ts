@@ -1,14 +1,18 @@
 /**
- * Measures request bodies that are built to be expensive: the CPU time of `engine.prepare`, and the longest time that it blocks the event
- * loop. Run `node bench/hostile.ts [PREFIX]`; with PREFIX it runs only the cases whose names begin with it. A full run writes
- * bench/results/hostile.json and takes about ten minutes.
+ * Measures request bodies that are built to be expensive, in the library and in the gateway: the CPU time, and the longest time for which the
+ * event loop serves nobody else. Run `node bench/hostile.ts [PREFIX] [--library | --gateway]`; with PREFIX it runs only the cases whose names
+ * begin with it, with an option only one of the two. A full run writes bench/results/hostile.json and takes about twenty minutes.
  *
- * Traps: (1) Every figure is CPU time of the thread, so other work on the machine does not count. A stall is the CPU time that the thread uses
- * between two turns of its event loop (setImmediate). On an idle machine, every other client waits that long. (2) Each size runs in its own
- * process, which first warms up with an ordinary conversation. The table shows the minimum of up to three runs, each with a new engine, because
- * garbage collection may slow down any of them. (3) `exponent` is the growth of CPU time between the two largest sizes that were measured;
- * 1 is linear. It is left out if the smaller of them takes less than 20 ms. (4) A run is ended after 20 s of CPU time (wall-clock time on systems
- * without /proc). A dash means not measured. (5) The store is in memory; bench/stores.ts measures the others.
+ * Traps: (1) Every figure is CPU time, so other work on the machine does not count, except that it slows down caches. A stall is the CPU time that
+ * a thread uses between two turns of its event loop. On an idle machine, every other client waits that long. (2) `CPU ms` and `stall ms` are of
+ * `engine.prepare` in the thread that calls it, as in a program that uses the library. Each size runs in its own process, which first warms up with
+ * an ordinary conversation. The table shows the minimum of up to three runs, each with a new engine, because garbage collection may slow down any
+ * of them. (3) The figures of the gateway are of `leporello serve` with SQLite and default settings, a new process for each case. It is sent one
+ * body just too small for a fold thread, then the largest one of up to 8.8 MB, then a larger one if the case has one, each once and each of
+ * another tenant. Its stall is that of the main thread, which serves all clients, measured with a timer of 2 ms; its CPU time per MB is that of all
+ * threads. (4) `exponent` is the growth of `CPU ms` between the two largest sizes that were measured; 1 is linear. It is left out if the
+ * smaller of them takes less than 20 ms. (5) A run is ended after 20 s of CPU time (wall-clock time on systems without /proc). A dash means not
+ * measured. (6) The library's store is in memory; bench/stores.ts measures the others.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,6 +21,7 @@ import { createDefaultEngine } from '../src/library/default-engine.ts';
 import { inMemoryStore } from '../src/store/in-memory.ts';
 import { createEncryptedStore } from '../src/store/encrypted-store.ts';
 import { type HostileCase, hostileCases } from './hostile/bodies.ts';
+import { type InGateway, measureInGateway } from './hostile/gateway.ts';
 import { codecs } from './hostile/spell.ts';
 import { writeResult } from './results.ts';
 import { chatBody, toolLoop } from './scaling/bodies.ts';
@@ -38,10 +43,13 @@ const repeatForMs = 2_000;
 /** A longer stall is a failure for bodies of up to `maxStallMB`. */
 const maxStallMs = 50;
 const maxStallMB = 8;
+/** An ordinary body of any size must not cost more than this per MB in the gateway, nor stall it for longer than this. */
+const ordinary = { name: 'ordinary', maxMsPerMB: 15, maxStallMs: 20 };
 
 const [, script, ...args] = process.argv;
 if (args[0] === '--measure') await serveMeasurement(Number(args[1]), Number(args[2]));
-else await main(args[0] ?? '');
+else await main(args.find((one) => !one.startsWith('--')) ?? '');
+process.exit();
 
 /** Runs in the child: measures one size of one case and sends the result to the parent. */
 async function serveMeasurement(index: number, size: number): Promise<void> {
@@ -102,20 +110,27 @@ async function main(only: string): Promise<void> {
   const failures: string[] = [];
   for (const [index, one] of hostileCases.entries()) {
     if (!one.name.startsWith(only)) continue;
-    const measured: (Measured | undefined)[] = [];
-    for (const size of one.sizes) {
-      const result = await measureInChild(index, size);
-      measured.push(result);
-      if (!result) break;
-    }
-    const row = rowOf(one, measured);
+    const measured = args.includes('--gateway') ? [] : await measureSizes(index, one);
+    const inGateway = args.includes('--library') ? [] : await measureInGateway(one);
+    const row = { ...rowOf(one, measured), ...gatewayColumns(inGateway) };
     rows.push(row);
     console.log(JSON.stringify(row));
-    failures.push(...failuresOf(one, measured));
+    failures.push(...failuresOf(one, measured), ...gatewayFailures(one, inGateway));
   }
   console.table(rows);
   console.log(failures.length === 0 ? 'All bodies are within the limits.' : failures.join('\n'));
   writeResult('hostile', { rows });
+}
+
+/** Measures a case in the library, up to the first size that takes too long. */
+async function measureSizes(index: number, { sizes }: HostileCase): Promise<(Measured | undefined)[]> {
+  const measured: (Measured | undefined)[] = [];
+  for (const size of sizes) {
+    const result = await measureInChild(index, size);
+    measured.push(result);
+    if (!result) break;
+  }
+  return measured;
 }
 
 /** Returns undefined if the run took too long. */
@@ -183,4 +198,28 @@ function failuresOf(
       .slice(0, 1)
       .map(({ MB, stallMs }) => `${label}: ${MB} MB block the event loop for ${stallMs} ms`),
   ];
+}
+
+function gatewayColumns(inGateway: readonly InGateway[]) {
+  const list = (of: (one: InGateway) => number) => inGateway.map(of).join(' ');
+  return {
+    'gateway MB': list(({ MB }) => MB),
+    'gateway stall ms': list(({ stallMs }) => stallMs),
+    'gateway CPU ms per MB': list(({ cpuMs, MB }) => round(cpuMs / MB, 1)),
+  };
+}
+
+function gatewayFailures({ name, format }: HostileCase, inGateway: readonly InGateway[]): readonly string[] {
+  const isOrdinary = name.startsWith(ordinary.name);
+  return inGateway.flatMap(({ MB, stallMs, cpuMs }) => {
+    const label = `${name} (${format}): ${MB} MB`;
+    const isLimited = isOrdinary || MB <= maxStallMB * 1.1;
+    const max = isOrdinary ? ordinary.maxStallMs : maxStallMs;
+    return [
+      ...(isLimited && stallMs > max ? [`${label} block the gateway for ${stallMs} ms`] : []),
+      ...(isOrdinary && cpuMs / MB > ordinary.maxMsPerMB
+        ? [`${label} take ${round(cpuMs / MB, 1)} ms of CPU per MB in the gateway`]
+        : []),
+    ];
+  });
 }

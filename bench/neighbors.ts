@@ -11,13 +11,8 @@
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { warmedUp } from './first-token/processes.ts';
 import { hostileCases } from './hostile/bodies.ts';
+import { type ProbedGateway, paths, send, startProbedGateway, startProvider } from './hostile/gateway.ts';
 import { writeResult } from './results.ts';
 import { chatBody, toolLoop } from './scaling/bodies.ts';
 import { quantile, round } from './tokens/arithmetic.ts';
@@ -25,25 +20,18 @@ import { quantile, round } from './tokens/arithmetic.ts';
 const [, script, role = '60', ...rest] = process.argv;
 /** The largest body of the attacker in bytes. */
 const maxBytes = 8_800_000;
-const paths = {
-  messages: '/v1/messages',
-  chat: '/v1/chat/completions',
-  responses: '/v1/responses',
-  gemini: '/v1beta/models/gemini-2.5-pro:generateContent',
-} as const;
 
 if (role === '--watch') await watch(rest[0]!, Number(rest[1]));
 else await main(Number(role), rest);
 
 async function main(seconds: number, options: readonly string[]): Promise<void> {
   const provider = await startProvider();
-  const data = mkdtempSync(join(tmpdir(), 'leporello-bench-'));
-  const gateway = await startGateway(provider, data, options);
+  const gateway = await startProbedGateway(provider, options);
   try {
-    const idle = await runWatcher(gateway.url, Math.min(15, seconds), gateway.stall);
+    const idle = await runWatcher(gateway, Math.min(15, seconds));
     const attack = { isOver: false, sent: 0, megabytes: 0 };
     const attacking = attackWith(attack, gateway.url);
-    const attacked = await runWatcher(gateway.url, seconds, gateway.stall);
+    const attacked = await runWatcher(gateway, seconds);
     attack.isOver = true;
     await attacking;
     const rows = [
@@ -53,61 +41,18 @@ async function main(seconds: number, options: readonly string[]): Promise<void> 
     console.table(rows);
     writeResult('neighbors', { seconds, rows });
   } finally {
-    gateway.stop();
-    rmSync(data, { recursive: true, force: true });
+    await gateway.stop();
   }
   process.exit();
 }
 
-/** Answers every request with the same small reply. */
-async function startProvider(): Promise<string> {
-  const reply = JSON.stringify({
-    id: 'x',
-    object: 'chat.completion',
-    choices: [],
-    content: [],
-    output: [],
-    candidates: [],
-  });
-  const server = createServer((incoming, outgoing) => {
-    incoming.resume().once('end', () => {
-      outgoing.writeHead(200, { 'content-type': 'application/json' }).end(reply);
-    });
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-async function startGateway(provider: string, data: string, options: readonly string[]) {
-  const command = new URL('../src/cli/main.ts', import.meta.url).pathname;
-  const probe = new URL('hostile/stall-probe.ts', import.meta.url).href;
-  const upstreams = ['openai', 'anthropic', 'gemini'].flatMap((name) => ['--set', `${name}Url=${provider}`]);
-  const child = fork(command, ['serve', '--port', '0', '--json', '--data', data, ...upstreams, ...options], {
-    execArgv: ['--import', probe],
-    stdio: ['ignore', 'pipe', 'ignore', 'ipc'],
-  });
-  const [line] = (await once(child.stdout!, 'data')) as [Buffer];
-  const { url } = JSON.parse(line.toString()) as { readonly url: string };
-  await warmedUp(url);
-  return {
-    url,
-    /** Returns the longest stall since the last call, in milliseconds. */
-    stall: async (): Promise<number> => {
-      child.send('stall');
-      const [ms] = (await once(child, 'message')) as [number];
-      return ms;
-    },
-    stop: () => void child.kill('SIGKILL'),
-  };
-}
-
 /** Runs the watcher in its own process and returns its figures. */
-async function runWatcher(url: string, seconds: number, stall: () => Promise<number>) {
-  await stall();
-  const child = fork(script!, ['--watch', url, `${seconds}`]);
+async function runWatcher(gateway: ProbedGateway, seconds: number) {
+  await gateway.figures();
+  const child = fork(script!, ['--watch', gateway.url, `${seconds}`]);
   const [latencies] = (await once(child, 'message')) as [object];
-  return { ...latencies, 'stall ms': round(await stall(), 1) };
+  const { stallMs } = await gateway.figures();
+  return { ...latencies, 'stall ms': round(stallMs, 1) };
 }
 
 /** Runs in the watcher: sends each request when it is due, even if earlier ones are still waiting. */
@@ -143,21 +88,6 @@ function figures(name: string, times: readonly number[]) {
     [`${name} p99`]: at(0.99),
     [`${name} max`]: at(1),
   };
-}
-
-function send(method: string, url: string, body?: Buffer, tenant = 'attacker'): Promise<void> {
-  const done = Promise.withResolvers<void>();
-  const headers = {
-    authorization: `Bearer ${tenant}`,
-    'content-type': 'application/json',
-    ...(body && { 'content-length': body.length }),
-  };
-  const outgoing = request(url, { method, headers }, (answer) => {
-    answer.resume().once('end', done.resolve);
-  });
-  outgoing.once('error', done.reject);
-  outgoing.end(body);
-  return done.promise;
 }
 
 /** Sends the largest allowed body of each case, again and again, each time as another conversation. */

@@ -325,7 +325,7 @@ function recallInStream(result: Result): string {
   return `The text before a recall reached the client before the recall was answered in ${early} of ${of} rounds.`;
 }
 
-/** Shows the largest measured size of each body. */
+/** Shows the largest size of each body that was measured in the library, and all that were measured in the gateway. */
 function hostile(result: Result): string {
   return columns(rowsOf(result), {
     body: ({ body = '', format = '' }) => `${body} (${format})`,
@@ -334,6 +334,9 @@ function hostile(result: Result): string {
     'longest stall, ms': ({ 'stall ms': ms }) => last(ms),
     'grows with size to the power of': ({ exponent = '' }) => exponent,
     outcome: 'outcome',
+    'gateway, MB': 'gateway MB',
+    'longest stall there, ms': 'gateway stall ms',
+    'CPU there, ms per MB': 'gateway CPU ms per MB',
   });
 }
 

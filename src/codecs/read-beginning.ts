@@ -2,29 +2,47 @@
  * Reads only the beginning of a request: its fields and first messages. It scans the body once and parses almost nothing. It
  * serves requests that are sent without being read whole: a client's bypass, or a fold that exceeded its deadline.
  */
-import type { Conversation } from '../conversation/conversation.ts';
-import { type Member, concatBytes, firstElements, scanObject, skipSpace } from '../conversation/json-scan.ts';
+import type { Conversation, Span } from '../conversation/conversation.ts';
+import {
+  type Member,
+  ScanError,
+  concatBytes,
+  parseSpan,
+  skipSpace,
+  skipValue,
+} from '../conversation/json-scan.ts';
+import { type Steps, openSlices, runInSlices } from '../conversation/steps.ts';
 import type { Codec, ReadContext } from './codec.ts';
 
 const encoder = new TextEncoder();
 
-/** Bytes. A longer body is not scanned: that would block other requests for more than a few dozen milliseconds. */
+/** Bytes. A longer body is not scanned: the scan would take more time than what it finds is worth. */
 const maxBodyBytes = 16 * 1024 * 1024;
+/** A body with more members is not read. */
+const maxMembers = 500;
 /** The user's first words come within this many messages, after the system's. */
 const maxElements = 16;
-/** Bytes. Fields and lists are read up to this size. */
+/** Bytes. Fields and lists are read up to this size, and not more than four times as many bytes of all fields. */
 const maxFieldBytes = 256 * 1024;
 
-/** Returns the beginning of the conversation; its spans are not those of `body`. Undefined for a body of another format. */
-export function readBeginning(
+/**
+ * Returns the beginning of the conversation; its spans are not those of `body`. Undefined for a body of another format. Other requests run
+ * while a long body is scanned.
+ */
+export async function readBeginning(
   codec: Pick<Codec, 'read'>,
   body: Uint8Array,
   reading: ReadContext,
-): Conversation | undefined {
+): Promise<Conversation | undefined> {
   if (body.length > maxBodyBytes) return undefined;
   try {
-    const { members } = scanObject(body, skipSpace(body, 0));
-    const fields = members.flatMap((member) => fieldOf(body, member) ?? []);
+    const members = await runInSlices(membersOf(body), openSlices());
+    let left = 4 * maxFieldBytes;
+    const fields = members.flatMap((member) => {
+      const field = fieldOf(body, member);
+      left -= field?.length ?? 0;
+      return field && left >= 0 ? [field] : [];
+    });
     return codec.read(objectOf(fields), reading);
   } catch {
     // The reader of the whole body reports what is wrong with it.
@@ -32,17 +50,110 @@ export function readBeginning(
   }
 }
 
+/** Finds the top-level members of a body in steps. Checks only what it walks over. */
+function* membersOf(body: Uint8Array): Steps<readonly Member[]> {
+  const members: Member[] = [];
+  let at = skipSpace(body, 0);
+  if (body[at] !== OPEN_BRACE) throw new ScanError('not an object');
+  while (body[at] !== CLOSE_BRACE) {
+    if (members.length === maxMembers) throw new ScanError('too many members');
+    const start = skipSpace(body, at + 1);
+    if (body[start] === CLOSE_BRACE && members.length === 0) return members;
+    if (body[start] !== QUOTE) throw new ScanError('a key is missing');
+    const key = { start, end: skipValue(body, start) };
+    const colon = skipSpace(body, key.end);
+    if (body[colon] !== COLON) throw new ScanError('a colon is missing');
+    const value = skipSpace(body, colon + 1);
+    const end = yield* endOfValue(body, value);
+    members.push({
+      key: parseSpan(body, key) as string,
+      span: { start, end },
+      value: { start: value, end },
+      elements: undefined,
+    });
+    at = skipSpace(body, end);
+    if (body[at] !== COMMA && body[at] !== CLOSE_BRACE) throw new ScanError('a comma is missing');
+  }
+  return members;
+}
+
+/** Bytes that are scanned in one step. */
+const stepBytes = 256 * 1024;
+
+/** Returns the position after the value that starts at `start`. */
+function* endOfValue(body: Uint8Array, start: number): Steps<number> {
+  if (!startsLong(body[start])) return skipValue(body, start);
+  const state = { at: start, depth: 0, inString: false };
+  for (;;) {
+    const end = endWithin(body, state, Math.min(body.length, state.at + stepBytes));
+    if (end !== undefined) return end;
+    if (state.at >= body.length) throw new ScanError('a value has no end');
+    yield;
+  }
+}
+
+/** True if a value that begins with this byte may be long. */
+function startsLong(byte: number | undefined): boolean {
+  return byte === QUOTE || byte === OPEN_BRACE || byte === OPEN_BRACKET;
+}
+
+type ScanState = { at: number; depth: number; inString: boolean };
+
+/** Scans on until `until`. Returns the position after the value if it ends before. */
+function endWithin(body: Uint8Array, state: ScanState, until: number): number | undefined {
+  let { at, depth, inString } = state;
+  for (; at < until; at++) {
+    const byte = body[at];
+    if (inString) {
+      // The byte after a backslash ends nothing.
+      if (byte === BACKSLASH) at++;
+      else if (byte === QUOTE) inString = false;
+    } else if (byte === QUOTE) inString = true;
+    else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++;
+    else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth--;
+    else continue;
+    if (depth === 0 && !inString && byte !== BACKSLASH) return at + 1;
+  }
+  state.at = at;
+  state.depth = depth;
+  state.inString = inString;
+  return undefined;
+}
+
+const QUOTE = 34;
+const COMMA = 44;
+const COLON = 58;
+const OPEN_BRACKET = 91;
+const BACKSLASH = 92;
+const CLOSE_BRACKET = 93;
+const OPEN_BRACE = 123;
+const CLOSE_BRACE = 125;
+
+/** Returns the first elements of the list that starts at `start`, as far as they end within `until`. */
+function firstFittingElements(body: Uint8Array, start: number, until: number): readonly Span[] {
+  const elements: Span[] = [];
+  let at = skipSpace(body, start + 1);
+  while (elements.length < maxElements && body[at] !== CLOSE_BRACKET) {
+    if (elements.length > 0) at = skipSpace(body, at + 1);
+    const end = startsLong(body[at])
+      ? endWithin(body, { at, depth: 0, inString: false }, until)
+      : skipValue(body, at);
+    if (end === undefined || end > until) return elements;
+    elements.push({ start: at, end });
+    at = skipSpace(body, end);
+    if (body[at] !== COMMA && body[at] !== CLOSE_BRACKET) throw new ScanError('a comma is missing');
+  }
+  return elements;
+}
+
 /** Returns a member as it is; a list is cut after its first elements. Undefined when it is too long. */
 function fieldOf(body: Uint8Array, { span, value }: Member): Uint8Array | undefined {
   if (body[value.start] !== OPEN_BRACKET)
     return value.end - value.start > maxFieldBytes ? undefined : body.subarray(span.start, span.end);
-  const elements = firstElements(body, value.start, maxElements);
-  const fitting = elements.filter(({ end }) => end - value.start <= maxFieldBytes);
-  const end = fitting.at(-1)?.end ?? value.start + 1;
+  const end =
+    firstFittingElements(body, value.start, value.start + maxFieldBytes).at(-1)?.end ?? value.start + 1;
   return concatBytes([body.subarray(span.start, end), encoder.encode(']')]);
 }
-
-const OPEN_BRACKET = '['.charCodeAt(0);
 
 function objectOf(fields: readonly Uint8Array[]): Uint8Array {
   const comma = encoder.encode(',');

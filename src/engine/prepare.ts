@@ -100,7 +100,7 @@ async function prepareRequest(engine: EngineState, request: EngineRequest): Prom
     const prepared = await foldAndFinish(engine, request, incoming, slices);
     return engine.options.mode === 'observe' ? observed(prepared, incoming.conversation) : prepared;
   } catch (error) {
-    return failed(request, progress.conversation, error);
+    return await failed(request, progress.conversation, error);
   }
 }
 
@@ -211,18 +211,18 @@ function finish(
 /** Holds the newest form of the conversation that was read. It is needed when a later step fails. */
 type ReadProgress = { conversation?: Conversation };
 
-function failed(
+async function failed(
   request: EngineRequest,
   conversation: Conversation | undefined,
   error: unknown,
-): PreparedRequest {
+): Promise<PreparedRequest> {
   const status =
     LeporelloError.isInstance(error) && error.code === 'not-this-format' ? 'untouched' : 'failed';
   // If the request continues a reply that ends with an unanswered hidden recall, the provider refuses the client's own bytes. In the body of
   // `conversation` that is repaired.
   const body = conversation?.body ?? request.body;
   const { model, sessionKey } =
-    conversation ?? readBeginning(request.codec, request.body, unremembered) ?? {};
+    conversation ?? (await readBeginning(request.codec, request.body, unremembered)) ?? {};
   const reason = problemIn(error) ?? 'unexpected error';
   return {
     ...passThrough(body, { status, reason }, { model, sessionKey }),

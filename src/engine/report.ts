@@ -330,11 +330,11 @@ export async function unfolded(
 ): Promise<PreparedRequest> {
   const { codec, body } = request;
   // The list of messages is incomplete, so it must not be remembered as the conversation's.
-  const beginning = readBeginning(codec, body, { ...engine.reading, seen: undefined });
+  const beginning = await readBeginning(codec, body, { ...engine.reading, seen: undefined });
   if (!beginning) return passThrough(body, outcome);
   const named = codec.continueReply && beginning.previousReplyId;
   const kept = named === undefined ? 'none' : await keptReply(engine, request.tenant, named, waitMs);
-  const continued = typeof kept === 'string' ? undefined : continuedBody(codec, body, kept);
+  const continued = typeof kept === 'string' ? undefined : await continuedBody(codec, body, kept);
   const isUncertain = kept !== 'none' && !continued;
   const reason = isUncertain
     ? `${outcome.reason}; it continues the reply that it names, because the store did not answer in time whether the provider knows another name`
@@ -364,12 +364,15 @@ async function keptReply(
 }
 
 /** Returns the body that continues from the kept reply; undefined when it cannot be written. */
-function continuedBody(codec: Codec, body: Uint8Array, kept: KeptReply): Uint8Array | undefined {
+async function continuedBody(
+  codec: Codec,
+  body: Uint8Array,
+  kept: KeptReply,
+): Promise<Uint8Array | undefined> {
   try {
     const changed = codec.continueReply?.({ body }, kept);
-    return changed && readBeginning(codec, changed, unremembered)?.previousReplyId === kept.name
-      ? changed
-      : undefined;
+    const beginning = changed && (await readBeginning(codec, changed, unremembered));
+    return beginning?.previousReplyId === kept.name ? changed : undefined;
   } catch {
     return undefined;
   }

@@ -6,7 +6,8 @@ import { LeporelloError } from '../../errors.ts';
 
 /** A message channel to the other thread. */
 type Channel = {
-  post(message: ThreadMessage): void;
+  /** Sends a message. The buffers are moved to the other thread, not copied. */
+  post(message: ThreadMessage, moved: readonly ArrayBuffer[]): void;
   listen(listener: (message: ThreadMessage) => void): void;
 };
 
@@ -42,9 +43,9 @@ export function openCalls<Offered extends Functions>(channel: Channel, offered: 
   async function answer({ id, name, args }: ThreadMessage & { readonly type: 'call' }): Promise<void> {
     try {
       const result: unknown = await offered[name]!(...(args as never[]));
-      channel.post({ type: 'result', id, result });
+      channel.post({ type: 'result', id, result }, movedIn([result]));
     } catch (error) {
-      channel.post({ type: 'failure', id, failure: failureOf(error) });
+      channel.post({ type: 'failure', id, failure: failureOf(error) }, []);
     }
   }
 
@@ -64,7 +65,7 @@ export function openCalls<Offered extends Functions>(channel: Channel, offered: 
     const answered = Promise.withResolvers<unknown>();
     const id = next++;
     try {
-      channel.post({ type: 'call', id, name, args });
+      channel.post({ type: 'call', id, name, args }, movedIn(args));
       waiting.set(id, answered);
     } catch (error) {
       answered.reject(error);
@@ -82,6 +83,20 @@ export function openCalls<Offered extends Functions>(channel: Channel, offered: 
       waiting.clear();
     },
   };
+}
+
+const moved = new WeakMap<object, ArrayBuffer>();
+
+/** Marks data whose bytes are moved to the other thread when it is sent. They are gone here then. */
+export function moving<T extends object>(data: T, bytes: Uint8Array<ArrayBuffer>): T {
+  moved.set(data, bytes.buffer);
+  return data;
+}
+
+function movedIn(values: readonly unknown[]): readonly ArrayBuffer[] {
+  return values.flatMap((value) =>
+    typeof value === 'object' && value !== null ? (moved.get(value) ?? []) : [],
+  );
 }
 
 /** Converts an error to data. Only the kind of an error that is not a LeporelloError is named, because its message can quote content. */

@@ -8,7 +8,8 @@ import type { Engine } from '../../engine/types.ts';
 import type { EngineRequest, PreparedRequest, SummaryJob } from '../../engine/types.ts';
 import { LeporelloError, reasonOf } from '../../errors.ts';
 import type { EngineParts } from '../app.ts';
-import { type CallState, type Remote, giveUp, openCallState, openCalls } from './calls.ts';
+import { type CallState, type Remote, giveUp, moving, openCallState, openCalls } from './calls.ts';
+import { copyBody } from '../http/body.ts';
 import type {
   ParentFunctions,
   ThreadData,
@@ -130,7 +131,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
     worker.unref();
     const { remote, end } = openCalls<ThreadFunctions>(
       {
-        post: (message) => worker.postMessage(message, []),
+        post: (message, moved) => worker.postMessage(message, moved),
         listen: (listener) => void worker.on('message', listener),
       },
       offered,
@@ -173,7 +174,10 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
         timers.push(
           setTimeout(() => void isGivenUp(request, state).then(late.resolve), Math.max(0, request.leftMs())),
         );
-      const prepared = await Promise.race([by.remote.prepare(requestData(request), state), late.promise]);
+      const prepared = await Promise.race([
+        by.remote.prepare(await requestData(request), state),
+        late.promise,
+      ]);
       return prepared
         ? await preparedOf(by.remote, request, prepared)
         : await unfolded('deadline: the thread that folds large requests was busy with other requests');
@@ -266,12 +270,16 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
     async disableFolding(request) {
       if (!isLarge(request)) return local.disableFolding(request);
       // If this fails, folding is not disabled, and a later refusal is handled again.
-      await inThread((remote) => remote.disableFolding(requestData(request))).catch(() => undefined);
+      await inThread(async (remote) => remote.disableFolding(await requestData(request))).catch(
+        () => undefined,
+      );
     },
     async reportPromptTokens(request, reported) {
       if (!isLarge(request)) return local.reportPromptTokens(request, reported);
       // If this fails, the counter is not calibrated with this request.
-      await inThread((remote) => remote.learnFrom(requestData(request), reported)).catch(() => undefined);
+      await inThread(async (remote) => remote.learnFrom(await requestData(request), reported)).catch(
+        () => undefined,
+      );
     },
   };
   return {
@@ -299,15 +307,17 @@ function releaseWithout(kept: object, remote: Remote<ThreadFunctions>, handle: n
   released.register(kept, () => void remote.release(handle).catch(() => undefined));
 }
 
-function requestData({ codec, leftMs, body, ...request }: EngineRequest): ThreadRequest {
-  return {
+/** Returns the request as data. Its body is a copy, which is moved to the thread: the gateway may have to send the client's own bytes. */
+async function requestData({ codec, leftMs, body, ...request }: EngineRequest): Promise<ThreadRequest> {
+  const copy = await copyBody(body);
+  const data = {
     ...request,
     format: codec.name,
     route: codec.route,
-    // Sending a view would copy its whole buffer.
-    body: body.byteLength === body.buffer.byteLength ? body : body.slice(),
+    body: copy,
     endsAt: leftMs && performance.timeOrigin + performance.now() + leftMs(),
   };
+  return moving(data, copy);
 }
 
 function copied(settings: FoldSettings): FoldSettings {

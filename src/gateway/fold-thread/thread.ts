@@ -8,7 +8,8 @@ import type { Codec } from '../../codecs/codec.ts';
 import type { HiddenRecall, KeptReply } from '../../conversation/conversation.ts';
 import type { EngineRequest, PreparedRequest, SummaryJob } from '../../engine/types.ts';
 import { LeporelloError } from '../../errors.ts';
-import { type CallState, type Calls, begin, openCalls } from './calls.ts';
+import { type CallState, type Calls, begin, moving, openCalls } from './calls.ts';
+import { copyBody } from '../http/body.ts';
 import { codecOf } from '../routing/routes.ts';
 import { warmUp } from '../warm-up.ts';
 import { type FoldSettings, createDefaultEngine } from '../../library/default-engine.ts';
@@ -80,7 +81,7 @@ const maxKeys = 500;
 const port = parentPort!;
 const { remote: parent }: Calls<ParentFunctions> = openCalls(
   {
-    post: (message) => port.postMessage(message, []),
+    post: (message, moved) => port.postMessage(message, moved),
     listen: (listener) => void port.on('message', listener),
   },
   openThread(workerData as ThreadData),
@@ -169,10 +170,16 @@ function requestOf({ format, route, endsAt, ...request }: ThreadRequest): Engine
   return { ...request, codec, leftMs: () => endsAt - performance.timeOrigin - performance.now() };
 }
 
-function dataOf(handle: number, prepared: PreparedRequest, clientBody: Uint8Array): ThreadPrepared {
+async function dataOf(
+  handle: number,
+  prepared: PreparedRequest,
+  clientBody: Uint8Array,
+): Promise<ThreadPrepared> {
   const { body, summary, counter } = prepared;
   const { outcome, maySendClientBody, report, problem, identity, recallTool, media, room, prompt } = prepared;
-  return {
+  // The thread keeps its body, so a copy is moved to the main thread.
+  const changed = body === clientBody ? undefined : await copyBody(body);
+  const data = {
     outcome,
     maySendClientBody,
     report,
@@ -184,10 +191,11 @@ function dataOf(handle: number, prepared: PreparedRequest, clientBody: Uint8Arra
     room,
     prompt,
     handle,
-    body: body === clientBody ? undefined : body,
+    body: changed,
     isCounted: counter !== undefined,
     summary: summary && { key: summary.key, earlier: summary.earlier(), tokens: summary.tokens },
   };
+  return changed ? moving(data, changed) : data;
 }
 
 function storeOf(name: string): Store {

@@ -3,6 +3,7 @@
  * streams. Runs on every runtime: Node's zlib is used if there is one, otherwise the platform's DecompressionStream.
  */
 import { concatBytes } from '../../conversation/json-scan.ts';
+import { nextTurn } from '../../conversation/steps.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { IncomingMessage } from 'node:http';
 import type * as zlibTypes from 'node:zlib';
@@ -30,7 +31,36 @@ export async function readBody(
     chunks.push(chunk);
   }
   const [only] = chunks;
-  return chunks.length === 1 && only !== undefined ? only : concatBytes(chunks);
+  if (chunks.length === 1 && only !== undefined) return only;
+  return size <= maxCopiedBytes ? concatBytes(chunks) : joined(chunks, size);
+}
+
+/** Bytes that are copied at once. Copying more would make other requests wait. */
+const maxCopiedBytes = 2 * 1024 * 1024;
+
+/** Joins chunks, and lets other requests run in between. */
+async function joined(chunks: readonly Uint8Array[], size: number): Promise<Uint8Array> {
+  const whole = new Uint8Array(size);
+  let at = 0;
+  let pauseAt = maxCopiedBytes;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+    if (at < pauseAt) continue;
+    await nextTurn();
+    pauseAt = at + maxCopiedBytes;
+  }
+  return whole;
+}
+
+/** Copies a body of any size, and lets other requests run in between. */
+export async function copyBody(body: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  const copy = new Uint8Array(body.length);
+  for (let at = 0; at < body.length; at += maxCopiedBytes) {
+    if (at > 0) await nextTurn();
+    copy.set(body.subarray(at, at + maxCopiedBytes), at);
+  }
+  return copy;
 }
 
 /** Returns the body of a node:http request as an iterable with a timeout. Time counts only while the core waits for a chunk. */
