@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { LeporelloError } from '../../errors.ts';
@@ -157,6 +157,21 @@ describe('a response', () => {
       await nextTurn();
     }
     expect(sockets.size).toBe(1);
+  });
+
+  it('waits for its reader, and loses nothing', async () => {
+    const chunk = new Uint8Array(1024 * 1024).fill(1);
+    let sent = 0;
+    async function* body(): AsyncGenerator<Uint8Array> {
+      for (; sent < 48; sent += 1) yield chunk;
+    }
+    const response = await upstream().send(
+      get(await provider(async () => ({ status: 200, headers: [], body: body() }))),
+    );
+    // The bytes that nobody reads fill the buffers of the system and stay there.
+    for (let before = -1; before < sent; await delay(100)) before = sent;
+    expect(sent).toBeLessThan(48);
+    expect((await readBody(response.body, 1e9)).length).toBe(48 * chunk.length);
   });
 
   it('is canceled by leaving the loop', async () => {

@@ -2,10 +2,17 @@
  * Sends requests to providers over undici's keep-alive pool, one pool per origin. Bytes pass unchanged; only when a request says `decode`
  * are compressed responses decompressed. It does not retry, follow redirects or keep cookies: the client does.
  */
-import { type Duplex, pipeline, type Readable } from 'node:stream';
+import { type Duplex, pipeline, Readable } from 'node:stream';
 import type * as undici from 'undici';
-import type { Agent, buildConnector } from 'undici';
-import { type HeaderList, splitUrl, type Upstream, upstreamError, type UpstreamRequest } from './http.ts';
+import type { Agent, buildConnector, Dispatcher } from 'undici';
+import {
+  type HeaderList,
+  splitUrl,
+  type Upstream,
+  upstreamError,
+  type UpstreamRequest,
+  type UpstreamResponse,
+} from './http.ts';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
@@ -57,20 +64,11 @@ export function undiciUpstream(options: UndiciUpstreamOptions = {}): UndiciUpstr
       const { origin, target } = splitUrl(request.url);
       const agent = await open();
       const { method, headers, body, signal } = request;
-      const response = await agent
-        .request({ origin, path: target, method, headers: headers.flat(), body: toBody(body), signal })
-        .catch((error: unknown) => {
-          throw upstreamError(error, origin, signal);
-        });
-      const plain = { headers: listOf(response.headers), body: response.body };
-      const unpacks =
-        request.decode === true && method !== 'HEAD' && ![204, 304].includes(response.statusCode);
-      const given = unpacks ? decoded(plain.headers, plain.body) : plain;
-      return {
-        status: response.statusCode,
-        headers: given.headers,
-        body: bytesOf(given.body, (error) => upstreamError(error, origin, signal)),
-      };
+      const failure = (error: unknown) => upstreamError(error, origin, signal);
+      const sent = { origin, path: target, method, headers: headers.flat(), body: toBody(body) };
+      const { status, ...plain } = await exchanged(agent, sent, signal, failure);
+      const unpacks = request.decode === true && method !== 'HEAD' && ![204, 304].includes(status);
+      return { status, ...(unpacks ? decoded(plain, failure) : plain) };
     },
     close: async () => {
       closing ??= open().then((agent) => agent.close());
@@ -97,28 +95,80 @@ function listOf(headers: Readonly<Record<string, string | string[] | undefined>>
   return list;
 }
 
+/** Bytes of a response that are held at most while nobody reads it; then the provider has to wait. */
+const maxHeldBytes = 65_536;
+
 /**
- * Returns the stream as an iterable whose early end always frees the connection. Not a generator: one that was never started runs nothing
- * when it is ended.
+ * Sends a request, and resolves when the headers of its response have arrived. Not with undici's own `request`: the stream that it makes of each
+ * response costs more CPU than the rest of the request.
  */
-function bytesOf(stream: Readable, errorOf: (error: unknown) => unknown): AsyncIterable<Uint8Array> {
-  // A stream may fail while it is not read. The reader gets the error later.
-  stream.on('error', () => undefined);
-  return {
-    [Symbol.asyncIterator]() {
-      const chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
-      return {
-        next: () =>
-          chunks.next().catch((error: unknown) => {
-            throw errorOf(error);
-          }),
-        return: async () => {
-          stream.destroy();
-          return { done: true, value: undefined };
-        },
-      };
+async function exchanged(
+  agent: Agent,
+  options: Dispatcher.DispatchOptions,
+  signal: AbortSignal,
+  failure: (error: unknown) => unknown,
+): Promise<UpstreamResponse> {
+  if (signal.aborted) throw failure(undefined);
+  let controller: Dispatcher.DispatchController | undefined;
+  let chunks: Uint8Array[] = [];
+  let heldBytes = 0;
+  let end: { readonly error?: unknown } | undefined;
+  let wake: (() => void) | undefined;
+  const cancel = (): void => {
+    controller?.abort(new Error('The response is no longer needed.'));
+  };
+  const finish = (how: { readonly error?: unknown }): void => {
+    signal.removeEventListener('abort', cancel);
+    end ??= how;
+    wake?.();
+  };
+  const iterator: AsyncIterator<Uint8Array> = {
+    async next() {
+      for (;;) {
+        const value = chunks.shift();
+        if (value !== undefined) {
+          heldBytes -= value.length;
+          if (chunks.length === 0) controller?.resume();
+          return { done: false, value };
+        }
+        if (end && 'error' in end) throw failure(end.error);
+        if (end) return { done: true, value: undefined };
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+    async return() {
+      if (!end) cancel();
+      chunks = [];
+      return { done: true, value: undefined };
     },
   };
+  const body = { [Symbol.asyncIterator]: () => iterator };
+  return new Promise((resolve, reject) => {
+    signal.addEventListener('abort', cancel);
+    agent.dispatch(options, {
+      onRequestStart(given) {
+        controller = given;
+        if (signal.aborted) cancel();
+      },
+      onResponseStart(_, status, headers) {
+        // Interim responses are not for the client.
+        if (status >= 200) resolve({ status, headers: listOf(headers), body });
+      },
+      onResponseData(given, chunk) {
+        chunks.push(chunk);
+        heldBytes += chunk.length;
+        if (heldBytes >= maxHeldBytes) given.pause();
+        wake?.();
+      },
+      onResponseEnd: () => finish({}),
+      onResponseError(_, error) {
+        finish({ error });
+        reject(failure(error));
+      },
+    });
+  });
 }
 
 const decoders: Readonly<Record<string, () => Duplex>> = {
@@ -129,13 +179,13 @@ const decoders: Readonly<Record<string, () => Duplex>> = {
   deflate: createInflate,
 };
 
-type EncodedBody = { readonly headers: HeaderList; readonly body: Readable };
+type EncodedBody = Pick<UpstreamResponse, 'headers' | 'body'>;
 
 /**
  * Decompresses a response, for upstreams that compress although they were asked not to. Drops the headers that describe the compression. A
- * body without an encoding, or with an unknown one, is returned unchanged. Destroying the returned stream destroys the given one.
+ * body without an encoding, or with an unknown one, is returned unchanged. Ending the returned iteration ends the given one.
  */
-function decoded(headers: HeaderList, body: Readable): EncodedBody {
+function decoded({ headers, body }: EncodedBody, failure: (error: unknown) => unknown): EncodedBody {
   const applied = headers
     .filter(([name]) => name === 'content-encoding')
     .flatMap(([, value]) => value.toLowerCase().split(','))
@@ -145,12 +195,40 @@ function decoded(headers: HeaderList, body: Readable): EncodedBody {
     return { headers, body };
   }
   const stages = applied.toReversed().map((name) => decoders[name]!());
-  const last = stages.at(-1)!;
-  // The reader gets all errors from `last`.
-  pipeline([body, ...stages], () => undefined);
+  // The reader gets all errors from the last stage.
+  pipeline([Readable.from(body, { objectMode: false }), ...stages], () => undefined);
   return {
     headers: headers.filter(([name]) => name !== 'content-encoding' && name !== 'content-length'),
-    body: last,
+    body: bytesOf(stages.at(-1)!, body, failure),
+  };
+}
+
+/**
+ * Returns the stream as an iterable whose early end always ends the source, too. Not a generator: one that was never started runs nothing
+ * when it is ended.
+ */
+function bytesOf(
+  stream: Readable,
+  source: AsyncIterable<Uint8Array>,
+  failure: (error: unknown) => unknown,
+): AsyncIterable<Uint8Array> {
+  // A stream may fail while it is not read. The reader gets the error later.
+  stream.on('error', () => undefined);
+  return {
+    [Symbol.asyncIterator]() {
+      const chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
+      return {
+        next: () =>
+          chunks.next().catch((error: unknown) => {
+            throw failure(error);
+          }),
+        return: async () => {
+          stream.destroy();
+          await source[Symbol.asyncIterator]().return?.();
+          return { done: true, value: undefined };
+        },
+      };
+    },
   };
 }
 
