@@ -12,7 +12,7 @@ import type { PreparedRequest } from '../src/engine/types.ts';
 import { extract } from '../src/outline/extract.ts';
 import { createModelSummarizer, type SummaryPrompt } from '../src/outline/model.ts';
 import type { SummaryRequest, SummaryStep } from '../src/outline/summarizer.ts';
-import { recallToolFor } from '../src/recall/tool.ts';
+import { noteAnswer, notesToolFor, recallToolFor } from '../src/recall/tool.ts';
 import { resolveRecall } from '../src/recall/resolve.ts';
 import { callWords, stepWords } from '../src/outline/step-line.ts';
 import * as stubs from '../src/strategies/lib/stubs.ts';
@@ -45,6 +45,7 @@ const request: SummaryRequest = { steps, earlier: [], known: [], budget: { aim: 
 it('every text that a model may read is in the golden file', async () => {
   const sections: readonly (readonly [string, readonly string[]])[] = [
     ['The recall tool', toolTexts()],
+    ['The tool for notes, and its answers', noteTexts()],
     ['Stubs, with the recall tool', stubTexts('read_memory')],
     ['Stubs, without it', stubTexts(undefined)],
     ['Answers of the recall tool', await recallTexts()],
@@ -63,6 +64,11 @@ it('every text that a model may read is in the golden file', async () => {
     .join('\n\n');
   await expect(`# Texts that a model may read\n\n${file}\n`).toMatchFileSnapshot('golden/model-texts.md');
 });
+
+function noteTexts(): readonly string[] {
+  const given = ['{"text":"Friday"}', '{}', '{', JSON.stringify({ text: 'word '.repeat(2_000) })];
+  return [JSON.stringify(notesToolFor('read_memory'), undefined, 2), ...given.map(noteAnswer)];
+}
 
 function toolTexts(): readonly string[] {
   const tools = [recallToolFor([]), recallToolFor(['read_memory'], 'id')];

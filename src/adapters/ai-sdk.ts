@@ -10,11 +10,12 @@ import {
   jsonSchema,
 } from 'ai';
 import { type JsonRecord, isRecord } from '../conversation/json-scan.ts';
+import { isPrivateTool } from '../conversation/turns.ts';
 import { type Leporello, partsOf } from '../library/leporello.ts';
 import { type SdkMessage, replyBlocks, sdkForm } from './lib/ai-sdk-messages.ts';
 import { type AdapterOptions, type OpenModelCall, frameworkCodec, openModelCall } from './lib/model-call.ts';
 import { type ResultShrinkOptions, resultShrinker } from './lib/shrink-results.ts';
-import { wireRequest } from './lib/wire-body.ts';
+import { ownTools, wireRequest } from './lib/wire-body.ts';
 
 export type { AdapterOptions } from './lib/model-call.ts';
 export type { ResultShrinkOptions } from './lib/shrink-results.ts';
@@ -77,16 +78,16 @@ function openCall<Reply>(
       form: sdkForm,
       upstream: model.provider,
       send({ messages, recallTool }) {
-        const own = recallTool && {
+        const own = ownTools(recallTool).map(({ name, description, parameters }) => ({
           type: 'function' as const,
-          name: recallTool.name,
-          description: recallTool.description,
-          inputSchema: recallTool.parameters,
-        };
+          name,
+          description,
+          inputSchema: parameters,
+        }));
         return send({
           ...params,
           prompt: messages as CallOptions['prompt'],
-          ...(own && { tools: [...tools, own] }),
+          ...(own.length > 0 && { tools: [...tools, ...own] }),
         });
       },
     },
@@ -108,8 +109,8 @@ function roundOf({ content, finishReason, usage }: ReplyParts, recallTool: strin
   );
   return {
     content: replyBlocks(content),
-    recalls: called.filter(({ name }) => name === recallTool),
-    calls: called.filter(({ name }) => name !== recallTool),
+    recalls: called.filter(({ name }) => isPrivateTool(name, recallTool)),
+    calls: called.filter(({ name }) => !isPrivateTool(name, recallTool)),
     isComplete: !['length', 'content-filter', 'error', 'interrupted'].includes(finishReason.unified),
     promptTokens: usage.inputTokens.total,
   };
@@ -134,7 +135,7 @@ function isRecall(
   part: { readonly type: string; readonly toolName?: string },
   recallTool: string | undefined,
 ): boolean {
-  return part.type === 'tool-call' && recallTool !== undefined && part.toolName === recallTool;
+  return part.type === 'tool-call' && isPrivateTool(part.toolName, recallTool);
 }
 
 /** A reply whose only calls were recalls gives the program nothing to run. */
@@ -232,7 +233,7 @@ function openRound(number: number, recallTool: string | undefined) {
         return { ...part, id: idOf(part.id) };
       }
       case 'tool-input-start':
-        if (part.toolName !== recallTool) return part;
+        if (!isPrivateTool(part.toolName, recallTool)) return part;
         hidden.add(part.id);
         return undefined;
       case 'tool-input-delta':

@@ -4,9 +4,11 @@
  */
 import { type AgentInputItem, type Model, type ModelProvider, Usage } from '@openai/agents';
 import { type JsonRecord, isRecord, objectsOf, wordAt } from '../conversation/json-scan.ts';
+import { isPrivateTool } from '../conversation/turns.ts';
 import { type Leporello, partsOf } from '../library/leporello.ts';
 import { itemBlocks, itemForm, withFollowers } from './lib/agents-items.ts';
 import { type AdapterOptions, type ModelRound, type OpenModelCall, openModelCall } from './lib/model-call.ts';
+import { ownTools } from './lib/wire-body.ts';
 
 export type { AdapterOptions } from './lib/model-call.ts';
 
@@ -111,18 +113,20 @@ function openCall<Reply>(
       upstream: 'agents',
       send({ messages, recallTool }) {
         const isSame = messages.length === items.length && messages.every((item, at) => item === items[at]);
-        const { name = '', description = '', parameters = {} } = recallTool ?? {};
-        const own = {
-          type: 'function',
-          name,
-          description,
-          parameters,
-          strict: false,
-        } as unknown as AgentsRequest['tools'][number];
+        const own = ownTools(recallTool).map(
+          ({ name, description, parameters }) =>
+            ({
+              type: 'function',
+              name,
+              description,
+              parameters,
+              strict: false,
+            }) as unknown as AgentsRequest['tools'][number],
+        );
         return send({
           ...request,
           ...(!isSame && { input: withFollowers(messages) }),
-          ...(recallTool && { tools: [...tools, own] }),
+          ...(own.length > 0 && { tools: [...tools, ...own] }),
         });
       },
     },
@@ -132,7 +136,7 @@ function openCall<Reply>(
 
 function isRecall(item: object, recallTool: string | undefined): boolean {
   const { type, name } = item as JsonRecord;
-  return recallTool !== undefined && type === 'function_call' && name === recallTool;
+  return type === 'function_call' && typeof name === 'string' && isPrivateTool(name, recallTool);
 }
 
 function roundOf(
@@ -155,8 +159,8 @@ function roundOf(
     }));
   return {
     content: itemBlocks(output),
-    recalls: calls.filter(({ name }) => name === recallTool),
-    calls: [...calls.filter(({ name }) => name !== recallTool), ...others],
+    recalls: calls.filter(({ name }) => isPrivateTool(name, recallTool)),
+    calls: [...calls.filter(({ name }) => !isPrivateTool(name, recallTool)), ...others],
     isComplete: objectsOf(output).every(({ status }) => status !== 'incomplete'),
     promptTokens: usage.inputTokens > 0 ? usage.inputTokens : undefined,
   };
@@ -238,7 +242,7 @@ function openEvents(recallTool: string | undefined): (event: unknown) => unknown
   return (event) => {
     if (!isRecord(event) || recallTool === undefined) return event;
     const { item, item_id: id, choices } = event;
-    if (isRecord(item) && item['name'] === recallTool) {
+    if (isNamed(item, recallTool) && isRecord(item)) {
       hidden.add(item['id']);
       return undefined;
     }
@@ -270,5 +274,5 @@ function withoutTool<Value>(value: Value, recallTool: string | undefined): Value
 function isNamed(value: unknown, name: string): boolean {
   if (!isRecord(value)) return false;
   const { function: inner } = value;
-  return value['name'] === name || (isRecord(inner) && inner['name'] === name);
+  return [value, inner].some((named) => isRecord(named) && isPrivateTool(wordAt(named, 'name'), name));
 }

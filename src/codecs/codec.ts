@@ -194,6 +194,8 @@ export type RecallTool = {
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly parameters: Readonly<Record<string, unknown>>;
+  /** The tool for notes that is offered after this one, if the settings ask for it. */
+  readonly notes?: RecallTool;
 };
 
 export type ModelReply = {

@@ -17,6 +17,7 @@ import {
   type MatchedPieces,
 } from './match-copy.ts';
 import { messageSplices, type MessageWriter } from './write-body.ts';
+import { isPrivateTool } from '../conversation/turns.ts';
 
 /** Everything about hidden recalls that only a codec knows. */
 export type HiddenRecallWriter = HiddenRecallReader & {
@@ -208,7 +209,9 @@ function visiblePieces(
 ): ReplyPieces {
   const view = reader.readTurn(turn);
   return collect(view.messages, (message, part) =>
-    part.type === 'tool-call' && part.name === recallTool ? [] : piecesOf(reader, view, message, part),
+    part.type === 'tool-call' && isPrivateTool(part.name, recallTool)
+      ? []
+      : piecesOf(reader, view, message, part),
   );
 }
 

@@ -28,6 +28,7 @@ import { LeporelloError } from '../errors.ts';
 import type { Codec, RecallTool } from './codec.ts';
 import { inSteps, oneStep, runAtOnce } from '../conversation/steps.ts';
 import { startsWith } from './read-body.ts';
+import { jsonList } from './shared-json.ts';
 
 const encoder = new TextEncoder();
 
@@ -362,12 +363,8 @@ export function appendMessages(body: Uint8Array, key: string, messages: readonly
 /** Finds the end of the last element (its start does not matter): white space before the bracket stays after the added messages. */
 function lastElement(body: Uint8Array, array: Span): Span | undefined {
   let end = array.end - 1;
-  while (isSpace(body[end - 1])) end--;
+  while (' \n\r\t'.includes(String.fromCharCode(body[end - 1]!))) end--;
   return end === array.start + 1 ? undefined : { start: array.start + 1, end };
-}
-
-function isSpace(byte: number | undefined): boolean {
-  return byte === 32 || byte === 10 || byte === 13 || byte === 9;
 }
 
 /** Returns a splice that adds a tool definition after the client's own. The conversation must offer at least one tool. */
@@ -376,13 +373,17 @@ export function appendTool(conversation: Conversation, definition: Uint8Array): 
     const tools = block.parts
       .filter((part) => part.type === 'tool-definition')
       .map((part) => shift(part.span, block.span.start));
-    const [splice] =
-      tools.length === 0
-        ? []
-        : listSplices(tools, block.span.end - 1, () => false, [{ before: tools.length, bytes: definition }]);
+    if (tools.length === 0) continue;
+    const insertion = { before: tools.length, bytes: definition };
+    const [splice] = listSplices(tools, block.span.end - 1, () => false, [insertion]);
     if (splice) return splice;
   }
   throw new LeporelloError('bad-edit', 'The recall tool cannot be added: the request offers no tools.');
+}
+
+/** Returns the definitions of the recall tool, and of the tool for notes if it comes with it, as elements of a list. */
+export function definitionsOf(tool: RecallTool, define: (one: RecallTool) => Uint8Array): Uint8Array {
+  return tool.notes ? jsonList([tool, tool.notes].map(define)).subarray(1, -1) : define(tool);
 }
 
 /** Creates the `write` of a codec with lists of messages and tools: it splices in edits and the recall tool, and keeps all other bytes. */
@@ -390,7 +391,7 @@ export function bodyWriter(
   writer: MessageWriter,
   toolDefinition: (tool: RecallTool) => Uint8Array,
 ): Codec['write'] {
-  const definitionOf = memoized(toolDefinition);
+  const definitionOf = memoized((tool: RecallTool) => definitionsOf(tool, toolDefinition));
   return function write(conversation, edits, extra = {}) {
     const splices = [...messageSplices(conversation, edits, writer)];
     if (extra.recallTool) splices.push(appendTool(conversation, definitionOf(extra.recallTool)));

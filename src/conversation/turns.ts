@@ -304,6 +304,18 @@ export function callsByResult(conversation: Conversation): ReadonlyMap<string, P
   return calls;
 }
 
+/** Returns the name of the tool for notes that may be offered besides a recall tool: `save_context` besides `read_memory`. */
+export function notesToolOf(recallTool: string): string {
+  return recallTool.replace('read_memory', 'save_context');
+}
+
+/** True for a tool whose calls are answered here: the recall tool, or the tool for notes besides it. No client has a tool of that name. */
+export function isPrivateTool(name: string | undefined, recallTool: string | undefined): boolean {
+  if (name === undefined || recallTool === undefined) return false;
+  // In the rounds of a hidden recall, the known name may be that of the tool for notes.
+  return name === recallTool || name === notesToolOf(recallTool) || notesToolOf(name) === recallTool;
+}
+
 /** Returns the places of recalls, of their answers, and of the media that they gave back. */
 export function recalledPlaces(
   conversation: Conversation,

@@ -1,5 +1,5 @@
 /**
- * Finds content that stays in view: pins of the user, the agent's newest plan, the newest version of each instruction file that a tool read, and
+ * Finds content that stays in view: pins of the user, the agent's newest plan and notes, the newest version of each instruction file that a tool read, and
  * texts that are marked with `<leporello:keep>`. All but the pins is bounded, so that nobody can fill a window with it. Pure; remembered by parts.
  */
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
@@ -18,6 +18,7 @@ import type { Protection } from '../strategies/strategy.ts';
 const maxPlanBytes = 8_000;
 const maxRulesBytes = 32_000;
 const maxMarkedBytes = 8_000;
+const maxNotesBytes = 16_000;
 /** Anybody may have written the marks in a result, so they have a bound of their own. */
 const maxMarkedInResults = 4_000;
 
@@ -35,10 +36,15 @@ type InViewOptions = {
   readonly window: number | undefined;
   /** Keys of the places of recalls. */
   readonly recalled: ReadonlySet<string>;
+  /** The name of the tool for notes; undefined when it is not offered. */
+  readonly notesTool: string | undefined;
 };
 
 /** Finds the content that stays in view. */
-export function partsInView(conversation: Conversation, { pins, window, recalled }: InViewOptions): InView {
+export function partsInView(
+  conversation: Conversation,
+  { pins, window, recalled, notesTool }: InViewOptions,
+): InView {
   const parts = new Map<number, Set<number>>();
   const add = ({ message, part }: PartPlace) => {
     parts.set(message, (parts.get(message) ?? new Set()).add(part));
@@ -48,6 +54,7 @@ export function partsInView(conversation: Conversation, { pins, window, recalled
   for (const pair of callsInView(conversation, {
     plan: plan ? Math.min(maxPlanBytes, share) : 0,
     rules: instructions ? Math.min(maxRulesBytes, share) : 0,
+    notes: notesTool === undefined ? undefined : { tool: notesTool, bytes: Math.min(maxNotesBytes, share) },
   }))
     [pair.call, pair.result].forEach(add);
   const texts = new Map<number, Map<number, readonly string[]>>();
@@ -88,10 +95,10 @@ export function withKeptTexts({ keptTexts }: Protection, edit: Edit): Edit {
 
 type AnsweredPair = Pair & { readonly result: PartPlace };
 
-/** Returns the calls that hold the plan and the instruction files, within these numbers of bytes, the newest first. */
+/** Returns the calls that hold the plan, the notes and the instruction files, within these numbers of bytes, the newest first. */
 function* callsInView(
   conversation: Conversation,
-  left: { plan: number; rules: number },
+  left: { plan: number; rules: number; notes: { readonly tool: string; bytes: number } | undefined },
 ): Generator<AnsweredPair> {
   const { body, messages } = conversation;
   const bytesOf = ({ message, part }: PartPlace) => {
@@ -106,6 +113,13 @@ function* callsInView(
   for (let at = pairs.length - 1; at >= 0; at--) {
     const pair = pairs[at]!;
     const { call, result } = pair;
+    if (left.notes?.tool === pair.name) {
+      const noteBytes = result ? bytesOf(call) + bytesOf(result) : Number.POSITIVE_INFINITY;
+      if (!result || noteBytes > left.notes.bytes) continue;
+      left.notes.bytes -= noteBytes;
+      yield { ...pair, result };
+      continue;
+    }
     const note = noteOf(body, messages[call.message]!, call.part);
     if (!note || !result) continue;
     const answer = messages[result.message]!;

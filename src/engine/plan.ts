@@ -118,7 +118,7 @@ async function toolCost(
   body: Uint8Array,
 ): Promise<number> {
   if (!recallTool) return 0;
-  const key = `${codec.name} ${counter.name} ${recallTool.name}`;
+  const key = `${codec.name} ${counter.name} ${recallTool.name} ${recallTool.notes?.name}`;
   const measured = toolCosts.get(key);
   if (measured !== undefined) return measured;
   const offering = await readInSlices(codec, body, reading, slices);

@@ -1,6 +1,7 @@
 /**
  * Protects content from folds: system messages, the user's last message, the newest tool batch with its calls, the last message, pins, recalls,
- * the agent's plan, instruction files, and texts that are marked with `<leporello:keep>`. Also counts the tokens that a fold may still remove.
+ * the agent's plan and notes, instruction files, and texts that are marked with `<leporello:keep>`. Also counts the tokens that a fold may still
+ * remove.
  */
 import type { Codec, FormatRules, Problem, RecallTool } from '../codecs/codec.ts';
 import type { Conversation, Message } from '../conversation/conversation.ts';
@@ -41,6 +42,8 @@ export function pinsOf(pins: Pins | undefined, controls: TenantControls | undefi
 type ProtectionOptions = {
   readonly pins: Pins;
   readonly recallTool: string | undefined;
+  /** The name of the tool for notes; undefined when it is not offered. */
+  readonly notesTool?: string | undefined;
   /** True when the client keeps folded messages in its history. */
   readonly isHistoryKept?: boolean;
   /** The context window in tokens, if it is known: it bounds what stays in view. */
@@ -50,7 +53,7 @@ type ProtectionOptions = {
 /** Returns which messages and parts no fold may change. */
 export function protectionOf(
   conversation: Conversation,
-  { pins, recallTool, isHistoryKept = false, window }: ProtectionOptions,
+  { pins, recallTool, notesTool, isHistoryKept = false, window }: ProtectionOptions,
 ): Protection {
   const kept = keptMessages(conversation, isHistoryKept);
   const pinned = pinnedPlaces(conversation, pins.tools);
@@ -68,7 +71,7 @@ export function protectionOf(
   };
   const isPinned = (message: number, part: number) => holds(pinned, message, part) || holdsPin(message, part);
   let found: InView | undefined;
-  const view = () => (found ??= partsInView(conversation, { pins, window, recalled }));
+  const view = () => (found ??= partsInView(conversation, { pins, window, recalled, notesTool }));
   const isInView = (message: number, part: number) => view().parts.get(message)?.has(part) ?? false;
   return {
     message: (index) => kept.has(index),
@@ -225,12 +228,16 @@ export function tokensOfTexts(
  * replies, their recalls could not be answered separately.
  */
 export function toolToOffer(
-  { offerRecall, isHistoryKept }: Pick<EngineOptions, 'offerRecall' | 'isHistoryKept'>,
+  {
+    offerRecall,
+    offerNotes,
+    isHistoryKept,
+  }: Pick<EngineOptions, 'offerRecall' | 'offerNotes' | 'isHistoryKept'>,
   { toolNames, replies }: Conversation,
 ): RecallTool | undefined {
   if (offerRecall === 'never' || toolNames.length === 0 || replies !== 1) return undefined;
-  if (!isHistoryKept) return recallToolFor(toolNames);
-  const own = recallToolFor([]);
+  if (!isHistoryKept) return recallToolFor(toolNames, 'id or query', offerNotes);
+  const own = recallToolFor([], 'id or query', offerNotes);
   return toolNames.includes(own.name) ? own : undefined;
 }
 

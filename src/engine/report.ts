@@ -61,6 +61,7 @@ export function preparedFrom(
     maySendClientBody: conversation.body === request.body,
     identity: identityOf(conversation, clientLinks),
     recallTool: result.offers ? input.recallTool?.name : undefined,
+    notesTool: result.offers ? input.recallTool?.notes?.name : undefined,
     original: originalFinder(fullConversation, edits),
     titleOf: titleFinder(fullConversation, edits),
     searched: () => searchIdsOf(result.edits, result.shrinks),

@@ -90,6 +90,7 @@ export function planInputFor(
     protects: protectionOf(conversation, {
       pins: pinsOf(options.pins, controls),
       recallTool: recallTool?.name,
+      notesTool: recallTool?.notes?.name,
       isHistoryKept,
       window,
     }),

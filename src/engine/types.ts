@@ -44,6 +44,8 @@ export type EngineOptions = FinishOptions & {
   readonly shrinks?: ShrinkSettings | undefined;
   /** When to offer the recall tool to conversations that have tools. Default `always`. */
   readonly offerRecall?: OfferRecall | undefined;
+  /** Whether the tool for notes is offered with the recall tool. Default false. */
+  readonly offerNotes?: boolean | undefined;
   /**
    * True when the client replaces its messages by the folded ones and continues with these, instead of sending its whole history again.
    * Such a client offers the recall tool itself. Default false.
@@ -148,6 +150,8 @@ export type PreparedRequest = {
   readonly identity: Identity;
   /** The name of the recall tool that the body offers; undefined when it offers none. */
   readonly recallTool: string | undefined;
+  /** The name of the tool for notes that the body offers besides the recall tool; undefined when it offers none. */
+  readonly notesTool?: string | undefined;
   /** Returns the original for an id of this conversation, as exact JSON bytes; undefined for any other id. */
   readonly original: (id: string) => Uint8Array | undefined;
   /**

@@ -11,7 +11,7 @@ import { LeporelloError } from '../errors.ts';
 import { peekBody, peekBytes } from './http/body.ts';
 import { type EventSplitter, type UpstreamResponse, createEventSplitter } from './http/http.ts';
 import { type ContinuationDeps, sendContinuation, storeWaitMs, waitAtMost } from './send-with-retries.ts';
-import { type RecallText, answerRecall } from '../recall/tool.ts';
+import { type RecallText, answerRecall, noteAnswer } from '../recall/tool.ts';
 import type { RecallReport } from '../receipts/receipt.ts';
 import { addedUsage, noUsage } from '../receipts/cost.ts';
 
@@ -197,6 +197,12 @@ async function answersTo(
   budget.spend(new TextDecoder().decode(reply.turn));
   const answers: RecallAnswer[] = [];
   for (const call of reply.recalls) {
+    if (call.name === prepared.notesTool) {
+      const saved = noteAnswer(call.argumentsJson);
+      budget.spend(saved);
+      answers.push({ call, text: saved });
+      continue;
+    }
     const { text, found, tokens, media }: RecallText =
       typeof most === 'string'
         ? { text: most, found: false, tokens: prepared.counter?.count(most) ?? most.length }

@@ -39,6 +39,8 @@ export type EngineSettings = {
   readonly calibration?: CalibrationOptions | false;
   /** When the model is offered the recall tool. Default `always`. */
   readonly offerRecall?: OfferRecall;
+  /** Offers the tool `save_context` with the recall tool, for notes of the model that stay in view after folds. Default false. */
+  readonly offerNotes?: boolean;
   /** Adds the folded lines that a failed edit must match to its result. Default true. */
   readonly repairEdits?: boolean;
   /** How long originals and folds are kept after they were last used, in milliseconds. Default 30 days. */
@@ -92,6 +94,7 @@ export function createDefaultEngine(
     mode: settings.mode,
     shrinks: settings.shrinks === false ? undefined : { ...defaultShrinks, ...settings.shrinks },
     offerRecall: settings.offerRecall,
+    offerNotes: settings.offerNotes,
     repairEdits: settings.repairEdits,
     isHistoryKept,
     pins: { tools: [], texts: [], ...settings.pins },

@@ -35,7 +35,7 @@ import {
 } from './prepared.ts';
 import { bytesOfBody, codecFor } from './request-body.ts';
 import { engineChecks } from './settings.ts';
-import { recallToolFor, answerRecall } from '../recall/tool.ts';
+import { recallToolFor, answerRecall, noteAnswer } from '../recall/tool.ts';
 import { resolveRecall } from '../recall/resolve.ts';
 import { createEncryptedStore, secretFor } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
@@ -82,6 +82,11 @@ export interface Leporello {
     argumentsJson: string,
     maxTokens?: number,
   ): Promise<{ readonly text: string; readonly media: readonly RecalledMedia[] }>;
+  /**
+   * Returns the text that answers a call of `prepared.notesTool`, whatever the model wrote into the arguments. The note is the call itself: keep it
+   * in the messages of the conversation.
+   */
+  saveContext(argumentsJson: string): string;
   /**
    * Folds the body for a program that keeps its own messages: old messages become one summary and stubs, and the program continues from the
    * folded messages, in this process or another with the same store and secret. The next call includes the last summary. If the body's tools
@@ -181,6 +186,10 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
     },
     recallWithMedia(prepared, argumentsJson, maxTokens = 8_000) {
       return answer(prepared, argumentsJson, maxTokens).then(({ text, media = [] }) => ({ text, media }));
+    },
+    saveContext(argumentsJson) {
+      checkRecall(argumentsJson, 1);
+      return noteAnswer(argumentsJson);
     },
     compact(request) {
       checkCompact(request);

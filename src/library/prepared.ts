@@ -16,7 +16,7 @@ import {
 import type { PreparedRequest, SummaryJob } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';
 import type { FoldReport, Outcome } from '../receipts/receipt.ts';
-import { recallToolFor } from '../recall/tool.ts';
+import { notesToolFor, recallToolFor } from '../recall/tool.ts';
 import type { ResultRequest } from './compress-result.ts';
 import type { RequestBody } from './request-body.ts';
 
@@ -32,6 +32,8 @@ export type Prepared = {
   readonly report: FoldReport;
   /** The tool that the body offers for recalls; undefined when it offers none. Answer its calls with `leporello.recall`. */
   readonly recallTool: RecallTool | undefined;
+  /** The tool for notes that the body offers; undefined when it offers none. Answer its calls with `leporello.saveContext`. */
+  readonly notesTool: RecallTool | undefined;
   /** A summary that the next fold will need. Have it written in the background; only with `summarizeHistory({ isWrittenAhead: true })`. */
   readonly summary: SummaryJob | undefined;
   /**
@@ -59,13 +61,14 @@ export type PrepareRequest = {
 
 /** Returns the part of a prepared request that a program needs. */
 export function preparedFor(request: PreparedRequest): Prepared {
-  const { body, outcome, report, recallTool: name, summary } = request;
+  const { body, outcome, report, recallTool: name, notesTool, summary } = request;
   return {
     body: body as Uint8Array<ArrayBuffer>,
     json: () => JSON.parse(new TextDecoder().decode(body)) as unknown,
     outcome,
     report,
     recallTool: name === undefined ? undefined : { ...recallToolFor([]), name },
+    notesTool: notesTool === undefined || name === undefined ? undefined : notesToolFor(name),
     summary,
     learn(usage) {
       checkSettings(usageCheck, usage, 'usage');

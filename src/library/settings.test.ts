@@ -15,7 +15,7 @@ type WrongSettings = Readonly<Record<string, unknown>>;
 const counterWords =
   '{ encoding: "o200k_base" } or { encoding: "cl100k_base" }, a function that returns the tokens of a text (or a promise of them), or { count } with such a function';
 const optionsThere =
-  'Known options: pins, shrinks, models, mode, usdPerMillionTokens, cacheMarks, calibration, offerRecall, repairEdits, memoryTtlMs, cacheMb, storeDeadlineMs, strategies, triggers, store, secret.';
+  'Known options: pins, shrinks, models, mode, usdPerMillionTokens, cacheMarks, calibration, offerRecall, offerNotes, repairEdits, memoryTtlMs, cacheMb, storeDeadlineMs, strategies, triggers, store, secret.';
 const withTokenizer = (tokenizer: unknown): WrongSettings => ({ models: { 'my-*': { tokenizer } } });
 
 const wrong: readonly (readonly [settings: WrongSettings, message: string])[] = [
@@ -321,6 +321,7 @@ describe('settings that are allowed', () => {
       cacheMarks: false,
       calibration: { bounds: { min: 0.5, max: 2 }, conversations: 10, models: 10 },
       offerRecall: 'never',
+      offerNotes: true,
       repairEdits: false,
       cacheMb: 64,
       memoryTtlMs: 1,

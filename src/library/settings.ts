@@ -89,6 +89,7 @@ export const engineChecks: Checks<EngineSettings> = {
     }),
   ),
   offerRecall: oneOf('always', 'with-fold', 'never'),
+  offerNotes: trueOrFalse,
   repairEdits: trueOrFalse,
   memoryTtlMs: positiveNumber,
   cacheMb: numberFrom(minCacheMb),

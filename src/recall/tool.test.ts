@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { recallToolFor } from './tool.ts';
+import { noteAnswer, recallToolFor } from './tool.ts';
 
 const name = (...taken: string[]): string => recallToolFor(taken).name;
 
@@ -37,5 +37,38 @@ describe('the recall tool', () => {
       'leporello_read_memory_3',
     );
     expect(name('leporello_read_memory')).toBe('read_memory');
+  });
+});
+
+describe('the tool for notes', () => {
+  it('comes with the recall tool, under names that the client does not use', () => {
+    expect(recallToolFor([]).notes).toBeUndefined();
+    expect(recallToolFor([], 'id or query', true).notes).toEqual({
+      name: 'save_context',
+      description:
+        'Keeps a text in view when older parts of this conversation are folded: ' +
+        'a decision, a finding or an open end that you will need later, in a few sentences.',
+      parameters: {
+        type: 'object',
+        properties: { text: { type: 'string' }, title: { type: 'string' } },
+        required: ['text'],
+      },
+    });
+    expect(name('save_context')).toBe('leporello_read_memory');
+    expect(recallToolFor(['read_memory'], 'id or query', true).notes?.name).toBe('leporello_save_context');
+    expect(recallToolFor(['leporello_save_context', 'save_context']).name).toBe('leporello_read_memory_2');
+  });
+
+  it.each([
+    ['{"text":"The deadline is on Friday."}', 'Saved. The newest saved texts stay in view.'],
+    ['{"text":" "}', 'Nothing was saved: there is no text. Send {"text": "…"}.'],
+    ['null', 'Nothing was saved: there is no text. Send {"text": "…"}.'],
+    ['{"text":', 'Nothing was saved: the arguments are not JSON. Send {"text": "…"}.'],
+    [
+      JSON.stringify({ text: 'ü'.repeat(3_000) }),
+      'Saved, but it may be folded with the rest: only texts of at most 6000 bytes are sure to stay in view.',
+    ],
+  ])('answers %.40s', (given, answer) => {
+    expect(noteAnswer(given)).toBe(answer);
   });
 });

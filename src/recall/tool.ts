@@ -1,9 +1,10 @@
 /**
- * Defines the tool by which the model recalls originals, and answers one call for a prepared request. The definition is sent with every
+ * Defines the tool by which the model recalls originals and the one by which it saves notes, and answers one call for a prepared request. The definition is sent with every
  * request, so every word of it is paid for each turn; and it must never change within a conversation, or the cached prefix is lost.
  */
 import type { RecallTool } from '../codecs/codec.ts';
 import type { RecalledMedia } from '../conversation/conversation.ts';
+import { notesToolOf } from '../conversation/turns.ts';
 import { parseArguments, resolveRecall } from './resolve.ts';
 import type { OriginalTitle } from './message-page.ts';
 
@@ -11,14 +12,18 @@ const usualName = 'read_memory';
 
 /**
  * Returns the tool under a name that the client does not use: `read_memory`, else `leporello_read_memory`, else that with `_2`,
- * `_3`. The same names give the same tool. A `query` without an id is possible where the stubs of the conversation are known.
+ * `_3`. The same names give the same tool. A `query` without an id is possible where the stubs of the conversation are known. With
+ * `withNotes` the tool for notes comes with it, under a name that the client does not use either.
  */
 export function recallToolFor(
   takenNames: readonly string[],
   by: 'id' | 'id or query' = 'id or query',
+  withNotes = false,
 ): RecallTool {
   const name = freeName(new Set(takenNames));
-  return name === usualName ? usualTools[by] : toolNamed(name, by);
+  const tool = name === usualName ? usualTools[by] : toolNamed(name, by);
+  if (!withNotes) return tool;
+  return tool === usualTools['id or query'] ? usualWithNotes : { ...tool, notes: notesToolFor(name) };
 }
 
 function toolNamed(name: string, by: 'id' | 'id or query'): RecallTool {
@@ -26,6 +31,15 @@ function toolNamed(name: string, by: 'id' | 'id or query'): RecallTool {
     ? { name, description, parameters: { ...parameters, required: ['id'] } }
     : { name, description: `${description} query alone searches all notes.`, parameters };
 }
+
+/** Returns the tool for notes that is offered besides a recall tool. */
+export function notesToolFor(recallTool: string): RecallTool {
+  return { name: notesToolOf(recallTool), description: notesDescription, parameters: notesParameters };
+}
+
+const notesDescription =
+  'Keeps a text in view when older parts of this conversation are folded: ' +
+  'a decision, a finding or an open end that you will need later, in a few sentences.';
 
 /** Written for models that have never seen such a tool: what it reads, when to ask, and how. */
 const description =
@@ -40,15 +54,45 @@ const parameters = {
   properties: { id: textType, query: textType, lines: textType, path: textType },
 } as const;
 
+const notesParameters = {
+  type: 'object',
+  properties: { text: textType, title: textType },
+  required: ['text'],
+} as const;
+
 /** Nearly every request gets one of these objects, so that its definition is spelled once. */
 const usualTools = { id: toolNamed(usualName, 'id'), 'id or query': toolNamed(usualName, 'id or query') };
+const usualWithNotes: RecallTool = { ...usualTools['id or query'], notes: notesToolFor(usualName) };
 
 function freeName(taken: ReadonlySet<string>): string {
-  if (!taken.has(usualName)) return usualName;
+  const isTaken = (name: string) => taken.has(name) || taken.has(notesToolOf(name));
+  if (!isTaken(usualName)) return usualName;
   const own = `leporello_${usualName}`;
   let name = own;
-  for (let number = 2; taken.has(name); number++) name = `${own}_${number}`;
+  for (let number = 2; isTaken(name); number++) name = `${own}_${number}`;
   return name;
+}
+
+/** Bytes (UTF-8) of the arguments of a note that is sure to stay in view. The engine bounds all notes together. */
+const maxNoteBytes = 6_000;
+
+/**
+ * Returns the text that answers a call of the tool for notes, whatever its arguments are. The note itself is the call: it is put back into later
+ * requests as all hidden recalls are, so nothing else is stored.
+ */
+export function noteAnswer(argumentsJson: string): string {
+  let sent: unknown;
+  try {
+    sent = JSON.parse(argumentsJson);
+  } catch {
+    return 'Nothing was saved: the arguments are not JSON. Send {"text": "…"}.';
+  }
+  const { text } = (sent ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof text !== 'string' || text.trim() === '')
+    return 'Nothing was saved: there is no text. Send {"text": "…"}.';
+  if (new TextEncoder().encode(argumentsJson).length > maxNoteBytes)
+    return `Saved, but it may be folded with the rest: only texts of at most ${maxNoteBytes} bytes are sure to stay in view.`;
+  return 'Saved. The newest saved texts stay in view.';
 }
 
 // Answers for a prepared request: a model that sees a stub may read its original.

@@ -15,9 +15,11 @@ import type { Runnable } from '@langchain/core/runnables';
 import { toJsonSchema } from '@langchain/core/utils/json_schema';
 import type { RecallTool } from '../../codecs/codec.ts';
 import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
+import { isPrivateTool } from '../../conversation/turns.ts';
 import type { Leporello } from '../../library/leporello.ts';
 import { langchainForm, replyBlocks, usageFields } from './langchain-messages.ts';
 import { type AdapterOptions, type ModelRound, type OpenModelCall, openModelCall } from './model-call.ts';
+import { ownTools } from './wire-body.ts';
 
 type InnerModel = Runnable<BaseLanguageModelInput, AIMessageChunk> & Pick<BaseChatModel, 'bindTools'>;
 
@@ -110,7 +112,7 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
         form: langchainForm,
         upstream: inner.getName(),
         send({ messages: folded, recallTool }) {
-          const offered = recallTool ? [...tools, definitionFor(recallTool)] : [...tools];
+          const offered = [...tools, ...ownTools(recallTool).map(definitionFor)];
           const bound = offered.length > 0 && inner.bindTools ? inner.bindTools(offered, settings) : inner;
           return send(bound as InnerModel, [...folded]);
         },
@@ -167,8 +169,8 @@ function roundOf(message: AIMessage, recallTool: string | undefined): ModelRound
   );
   return {
     content: replyBlocks(message),
-    recalls: calls.filter(({ name }) => name === recallTool),
-    calls: calls.filter(({ name }) => name !== recallTool),
+    recalls: calls.filter(({ name }) => isPrivateTool(name, recallTool)),
+    calls: calls.filter(({ name }) => !isPrivateTool(name, recallTool)),
     isComplete: !isCut && !incomplete && (message.invalid_tool_calls ?? []).length === 0,
     promptTokens: usageIn(message)?.input_tokens,
   };
@@ -179,7 +181,7 @@ function roundOf(message: AIMessage, recallTool: string | undefined): ModelRound
 /** Joins the rounds of a reply: the program sees one message, without the recalls. */
 function joined(rounds: readonly AIMessage[], recallTool: string | undefined): AIMessage {
   const last = rounds.at(-1)!;
-  const isRecall = ({ name }: { readonly name: string }) => recallTool !== undefined && name === recallTool;
+  const isRecall = ({ name }: { readonly name: string }) => isPrivateTool(name, recallTool);
   const hasRecalls = rounds.some(({ tool_calls: calls = [] }) => calls.some(isRecall));
   if (!hasRecalls) return last;
   const metadata = shownMetadata(last.response_metadata, recallTool);
@@ -206,7 +208,7 @@ function joined(rounds: readonly AIMessage[], recallTool: string | undefined): A
 function shownMetadata(metadata: AIMessage['response_metadata'], recallTool: string | undefined): JsonRecord {
   const { output: _, tools, ...others }: JsonRecord = metadata;
   const own = Array.isArray(tools)
-    ? { tools: objectsOf(tools).filter(({ name }) => name !== recallTool) }
+    ? { tools: objectsOf(tools).filter((tool) => !isPrivateTool(wordAt(tool, 'name'), recallTool)) }
     : {};
   return { ...others, ...own };
 }
@@ -258,7 +260,7 @@ function openChunks(recallTool: string | undefined) {
     id ??= chunk.id;
     metadata = { ...metadata, ...chunk.response_metadata };
     for (const { name, index, id: callId } of chunk.tool_call_chunks ?? [])
-      if (name !== undefined && name === recallTool) hidden = new Set([...hidden, index ?? callId]);
+      if (isPrivateTool(name, recallTool)) hidden = new Set([...hidden, index ?? callId]);
     const calls = (chunk.tool_call_chunks ?? []).filter(
       ({ index, id: callId }) => !hidden.has(index ?? callId),
     );

@@ -14,7 +14,7 @@ import type { UpstreamResponse } from '../../gateway/http/http.ts';
 import { openBudget, recordHiddenRecalls } from '../../gateway/recall-loop.ts';
 import { sendPrepared } from '../../gateway/send-with-retries.ts';
 import { type Leporello, partsOf } from '../../library/leporello.ts';
-import { answerRecall } from '../../recall/tool.ts';
+import { answerRecall, noteAnswer } from '../../recall/tool.ts';
 import { type FoldedRequest, type FrameworkRequest, type MessageForm, wireRequest } from './wire-body.ts';
 
 /** Options of every adapter. */
@@ -122,6 +122,12 @@ export async function openModelCall<Message, Reply>(
     budget.spend(new TextDecoder().decode(turn));
     const answers: RecallAnswer[] = [];
     for (const recall of recalls) {
+      if (recall.name === prepared.notesTool) {
+        const saved = noteAnswer(recall.argumentsJson);
+        budget.spend(saved);
+        answers.push({ call: recall, text: saved });
+        continue;
+      }
       if (typeof most === 'string') {
         budget.spend(most);
         answers.push({ call: recall, text: most });

@@ -98,9 +98,11 @@ export function wireRequest<Message>(
     const placeOf = (key: string) => members.find((member) => member.key === key)?.value;
     const offered = placeOf('tools');
     const definitions = offered ? scanArray(folded, offered.start).elements : [];
-    const last = definitions.length > tools.length ? definitions.at(-1) : undefined;
     const textAt = (span: { readonly start: number; readonly end: number }) =>
       decoder.decode(folded.subarray(span.start, span.end));
+    const [recallTool, notes] = definitions
+      .slice(tools.length)
+      .map((span) => recallToolIn(JSON.parse(textAt(span))));
     const toolNames = new Map<string, string>();
     const toolOf = (callId: string) => toolNames.get(callId) ?? 'tool';
     const result: Message[] = messages.slice(0, leading);
@@ -122,7 +124,7 @@ export function wireRequest<Message>(
       else result.push(source!);
       if (at !== undefined) next = at + 1;
     }
-    return { messages: result, recallTool: last && recallToolIn(JSON.parse(textAt(last))) };
+    return { messages: result, recallTool: notes && recallTool ? { ...recallTool, notes } : recallTool };
   }
 
   return { body, read };
@@ -165,6 +167,12 @@ export function addressOf(source: JsonRecord): unknown {
   return source['type'] === 'url'
     ? source['url']
     : `data:${wordAt(source, 'media_type') ?? ''};base64,${wordAt(source, 'data') ?? ''}`;
+}
+
+/** Returns the tools to offer: the recall tool, and the tool for notes if there is one. */
+export function ownTools(recallTool: RecallTool | undefined): readonly RecallTool[] {
+  if (!recallTool) return [];
+  return recallTool.notes ? [recallTool, recallTool.notes] : [recallTool];
 }
 
 function recallToolIn(definition: JsonRecord): RecallTool {

@@ -72,7 +72,7 @@ describe('loadConfig', () => {
         pins: { tools: [], texts: [], plan: true, instructions: true },
         models: {},
         usdPerMillionTokens: {},
-        recall: { offer: 'always', maxRounds: 5, maxTokens: 8_000, repairEdits: true },
+        recall: { offer: 'always', maxRounds: 5, maxTokens: 8_000, notes: false, repairEdits: true },
         limits: {
           maxBodyBytes: 67_108_864,
           prepareDeadlineMs: 2_000,

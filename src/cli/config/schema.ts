@@ -191,6 +191,11 @@ export const configSchema = z.strictObject({
       }),
       maxRounds: whole(1, 5, 'Rounds of recalls in one request.', 100),
       maxTokens: whole(100, 8_000, 'Tokens of one recall at most.'),
+      notes: described(z.boolean().default(false), {
+        allowed: 'true or false',
+        about:
+          'true offers the tool save_context with read_memory: notes of the model that stay in view after folds.',
+      }),
       repairEdits: described(z.boolean().default(true), {
         allowed: 'true or false',
         about: 'true adds folded lines to the result of an edit that failed without them.',

@@ -27,6 +27,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     models: overrides(config, window),
     usdPerMillionTokens: prices(config),
     offerRecall: recall.offer,
+    offerNotes: recall.notes,
     repairEdits: recall.repairEdits,
     urls: { openai: config.openaiUrl, anthropic: config.anthropicUrl, gemini: config.geminiUrl },
     maxBodyBytes: limits.maxBodyBytes,

@@ -15,6 +15,7 @@ import {
   elementsOf,
 } from '../shared-json.ts';
 import { type OverflowWording, readOverflow } from '../provider-errors.ts';
+import { isPrivateTool } from '../../conversation/turns.ts';
 
 const decoder = new TextDecoder();
 
@@ -42,7 +43,7 @@ export function replyFrom(message: {
 }): ModelReply {
   const blocks = elementsOf(message.turn);
   const calls = blocks.flatMap(({ bytes, value }) => callFrom(bytes, value));
-  const isRecall = (call: ToolCall) => call.name === message.recallTool;
+  const isRecall = (call: ToolCall) => isPrivateTool(call.name, message.recallTool);
   return {
     text: blocks
       .map(({ value }) => (stringIn(value, 'type') === 'text' ? stringIn(value, 'text') : ''))
@@ -161,7 +162,7 @@ export function refusesReasoning(status: number, body: string): boolean {
 function visibleBlocks(reply: ModelReply): readonly Uint8Array[] {
   const recallTool = reply.recalls[0]?.name;
   const isPrivate = (block: unknown) =>
-    stringIn(block, 'type') === 'tool_use' && stringIn(block, 'name') === recallTool;
+    stringIn(block, 'type') === 'tool_use' && isPrivateTool(stringIn(block, 'name'), recallTool);
   return elementsOf(reply.turn)
     .filter(({ value }) => !isPrivate(value))
     .map(({ bytes }) => bytes);

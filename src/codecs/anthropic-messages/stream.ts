@@ -19,6 +19,7 @@ import {
 } from '../shared-json.ts';
 import { providerError } from '../provider-errors.ts';
 import { type JsonRecord, isRecord, jsonBytes, parseRecord } from '../../conversation/json-scan.ts';
+import { isPrivateTool } from '../../conversation/turns.ts';
 
 /** The state of the relay over all rounds. */
 type AnthropicRelay = {
@@ -139,7 +140,7 @@ function startBlock(relaying: AnthropicRelay, event: StreamEvent, data: JsonReco
   const index = numberAt(data, 'index');
   const block = data['content_block'];
   if (isRecord(block)) round.recorder.start(index, objectBytes(encoder.encode(event.data), 'content_block'));
-  if (stringIn(block, 'type') === 'tool_use' && stringIn(block, 'name') === recallTool) {
+  if (stringIn(block, 'type') === 'tool_use' && isPrivateTool(stringIn(block, 'name'), recallTool)) {
     round.held.add(index);
     return [];
   }

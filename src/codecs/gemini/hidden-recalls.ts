@@ -13,6 +13,7 @@ import { memoized } from '../../conversation/messages.ts';
 import { namedMembers, spellings, nameInId } from './read-part.ts';
 import { readOn, writer } from './request.ts';
 import { callIn, partsOf } from './response.ts';
+import { isPrivateTool } from '../../conversation/turns.ts';
 
 const read = readOn({ model: undefined, streaming: false });
 
@@ -101,7 +102,7 @@ function withIds({ turn, answers }: RecallRound, ids: readonly (string | undefin
   let next = 0;
   const named = parts.map(({ bytes, value }) => {
     const call = callIn(value);
-    if (!call || call.name === recallTool) return bytes;
+    if (!call || isPrivateTool(call.name, recallTool)) return bytes;
     const id = ids[next++];
     return call.id !== undefined || id === undefined ? bytes : withId(bytes, id);
   });
@@ -144,7 +145,7 @@ function callsBefore({ turn, answers }: RecallRound, answer: number): number {
   for (const { value } of partsOf(turn)) {
     const call = callIn(value);
     if (!call) continue;
-    if (call.name !== recallTool) others++;
+    if (!isPrivateTool(call.name, recallTool)) others++;
     else if (recalls++ === answer) break;
   }
   return others;

@@ -41,7 +41,13 @@ import {
 } from './read-part.ts';
 import type { Edit } from '../../conversation/edit.ts';
 import { LeporelloError } from '../../errors.ts';
-import { type MessageEdits, type MessageWriter, messageSplices, shift } from '../write-body.ts';
+import {
+  type MessageEdits,
+  type MessageWriter,
+  definitionsOf,
+  messageSplices,
+  shift,
+} from '../write-body.ts';
 import { joinNeighbours, originsAfter } from './join.ts';
 import { replaceMedia } from './replace-media.ts';
 
@@ -287,7 +293,10 @@ function toolSplice(conversation: Conversation, tool: RecallTool): Splice {
     const list = listAround(bytes, last);
     const styles = functions.map((part) => namedMembers(bytes, part.span));
     const jsonSchema = styles.some((named) => named?.has('parametersJsonSchema'));
-    const insertion = { before: list.elements.length, bytes: declaration(tool, jsonSchema) };
+    const insertion = {
+      before: list.elements.length,
+      bytes: definitionsOf(tool, (one) => declaration(one, jsonSchema)),
+    };
     const [splice] = listSplices(list.elements, list.span.end - 1, () => false, [insertion]);
     if (splice) return { ...splice, span: shift(splice.span, block.span.start) };
   }

@@ -16,6 +16,7 @@ import { type OverflowWording, readOverflow } from '../provider-errors.ts';
 import type { Span } from '../../conversation/conversation.ts';
 import { applySplices, isRecord, jsonBytes, scanArray } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
+import { isPrivateTool } from '../../conversation/turns.ts';
 
 const decoder = new TextDecoder();
 
@@ -45,7 +46,7 @@ export function replyFrom(content: {
 }): ModelReply {
   const parts = partsOf(content.turn);
   const calls = parts.flatMap((part) => (callIn(part.value) ? [part] : [])).map(callFrom);
-  const isRecall = (call: ToolCall) => call.name === content.recallTool;
+  const isRecall = (call: ToolCall) => isPrivateTool(call.name, content.recallTool);
   const said = parts.map(({ value }) => saidIn(value));
   return {
     text: said.map((piece) => (piece && !piece.isThought ? piece.text : '')).join(''),
@@ -224,7 +225,7 @@ export function hideRecalls(recallTool: string | undefined): (part: JsonElement)
     const call = callIn(part.value);
     if (!call) return part;
     const own = stringOf(part.value, 'thoughtSignature');
-    if (call.name === recallTool) {
+    if (isPrivateTool(call.name, recallTool)) {
       if (isFirst) signature ??= own;
       return undefined;
     }

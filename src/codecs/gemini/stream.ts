@@ -43,6 +43,7 @@ import {
   saidIn,
   usageFrom,
 } from './response.ts';
+import { isPrivateTool } from '../../conversation/turns.ts';
 
 /** The state of one upstream response. */
 type GeminiRound = {
@@ -78,7 +79,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     const data = encoder.encode(event.data);
     const parts = partsOf(candidateContent(data) ?? jsonBytes({}));
     round.recorder.add(parts);
-    round.recalled ||= parts.some(({ value }) => callIn(value)?.name === recallTool);
+    round.recalled ||= parts.some(({ value }) => isPrivateTool(callIn(value)?.name, recallTool));
     const visible = parts.flatMap((part) => round.hide(part) ?? []);
     const finish = stringIn(candidate, 'finishReason');
     round.finish = finish ?? round.finish;

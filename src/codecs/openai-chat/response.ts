@@ -26,6 +26,7 @@ import {
 import { LeporelloError } from '../../errors.ts';
 import { recalledMediaNote } from '../../conversation/turns.ts';
 import { appendMessages } from '../write-body.ts';
+import { isPrivateTool } from '../../conversation/turns.ts';
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
@@ -56,7 +57,7 @@ export function replyFrom(message: {
   const listed =
     isRecord(value) && Array.isArray(value['tool_calls']) ? (value['tool_calls'] as readonly unknown[]) : [];
   const calls = [...listed.map(callFrom), ...functionCallIn(value)];
-  const isRecall = (call: ToolCall) => call.name === message.recallTool;
+  const isRecall = (call: ToolCall) => isPrivateTool(call.name, message.recallTool);
   return {
     text: stringIn(value, 'content') ?? '',
     recalls: calls.filter(isRecall),

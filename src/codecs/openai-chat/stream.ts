@@ -27,6 +27,7 @@ import {
 } from './response.ts';
 import { providerError } from '../provider-errors.ts';
 import { type JsonRecord, isRecord, jsonBytes, parseRecord } from '../../conversation/json-scan.ts';
+import { isPrivateTool } from '../../conversation/turns.ts';
 
 /** The state of the relay over all rounds. */
 type ChatRelay = {
@@ -141,7 +142,7 @@ function takeChunk(relaying: ChatRelay, event: StreamEvent, chunk: JsonRecord): 
   if (!choice) return keepOrSend(relaying, event);
   const delta = recordAt(choice, 'delta');
   const keys = round.recorder.delta(delta);
-  round.recallsFunction ||= round.recorder.functionName() === relaying.recallTool;
+  round.recallsFunction ||= isPrivateTool(round.recorder.functionName(), relaying.recallTool);
   const fragments = callsOf(delta);
   const visible = fragments
     .map((fragment, at) => routeCall(relaying, fragment, keys[at]!))
@@ -159,7 +160,7 @@ function routeCall(relaying: ChatRelay, fragment: JsonRecord, key: CallKey): Jso
   const known = round.shown.get(key);
   if (known !== undefined) return atIndex(fragment, known);
   const name = round.recorder.nameOf(key);
-  if (name === recallTool) round.recalls.add(key);
+  if (isPrivateTool(name, recallTool)) round.recalls.add(key);
   else if (name === '') round.unnamed.add(key);
   else {
     const index = newIndex(relaying, key);

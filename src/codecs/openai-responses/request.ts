@@ -61,6 +61,7 @@ import {
   mediaSplices,
   messageSplices,
   shift,
+  definitionsOf,
 } from '../write-body.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { isReasoning, withoutStrayReasoning } from './response.ts';
@@ -214,7 +215,8 @@ export function write(
   extra: { readonly recallTool?: RecallTool } = {},
 ): Uint8Array {
   const splices = [...inputSplices(conversation, edits)];
-  if (extra.recallTool) splices.push(toolSplice(conversation, toolDefinition(extra.recallTool)));
+  if (extra.recallTool)
+    splices.push(toolSplice(conversation, definitionsOf(extra.recallTool, toolDefinition)));
   return applySplices(conversation.body, splices);
 }
 

@@ -19,6 +19,7 @@ import {
   elementsOf,
 } from '../shared-json.ts';
 import { type OverflowWording, contextLengthWordings, readOverflow } from '../provider-errors.ts';
+import { isPrivateTool } from '../../conversation/turns.ts';
 
 export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
   const response = parseResponse(body);
@@ -36,7 +37,7 @@ export function replyFrom(given: {
 }): ModelReply {
   const items = elementsOf(given.turn);
   const calls = callsOfItems(items);
-  const isRecall = (call: ToolCall) => call.name === given.recallTool;
+  const isRecall = (call: ToolCall) => isPrivateTool(call.name, given.recallTool);
   const rawUsage = isRecord(given.response) ? given.response['usage'] : undefined;
   return {
     text: textOfItems(items),
@@ -141,7 +142,7 @@ export function isPrivate(value: unknown, recallTool: string | undefined): boole
   return (
     recallTool !== undefined &&
     stringIn(value, 'type') === 'function_call' &&
-    stringIn(value, 'name') === recallTool
+    isPrivateTool(stringIn(value, 'name'), recallTool)
   );
 }
 

@@ -186,6 +186,7 @@ async function dataOf(
     problem,
     identity,
     recallTool,
+    notesTool: prepared.notesTool,
     searched: prepared.searched(),
     media,
     room,
