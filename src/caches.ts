@@ -120,6 +120,8 @@ export const fixedSpecs = {
     max: 30_000,
     holds: 'Records of requests without a fold, for the other engines of the process.',
   },
+  'request lines': { max: 500, holds: 'Routes of requests, by method and target.' },
+  'host names': { max: 100, holds: 'Host names of configured URLs.' },
   controls: { max: 1_000, holds: 'Pinned tools and conversations whose folds were undone, by tenant.' },
   receipts: { max: 2_000, holds: 'The newest receipts.' },
   totals: { max: 5_000, holds: 'Sums for the cost report: one table each for tenants, models and sessions.' },

@@ -34,7 +34,7 @@ import {
 } from './receipts/receipts.ts';
 import type { ReceiptArchive } from './receipts/archive.ts';
 import { type Exchange, type RecallLimits, relayStream, relayWhole } from './recall-loop.ts';
-import { type Route, type UpstreamUrls, promptUrl, sessionOf } from './routing/routes.ts';
+import { type Route, type UpstreamUrls, promptUrl } from './routing/routes.ts';
 import { type BackgroundSummarizer, addSummaryReceipt } from './background-summarizer.ts';
 import type { Engine } from '../engine/types.ts';
 import type { FoldSettings } from '../library/default-engine.ts';
@@ -42,7 +42,7 @@ import type { PageClients } from '../page/setup.ts';
 import type { Controls } from '../store/controls.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { ReceiptTotals } from '../receipts/totals.ts';
-import type { TenantRule } from './routing/tenant.ts';
+import { type TenantRule, sessionOf } from './routing/tenant.ts';
 
 type ModelRoute = Route & { readonly kind: 'model' | 'count' };
 

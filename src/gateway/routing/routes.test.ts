@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { promptUrl, routeOf, sessionOf } from './routes.ts';
+import { promptUrl, routeOf } from './routes.ts';
+import { sessionOf } from './tenant.ts';
 
 const urls = {
   openai: 'https://one.example/v1',

@@ -2,6 +2,7 @@
  * Maps a request to its wire format and to the URL it is sent to: by its path, its headers and its key. A request whose
  * provider is not certain is refused, because sending it could reveal one provider's credential to another.
  */
+import { openFixed } from '../../caches.ts';
 import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
 import type { Codec, GatewayProblem } from '../../codecs/codec.ts';
 import { geminiFor, gemini } from '../../codecs/gemini/index.ts';
@@ -25,22 +26,46 @@ export type Route =
 
 /** Finds the route of a request. */
 export function routeOf(method: string, target: string, headers: HeaderList, urls: UpstreamUrls): Route {
-  const [path = '/'] = target.split('?', 1);
-  const query = queryOf(target);
-  if (isOwnPath(path)) return { kind: 'own', path, query: new URLSearchParams(query) };
-  const malformed = problemOf(target, path);
+  const { path, query, isOwn, malformed, rule, call, sent } = requestLineOf(method, target);
+  if (isOwn) return { kind: 'own', path, query: new URLSearchParams(query) };
   if (malformed !== undefined)
     return { kind: 'refused', codec: openaiChat, problem: { status: 400, message: malformed } };
-  const destination = destinationOf({ method, path, target, headers }, urls);
+  const destination = destinationOf({ path, target, headers }, rule, urls);
   if (destination.kind === 'uncertain') {
     const problem: GatewayProblem = { status: 404, message: destination.reason };
     return { kind: 'refused', codec: codecs[destination.speaks], problem };
   }
   const { provider } = destination;
-  const url = joinUrl(urls[provider], target);
-  const call = callOf(method, path, query);
+  const url = joinUrl(urls[provider], sent);
   if (call) return { ...call, url };
   return { kind: 'pass', codec: path.startsWith('/v1beta/openai/') ? openaiChat : codecs[provider], url };
+}
+
+const requestLines = openFixed<string, ReturnType<typeof readRequestLine>>('request lines');
+
+/** Reads method and target. The results for short targets are remembered, because clients send the same few over and over; keys are not. */
+function requestLineOf(method: string, target: string) {
+  if (target.length > 200 || /[?&]key=/.test(target)) return readRequestLine(method, target);
+  const name = `${method} ${target}`;
+  const line = requestLines.get(name) ?? readRequestLine(method, target);
+  requestLines.set(name, line);
+  return line;
+}
+
+/** Returns the facts that follow from method and target, whatever the headers are. `sent` is the target as it is sent to the provider. */
+function readRequestLine(method: string, target: string) {
+  const [path = '/'] = target.split('?', 1);
+  const query = queryOf(target);
+  const plain = percentDecoded(path).replaceAll(/\/{2,}/g, '/');
+  return {
+    path,
+    query,
+    isOwn: isOwnPath(path),
+    malformed: problemOf(target, path),
+    rule: pathRules.find((known) => known.path.test(plain) && (known.method ?? method) === method),
+    call: callOf(method, path, query),
+    sent: target.replaceAll(/[\\\u0080-\u{10FFFF}]/gu, encoded),
+  };
 }
 
 /** True for paths that the gateway answers itself. */
@@ -148,10 +173,9 @@ const maxDecodings = 8;
 /** Matches a dot segment, with the spaces and semicolon parameters that some servers ignore. */
 const dotSegment = /(?:^|[/\\])[\0-\x20]*\.{1,2}[\0-\x20]*(?:;[^/\\]*)?(?=[/\\?#]|$)/;
 
-/** Joins a base URL and a target. The version occurs once: one at the end of the base (`/v1`, `/api/paas/v4`) replaces the client's. */
-function joinUrl(base: string, target: string): string {
+/** Joins a base URL and a target that `encoded` has made ASCII. The version occurs once: one at the end of the base (`/v1`, `/api/paas/v4`) replaces the client's. */
+function joinUrl(base: string, ascii: string): string {
   const trimmed = base.replace(/\/+$/, '');
-  const ascii = target.replaceAll(/[\\\u0080-\u{10FFFF}]/gu, encoded);
   if (/^\/(?:upload|download)\//.test(ascii)) return trimmed + ascii;
   const [, version = '/v1', rest = ''] = /^(\/v1(?:(?:alpha|beta)\w*)?(?=[/?]|$))?(.*)$/s.exec(ascii) ?? [];
   return /\/v\d+\w*$/.test(trimmed) ? trimmed + rest : trimmed + version + rest;
@@ -161,21 +185,6 @@ function joinUrl(base: string, target: string): string {
 function encoded(character: string): string {
   const code = character.codePointAt(0)!;
   return code < 0x100 ? `%${code.toString(16).toUpperCase()}` : encodeURIComponent(character.toWellFormed());
-}
-
-/** Returns the session that a client names in its headers. It only groups receipts. */
-export function sessionOf(headers: HeaderList): string | undefined {
-  for (const name of [
-    'x-leporello-session',
-    'x-claude-code-session-id',
-    'x-session-affinity',
-    'session-id',
-    'session_id',
-  ]) {
-    const value = headerOf(headers, name);
-    if (value !== undefined) return value;
-  }
-  return undefined;
 }
 
 /** Returns the codec of a name. `route` is the model and mode from the URL, in formats that put them there. */
@@ -205,19 +214,14 @@ export type Destination =
 
 /** The facts of a request that decide its provider. */
 export type RequestHead = {
-  readonly method: string;
   /** The path without the query. */
   readonly path: string;
   readonly target: string;
   readonly headers: HeaderList;
 };
 
-/** Decides which provider a request is for. */
-function destinationOf(head: RequestHead, urls: UpstreamUrls): Destination {
-  const path = percentDecoded(head.path).replaceAll(/\/{2,}/g, '/');
-  const rule = pathRules.find(
-    (known) => known.path.test(path) && (known.method ?? head.method) === head.method,
-  );
+/** Decides which provider a request is for. `rule` is that of its path. */
+function destinationOf(head: RequestHead, rule: PathRule | undefined, urls: UpstreamUrls): Destination {
   if (rule === undefined)
     return refusal(
       head,

@@ -1,10 +1,11 @@
 /**
- * Reads the credentials of a request. They decide which tenant it belongs to, according to the setting `tenant`, and must not be sent to
- * another provider than their own.
+ * Reads the credentials of a request, and its session. The credentials decide which tenant it belongs to, according to the setting `tenant`,
+ * and must not be sent to another provider than their own.
  */
+import { openFixed } from '../../caches.ts';
 import { LeporelloError } from '../../errors.ts';
 import { type EncryptedStore, isTenantLabel } from '../../store/encrypted-store.ts';
-import type { GatewayRequest, HeaderList } from '../http/http.ts';
+import { type GatewayRequest, type HeaderList, headerOf } from '../http/http.ts';
 
 /**
  * The setting `tenant`.
@@ -155,6 +156,21 @@ function badTenant(setting: unknown): LeporelloError {
   );
 }
 
+/** Returns the session that a client names in its headers. It only groups receipts. */
+export function sessionOf(headers: HeaderList): string | undefined {
+  for (const name of [
+    'x-leporello-session',
+    'x-claude-code-session-id',
+    'x-session-affinity',
+    'session-id',
+    'session_id',
+  ]) {
+    const value = headerOf(headers, name);
+    if (value !== undefined) return value;
+  }
+  return undefined;
+}
+
 /** A credential. `from` is the header that contains it, or `?key` for the query. */
 type Credential = { readonly from: string; readonly value: string };
 
@@ -169,7 +185,8 @@ export function credentialsOf(headers: HeaderList, target: string): readonly Cre
       from,
       value: from === 'authorization' ? value.replace(/^bearer\s+/i, '') : value,
     }));
-  const inQuery = new URLSearchParams(queryOf(target)).get('key');
+  const query = queryOf(target);
+  const inQuery = query === '' ? null : new URLSearchParams(query).get('key');
   return inQuery === null ? inHeaders : [...inHeaders, { from: '?key', value: inQuery }];
 }
 
@@ -282,7 +299,13 @@ export function strayCredential(
 /** Headers that only one provider uses for its key. */
 const ownerOfHeader: Readonly<Record<string, string>> = { 'x-goog-api-key': 'Google', 'api-key': 'Azure' };
 
-/** Returns the host of a URL, without the port. */
+const hostNames = openFixed<string, string>('host names');
+
+/** Returns the host of a configured URL, without the port. */
 export function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).hostname : url;
+  const known = hostNames.get(url);
+  if (known !== undefined) return known;
+  const host = URL.canParse(url) ? new URL(url).hostname : url;
+  hostNames.set(url, host);
+  return host;
 }
