@@ -117,9 +117,9 @@ function stubTexts(recallTool: string | undefined): readonly string[] {
   };
   const readRules = callWords({ tool: 'Read', input: '{"file_path":"AGENTS.md"}' });
   return [
-    stubs.resultStub(folded),
-    stubs.resultStub({ ...folded, text: '' }),
-    stubs.resultStub({ ...folded, call: readRules, isRules: true }),
+    runSteps(stubs.resultStub(folded)),
+    runSteps(stubs.resultStub({ ...folded, text: '' })),
+    runSteps(stubs.resultStub({ ...folded, call: readRules, isRules: true })),
     stubs.argumentStub({ ...folded, path: '$.content' }),
     stubs.mediaStub({
       name: 'Image',

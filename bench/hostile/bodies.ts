@@ -93,7 +93,7 @@ const textBytes = [MB, 2 * MB, 4 * MB, 8 * MB];
 export const hostileCases: readonly HostileCase[] = [
   ...inEach('ordinary loop of tools', [MB / 5, MB, 5 * MB, 30 * MB], (bytes) =>
     manyTurns(
-      times(bytes / 2_000, (at) => times(50, (line) => lineOf(50 * at + line)).join('\n')),
+      times(bytes / 3_000, (at) => times(50, (line) => lineOf(50 * at + line)).join('\n')),
       (at) => ({ path: `notes/${at}.txt`, reason: `The next file after ${at} may say more.` }),
     ),
   ),

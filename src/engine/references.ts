@@ -187,6 +187,7 @@ function* readText(conversation: Conversation, arrived: ArrivedText): Steps<Read
   if (remembered) return remembered;
   const text = yield* textWithoutReferences(conversation, arrived);
   const lines = yield* readLines(text);
+  yield;
   const isListing = lines.numbers.some((number) => number >= 0);
   const made = { lines, isFailure: !isListing && reportsFailure(text) };
   readTexts.set(key, made);

@@ -49,7 +49,7 @@ describe('offload-results', () => {
     const conversation = readChat(
       chatBody([
         { user: 'Go' },
-        call('Read', { file_path: 'a.ts', offset: 300 }, numbered),
+        call('Read', { file_path: 'a.ts', offset: 300 }, `${numbered}\n\n 12 more: read on.`),
         call('Read', { file_path: 'b.ts', offset: 300 }, numbered),
         call('Edit', { file_path: 'b.ts', old_string: '1', new_string: '2' }, 'Updated.'),
         call('Read', { file_path: 'b.ts', offset: 300 }, numbered),

@@ -53,11 +53,13 @@ function* proposeResults(view: FoldView): Steps<readonly Edit[]> {
     if (!isCandidate(view, slot)) continue;
     const text = yield* slot.textInSteps();
     if (byteLength(text) < view.minResultBytes) continue;
+    yield;
     const memory = view.idOf(slot.literal);
+    yield;
     calls ??= yield* callsOfResults(view);
     const { isError } = slot.part as Part & { readonly type: 'tool-result' };
     const isRules = view.protects.isInView?.(slot.at.message, slot.at.part);
-    const stub = resultStub({
+    const stub = yield* resultStub({
       text,
       isError,
       isRules,
@@ -65,6 +67,7 @@ function* proposeResults(view: FoldView): Steps<readonly Edit[]> {
       memory,
       recallTool: view.recallTool,
     });
+    yield;
     const gain = (yield* view.measure.textInSteps(view.shrunk(slot.at) ?? text)) - view.measure.text(stub);
     const edit: Edit = { kind: 'replace-text', at: slot.at, stub, memory };
     if (gain <= 0 || !view.mayEdit(edit)) continue;

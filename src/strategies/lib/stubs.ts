@@ -9,7 +9,7 @@ import type { Steps } from '../../conversation/steps.ts';
 import { type CallWords, isLongCommand, type StepWords, stepLines } from '../../outline/step-line.ts';
 
 /** Replaces a tool result. Its call is right before it, so the stub describes the result alone. */
-export function resultStub(folded: {
+export function* resultStub(folded: {
   readonly text: string;
   /** The call that returned it; undefined if it is unknown. */
   readonly call: CallWords | undefined;
@@ -20,22 +20,22 @@ export function resultStub(folded: {
   readonly isRules?: boolean | undefined;
   readonly memory: string;
   readonly recallTool: string | undefined;
-}): string {
+}): Steps<string> {
   const { isEditedSince = false, isRules = false, memory, recallTool } = folded;
   const since = isEditedSince ? ' (edited since)' : '';
   if (isRules) {
     const name = folded.call?.path ? ` of ${folded.call.path}` : '';
     return `[Folded instructions${name}: ${size(folded.text)}${since}. The request did not fit with them, but they still hold. ${shows(memory, recallTool)}]`;
   }
-  return `[Folded result: ${gist(folded)}${since}. ${shows(memory, recallTool)}]`;
+  return `[Folded result: ${yield* gist(folded)}${since}. ${shows(memory, recallTool)}]`;
 }
 
 type FoldedResult = Pick<Parameters<typeof resultStub>[0], 'text' | 'call' | 'isError'>;
 
 /** Says what a result holds: the lines of a file, the failing and the last line of a command, or the first line that tells something. */
-function gist({ text, call, isError }: FoldedResult): string {
+function* gist({ text, call, isError }: FoldedResult): Steps<string> {
   const { first, failing, last } = resultEnds({ ...(call ?? unknownCall), isError }, text);
-  if (call?.kind === 'read' && failing === undefined) return linesRead(text);
+  if (call?.kind === 'read' && failing === undefined) return yield* linesRead(text);
   if (failing !== undefined && failing !== last)
     return `${size(text)}; in it ${quoted(failing, 80)}, at its end ${quoted(last, 60)}`;
   if (call?.kind === 'edit') return `ok, ${size(text)}`;
@@ -48,16 +48,30 @@ function gist({ text, call, isError }: FoldedResult): string {
 const unknownCall = { kind: 'other', isListing: false } as const;
 
 /** Matches the number that a tool puts before a line of a file. */
-const lineNumber = /^\s*(\d+)(?:→|\t|\||: )/;
+const lineNumber = /[^\S\n]*(\d+)(?:→|\t|\||: )/y;
 
-function linesRead(text: string): string {
-  const lines = text.split('\n');
-  const from = lineNumber.exec(lines[0]!)?.[1];
-  const to = lines.findLast((line) => lineNumber.test(line));
-  const which =
-    from === undefined ? countOf(lines.length, 'line') : `lines ${from}-${lineNumber.exec(to!)![1]}`;
+/** Reads the lines from the last to the first, in steps and without a list of them: there can be millions. */
+function* linesRead(text: string): Steps<string> {
+  let count = 0;
+  let to: string | undefined;
+  for (let at = text.length - 1; at >= -1; at--) {
+    if (at >= 0 && text.charCodeAt(at) !== NEWLINE) continue;
+    count++;
+    if (count % linesPerStep === 0) yield;
+    to ??= numberAt(text, at + 1);
+  }
+  const from = numberAt(text, 0);
+  const which = from === undefined ? countOf(count, 'line') : `lines ${from}-${to}`;
   return `${which} of the file as it was then`;
 }
+
+function numberAt(text: string, lineStart: number): string | undefined {
+  lineNumber.lastIndex = lineStart;
+  return lineNumber.exec(text)?.[1];
+}
+
+const linesPerStep = 32_768;
+const NEWLINE = 10;
 
 /** Replaces one long text in the arguments of a call. The original is the whole arguments; `path` leads to this text in them. */
 export function argumentStub(folded: {
