@@ -131,8 +131,14 @@ const exportLists: Readonly<Record<string, Names | undefined>> = {
     types: ['Memory', 'MemoryOptions', 'ToolServer'],
   },
   './openai-agents': {
-    values: ['leporelloModel', 'leporelloProvider'],
-    types: ['AdapterOptions', 'AgentsModelOptions'],
+    values: [
+      'LeporelloSession',
+      'leporelloInputFilter',
+      'leporelloModel',
+      'leporelloProvider',
+      'leporelloRecallTool',
+    ],
+    types: ['AdapterOptions', 'AgentsModelOptions', 'SessionOptions'],
   },
   './stores/http': {
     values: ['httpStore', 'storeOfService'],

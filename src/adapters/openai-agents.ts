@@ -2,14 +2,29 @@
  * Public entry `leporello/openai-agents`: Leporello for OpenAI Agents JS, in process. A model around another one folds the items that are sent and
  * answers recalls inside the reply. Runs, sessions and their histories have the complete items and none of the recalls.
  */
-import { type AgentInputItem, type Model, type ModelProvider, Usage } from '@openai/agents';
+import {
+  type AgentInputItem,
+  type CallModelInputFilter,
+  type FunctionTool,
+  type Model,
+  type ModelProvider,
+  Usage,
+  tool as functionTool,
+} from '@openai/agents';
 import { type JsonRecord, isRecord, objectsOf, wordAt } from '../conversation/json-scan.ts';
 import { isPrivateTool } from '../conversation/turns.ts';
 import { type Leporello, partsOf } from '../library/leporello.ts';
 import { itemBlocks, itemForm, withFollowers } from './lib/agents-items.ts';
-import { type AdapterOptions, type ModelRound, type OpenModelCall, openModelCall } from './lib/model-call.ts';
+import {
+  type AdapterOptions,
+  type ModelRound,
+  type OpenModelCall,
+  foldedMessages,
+  openModelCall,
+} from './lib/model-call.ts';
 import { ownTools } from './lib/wire-body.ts';
 
+export { LeporelloSession, type SessionOptions } from './lib/agents-session.ts';
 export type { AdapterOptions } from './lib/model-call.ts';
 
 export type AgentsModelOptions = AdapterOptions & {
@@ -72,6 +87,64 @@ export function leporelloModel(model: Model, leporello: Leporello, options: Agen
   };
   if (model.getRetryAdvice) folding.getRetryAdvice = (args) => model.getRetryAdvice?.(args);
   return folding;
+}
+
+/**
+ * Returns a filter for `callModelInputFilter` that folds the input of each model call, for programs that cannot replace the model. Its agents need
+ * the tool `leporelloRecallTool`. The run and its session keep the items as they are. Refusals of the provider are not seen here, so nothing is folded
+ * harder after one.
+ *
+ * @example
+ * const agent = new Agent({ name: 'Engineer', model: 'gpt-5', tools: [...tools, leporelloRecallTool(leporello)] });
+ * await run(agent, 'Go on.', { callModelInputFilter: leporelloInputFilter(leporello) });
+ */
+export function leporelloInputFilter(
+  leporello: Leporello,
+  options: AgentsModelOptions = {},
+): CallModelInputFilter {
+  const recallTool = leporello.recallTool.name;
+  return async function filter({ modelData: { input, instructions }, agent }) {
+    // The engine offers the tool itself, under the same name, so that its stubs name it.
+    const tools = objectsOf(agent.tools).flatMap((own): readonly JsonRecord[] => {
+      const { type, name, description, parameters } = own;
+      return type === 'function' && name !== recallTool
+        ? [{ name, description, input_schema: parameters }]
+        : [];
+    });
+    const model = options.model ?? (typeof agent.model === 'string' ? agent.model : undefined);
+    const messages = await foldedMessages<AgentInputItem>(
+      leporello,
+      {
+        // Without any tool, nothing would be folded that a model cannot read again.
+        request: { model, messages: input, tools: tools.length > 0 ? tools : [noTool], system: instructions },
+        form: itemForm,
+        upstream: 'agents',
+      },
+      options,
+    );
+    return { input: withFollowers(messages), ...(instructions !== undefined && { instructions }) };
+  };
+}
+
+const noTool: JsonRecord = { name: 'none', input_schema: { type: 'object' } };
+
+/** Returns the tool with which a model reads what `leporelloInputFilter` folded. */
+export function leporelloRecallTool(
+  leporello: Leporello,
+  { tenant = 'local', maxRecallTokens = 8_000 }: Pick<AdapterOptions, 'tenant' | 'maxRecallTokens'> = {},
+): FunctionTool {
+  const { name, description, parameters } = leporello.recallTool;
+  return functionTool({
+    name,
+    description,
+    parameters: { required: [], ...parameters, additionalProperties: true } as never,
+    strict: false,
+    execute: async (input: unknown) =>
+      leporello.readMemory(typeof input === 'string' ? input : JSON.stringify(input), {
+        tenant,
+        maxTokens: maxRecallTokens,
+      }),
+  });
 }
 
 /** True when the provider keeps the history, so that it is not in the request. */

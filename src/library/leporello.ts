@@ -37,7 +37,7 @@ import { bytesOfBody, codecFor } from './request-body.ts';
 import { engineChecks } from './settings.ts';
 import { recallToolFor, answerRecall, noteAnswer } from '../recall/tool.ts';
 import { resolveRecall } from '../recall/resolve.ts';
-import { createEncryptedStore, secretFor } from '../store/encrypted-store.ts';
+import { type EncryptedStore, createEncryptedStore, secretFor } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
 import { type StrategyChoice, choiceCheck, chosenStrategy } from '../strategies/by-name.ts';
@@ -45,7 +45,6 @@ import { type StrategySettings, defaultStrategies } from '../strategies/default-
 import type { Strategy, Reach } from '../strategies/strategy.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { defaultTriggers } from '../triggers/default-triggers.ts';
-import type { ModelOverrides } from '../tokens/models.ts';
 import type { Trigger } from '../triggers/trigger.ts';
 import { LeporelloError } from '../errors.ts';
 import { dropOldest } from '../strategies/drop-messages.ts';
@@ -229,12 +228,16 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
       return original(id, tenant);
     },
   };
-  parts.set(leporello, { engine, models: options.models ?? {} });
+  parts.set(leporello, { engine, encryptedStore, options });
   return leporello;
 }
 
 /** The parts of an instance that the adapters of this package use. */
-type LeporelloParts = { readonly engine: Engine; readonly models: ModelOverrides };
+type LeporelloParts = {
+  readonly engine: Engine;
+  readonly encryptedStore: EncryptedStore;
+  readonly options: LeporelloOptions;
+};
 
 const parts = new WeakMap<Leporello, LeporelloParts>();
 

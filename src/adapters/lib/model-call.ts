@@ -169,6 +169,26 @@ export async function openModelCall<Message, Reply>(
   };
 }
 
+/**
+ * Folds messages for a program that sends them itself and has a tool for recalls. Returns the messages, and reports to `onPrepared`. If
+ * folding fails, they are those of the request.
+ */
+export async function foldedMessages<Message>(
+  leporello: Leporello,
+  { request, form, upstream }: Omit<FrameworkCall<Message, unknown>, 'send'>,
+  { tenant = 'local', onPrepared }: AdapterOptions,
+): Promise<readonly Message[]> {
+  const wire = wireRequest(request, form);
+  const prepared = await partsOf(leporello).engine.prepare({
+    codec: frameworkCodec,
+    body: wire.body,
+    tenant,
+    upstream,
+  });
+  onPrepared?.(prepared);
+  return prepared.body === wire.body ? request.messages : wire.read(prepared.body).messages;
+}
+
 /** The request that a call of a program's tool came from. */
 type RequestOfCall = {
   readonly model: string | undefined;

@@ -42,7 +42,7 @@ type NewToolResult = {
 /** Returns a function that gives a result back, or a shorter text. If shortening fails, the result stays as it is. */
 export function resultShrinker(leporello: Leporello, options: ResultShrinkOptions = {}) {
   const { triggerShare = 0.85, targetShare = 0.8, tenant, summarizer, waitMs } = options;
-  const { models } = partsOf(leporello);
+  const { models = {} } = partsOf(leporello).options;
 
   async function spaceFor({ callId, body }: NewToolResult) {
     const conversation = frameworkCodec.read(body(), unremembered);
