@@ -12,7 +12,7 @@ import {
   requestReceipt,
   wordsOfTrigger,
 } from '../receipts/detail.ts';
-import type { OriginalTitle } from '../recall/message-page.ts';
+import type { OriginalTitle } from '../recall/read-original.ts';
 import { resolveRecall } from '../recall/resolve.ts';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
 import { type OpenedStore, missingIn, openDataFolder } from '../store/data-folder.ts';

@@ -4,7 +4,7 @@
  */
 import type { ParseArgsOptionsConfig } from 'node:util';
 import { LeporelloError } from '../errors.ts';
-import { parseRange } from '../recall/read-original.ts';
+import { parseRange } from '../recall/text-ranges.ts';
 import { nearest } from '../checks.ts';
 import { type AgentCliName, agentCliIn } from './wrap/clients.ts';
 import {

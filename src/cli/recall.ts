@@ -1,7 +1,8 @@
 /** Implements `leporello recall`: prints an original, or a part of it. Does not change the store. */
 import { runSteps } from '../conversation/steps.ts';
 import { createEncryptedStore, isMemoryId } from '../store/encrypted-store.ts';
-import { countLines, locate, parseRange, readOriginal } from '../recall/read-original.ts';
+import { readOriginal } from '../recall/read-original.ts';
+import { countLines, locate, parseRange } from '../recall/text-ranges.ts';
 import { findsAny } from '../recall/search.ts';
 import { resolveRecall } from '../recall/resolve.ts';
 import { selectPath } from '../recall/json-path.ts';

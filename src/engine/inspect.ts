@@ -19,7 +19,7 @@ import {
   maxRows,
   maxStubLength,
 } from '../receipts/detail.ts';
-import { titlesOf } from '../recall/message-page.ts';
+import { titlesOf } from '../recall/tool.ts';
 import type { Demand } from '../triggers/trigger.ts';
 
 /** A request that was prepared. */

@@ -5,7 +5,7 @@ import { unremembered } from '../codecs/read-body.ts';
 import type { Block, Conversation, KeptReply, Message } from '../conversation/conversation.ts';
 import { type Edit, originalIdsOf, originalsOf } from '../conversation/edit.ts';
 import { mediaOf } from '../conversation/messages.ts';
-import type { FoldedMedia } from '../recall/tool.ts';
+import { type FoldedMedia, titlesOf } from '../recall/tool.ts';
 import { beginningOf, compressionsOf, correctedSteps, reservedTokens } from './demand.ts';
 import { type OpenedRequest, inTime, windowKey } from './history.ts';
 import type { Draft, FoldPlan } from './plan.ts';
@@ -17,7 +17,7 @@ import type { EngineRequest, Identity, PreparedRequest, SummaryJob, UnfoldedOutc
 import type { FoldReport, FoldStep, Outcome } from '../receipts/receipt.ts';
 import type { Correction } from '../tokens/calibration.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
-import { type OriginalTitle, titlesOf } from '../recall/message-page.ts';
+import { type OriginalTitle } from '../recall/read-original.ts';
 import type { Demand } from '../triggers/trigger.ts';
 
 /** Everything that the report of a request is built from. */

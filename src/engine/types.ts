@@ -6,7 +6,7 @@ import type { RequestDetail } from '../receipts/detail.ts';
 import type { FoldReport, Outcome } from '../receipts/receipt.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { FoldStore } from '../store/fold-store.ts';
-import type { OriginalTitle } from '../recall/message-page.ts';
+import type { OriginalTitle } from '../recall/read-original.ts';
 import type { HiddenRecalls, KeptReplies } from '../store/hidden-recalls.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import type { Summarizer } from '../outline/summarizer.ts';

@@ -5,16 +5,18 @@
  * ever evaluated. Linear in the text for each step of the path.
  */
 import {
-  type PathStep,
+  type JsonSpan,
+  afterSpace,
   childrenOf,
-  compactJson,
+  closes,
   documentSpan,
   isJson,
+  isSpace,
   kindAt,
-  lengthOf,
-  type JsonSpan,
-  spellPath,
-} from './json-text.ts';
+  opens,
+  quote,
+  stringEnd,
+} from './read-original.ts';
 
 type ParsedPath =
   | { readonly status: 'ok'; readonly steps: readonly PathStep[] }
@@ -224,4 +226,99 @@ function describe(json: string, span: JsonSpan): string {
 
 function shortName(key: string): string {
   return JSON.stringify(key.length > 60 ? `${key.slice(0, 60).toWellFormed()}…` : key);
+}
+
+// JSON as text: without white space, and the spelling of paths
+
+const comma = 0x2c;
+
+/**
+ * Returns the value without white space between its tokens; names, strings and numbers keep their spelling. `line-per-child` puts
+ * each member or element of the value on a line of its own.
+ */
+export function compactJson(
+  text: string,
+  span: JsonSpan,
+  layout: 'one-line' | 'line-per-child' = 'one-line',
+): string {
+  const out = createJoiner();
+  const isByLine = layout === 'line-per-child';
+  let depth = 0;
+  let kept = span.start;
+  let at = span.start;
+  while (at < span.end) {
+    const code = text.charCodeAt(at);
+    if (code === quote) {
+      at = stringEnd(text, at);
+    } else if (isSpace(code)) {
+      out.add(text.slice(kept, at));
+      kept = at = afterSpace(text, at);
+    } else {
+      if (opens(code)) depth++;
+      if (isByLine && depth === 1 && closes(code)) {
+        out.add(text.slice(kept, at) + '\n');
+        kept = at;
+      } else if (isByLine && depth === 1 && (code === comma || at === span.start)) {
+        out.add(text.slice(kept, at + 1) + '\n');
+        kept = at + 1;
+      }
+      if (closes(code)) depth--;
+      at++;
+    }
+  }
+  out.add(text.slice(kept, span.end));
+  return out.text();
+}
+
+/** Counts the members or elements of a container. */
+function lengthOf(text: string, span: JsonSpan): number {
+  const children = childrenOf(text, span.start);
+  let length = 0;
+  while (children.next().done !== true) length++;
+  return length;
+}
+
+/** Joins pieces in batches: millions of small pieces held at once take far more memory than their text. */
+function createJoiner(): { add(piece: string): void; text(): string } {
+  const done: string[] = [];
+  let pieces: string[] = [];
+  const flush = (): void => {
+    done.push(pieces.join(''));
+    pieces = [];
+  };
+  return {
+    add(piece) {
+      if (pieces.push(piece) === 8192) flush();
+    },
+    text() {
+      flush();
+      return done.join('');
+    },
+  };
+}
+
+/** A step of a path into JSON. */
+export type PathStep =
+  | { readonly type: 'name'; readonly name: string }
+  /** A negative index counts from the end. */
+  | { readonly type: 'index'; readonly index: number }
+  | { readonly type: 'slice'; readonly from: number; readonly to: number | undefined }
+  | { readonly type: 'every' };
+
+/** Returns the path in its full spelling, for messages. */
+function spellPath(steps: readonly PathStep[]): string {
+  return `$${steps.map(spellStep).join('')}`;
+}
+
+function spellStep(step: PathStep): string {
+  switch (step.type) {
+    case 'name':
+      return /^[A-Za-z_]\w*$/.test(step.name) ? `.${step.name}` : `[${JSON.stringify(step.name)}]`;
+    case 'index':
+      return `[${step.index}]`;
+    case 'slice':
+      return `[${step.from}:${step.to ?? ''}]`;
+    case 'every':
+      return '[*]';
+  }
 }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { countLines, locate, parseRange, spellRange } from './read-original.ts';
+import { countLines, locate, parseRange, spellRange } from './text-ranges.ts';
 
 describe('ranges as models write them', () => {
   it.each([

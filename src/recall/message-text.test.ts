@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { argumentLines, messagePage, spellCall } from './message-page.ts';
+import { argumentLines, messagePage, spellCall } from './read-original.ts';
 import { readOriginal } from './read-original.ts';
 
 const code = 'func main() {\n\tfmt.Println("hello")\n}\n';

@@ -5,7 +5,7 @@
  */
 import { wholeBefore } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
-import type { TextSpan } from './read-original.ts';
+import type { TextSpan } from './text-ranges.ts';
 
 /** A part of a text under one heading. */
 export type RankedPart = TextSpan & {

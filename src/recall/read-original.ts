@@ -1,10 +1,7 @@
 /**
- * Turns a stored original into text for a model, and finds ranges of its lines: removed text as it was, arguments as `name: value`, removed
- * messages one after the other, each under a heading. Pure, never throws.
+ * Turns a stored original into text for a model: removed text as it was, arguments as `name: value`, removed messages one after the other, each
+ * under a heading. Pure, linear, never throws.
  */
-import { wholeAfter, wholeBefore } from '../conversation/messages.ts';
-import { documentSpan, isJson, kindAt } from './json-text.ts';
-import { type PageSection, argumentLines, messagePage } from './message-page.ts';
 
 type Original = {
   /** The text that lines and queries refer to. */
@@ -49,98 +46,318 @@ function decoded(literal: string): string {
   }
 }
 
-// Ranges of lines and characters: numbered from 1, both ends included, as models write them. A line ends at `\n`; the last line
-// includes a final `\n`, so the lines of a text joined by `\n` are the text. Characters are UTF-16 units, and no range splits a
-// code point. The functions are linear, without an index of the lines.
+/** Says where an original stood, and what it was. */
+export type OriginalTitle = {
+  /** Index of the message, or of the first of several. */
+  readonly message: number;
+  /** A description of the original, such as `result of Read src/app.ts`; undefined for whole messages, which say it themselves. */
+  readonly text: string | undefined;
+  /** True for the arguments of a call. */
+  readonly isCall: boolean;
+};
 
-export type Unit = 'lines' | 'characters';
+// Removed messages: a heading for each, then its texts as they are and the arguments of its calls as `name: value`. Ids of calls, signatures and
+// the JSON around the texts are left out; a path reads the exact JSON. The formats differ in names only, so one walk reads them all: an object
+// with a name and arguments is a call, one with the id of a call and no arguments is its result.
 
-/** A range that a model asked for. */
-export type Range =
-  | { readonly kind: 'span'; readonly unit: Unit; readonly from: number; readonly to: number | undefined }
-  | { readonly kind: 'tail'; readonly unit: Unit; readonly count: number };
+/** One call, result or text of a message, with the place of its text in the page: behind the line with its heading. */
+export type PageSection = {
+  readonly start: number;
+  readonly end: number;
+  /** The heading, such as `39 of 47 · result of Bash "git status"`. */
+  readonly heading: string;
+  readonly kind: 'user' | 'assistant' | 'call' | 'result' | 'other';
+};
 
-/** A range of a text in UTF-16 units, `end` exclusive. */
-export type TextSpan = { readonly start: number; readonly end: number };
+type MessagePage = { readonly text: string; readonly sections: readonly PageSection[] };
 
-const lineBreak = 0x0a;
-
-const form =
-  /^(?:(c)(?:haracters?|hars?)?|l(?:ines?)?)?\s*(\d{0,15})(?:\s*(-|–|—|to|:|\.{2,3}|,)\s*[cl]?\s*(\d{0,15}))?$/i;
-
-/**
- * Reads "10-40", "10", "100-", "-20" (the last 20), "c1-2000" (characters), and "10,40", which is the list `[10, 40]` as text;
- * undefined for anything else.
- */
-export function parseRange(text: string): Range | undefined {
-  const given = text.slice(0, 100);
-  const [, characters, first = '', separator, last = ''] = form.exec(unquoted(given)) ?? [];
-  if (first === '' && last === '') return undefined;
-  const unit = characters === undefined ? 'lines' : 'characters';
-  if (first === '' && /^[-–—]$/.test(separator ?? '')) return { kind: 'tail', unit, count: atLeastOne(last) };
-  const from = atLeastOne(first);
-  if (separator === undefined) return { kind: 'span', unit, from, to: from };
-  if (last === '') return { kind: 'span', unit, from, to: undefined };
-  const to = atLeastOne(last);
-  return { kind: 'span', unit, from: Math.min(from, to), to: Math.max(from, to) };
-}
-
-/** Returns the place of a range in the text, cut to the text's length; undefined when it begins after the end. */
-export function locate(text: string, range: Range): TextSpan | undefined {
-  const total = range.unit === 'lines' ? countLines(text) : text.length;
-  const from = range.kind === 'tail' ? Math.max(1, total - range.count + 1) : range.from;
-  const to = range.kind === 'tail' ? total : Math.min(total, range.to ?? total);
-  if (from > total) return undefined;
-  if (range.unit === 'lines') {
-    const start = nextLines(text, 0, from - 1);
-    return { start, end: to === total ? text.length : nextLines(text, start, to - from + 1) - 1 };
+export function messagePage(json: string, start: number): MessagePage {
+  const messages = [...childrenOf(json, start)];
+  const calls = new Map<string, string>();
+  const pieces: string[] = [];
+  const sections: PageSection[] = [];
+  let length = 0;
+  for (const [index, message] of messages.entries()) {
+    const page = createPieces(json, calls);
+    page.readMessage(message);
+    for (const { what, kind, text } of page.pieces) {
+      const heading = `${index + 1} of ${messages.length} · ${what}`;
+      const head = `── ${heading} ──\n`;
+      const piece = `${head}${text}${text.endsWith('\n') ? '' : '\n'}`;
+      sections.push({ start: length + head.length, end: length + piece.length, heading, kind });
+      pieces.push(piece);
+      length += piece.length;
+    }
   }
-  return { start: wholeBefore(text, from - 1), end: wholeAfter(text, to) };
+  return { text: pieces.join(''), sections };
 }
 
-/** Spells a place as a `lines` argument: in lines if it is whole lines, else in characters. */
-export function spellRange(text: string, span: TextSpan): string {
-  const spelled = spellPlace(text, span, unitOf(text, span));
-  return unitOf(text, span) === 'lines' ? spelled : `c${spelled}`;
+type Piece = { readonly what: string; readonly kind: PageSection['kind']; text: string };
+
+type Fields = ReadonlyMap<string, JsonSpan>;
+
+/** Reads the pieces of one message. `calls` has the calls of earlier messages by id and by name. */
+function createPieces(json: string, calls: Map<string, string>) {
+  const pieces: Piece[] = [];
+  let role = 'message';
+
+  function fieldsOf(span: JsonSpan): Fields {
+    return new Map(Array.from(childrenOf(json, span.start), (child) => [child.key ?? '', child]));
+  }
+  function stringOf(span: JsonSpan | undefined): string | undefined {
+    return span !== undefined && kindAt(json, span.start) === 'string'
+      ? (JSON.parse(json.slice(span.start, span.end)) as string)
+      : undefined;
+  }
+  function add(what: string, kind: PageSection['kind'], text: string): void {
+    const last = pieces.at(-1);
+    if (text === '' && kind !== 'result') return;
+    if (last?.what === what && kind !== 'call' && kind !== 'result') last.text += `\n${text}`;
+    else pieces.push({ what, kind, text });
+  }
+  function say(text: string): void {
+    add(
+      role,
+      role === 'user' ? 'user' : role === 'assistant' || role === 'model' ? 'assistant' : 'other',
+      text,
+    );
+  }
+  function addCall(fields: Fields, input: JsonSpan): void {
+    const name = stringOf(fields.get('name')) ?? 'tool';
+    const spelled = stringOf(input) ?? json.slice(input.start, input.end);
+    const call = spellCall(name, spelled);
+    for (const key of ['id', 'call_id']) {
+      const id = stringOf(fields.get(key));
+      if (id !== undefined) calls.set(id, call);
+    }
+    calls.set(` ${name}`, call);
+    add(`call ${call}`, 'call', argumentLines(spelled));
+  }
+  function addResult(call: string | undefined, output: JsonSpan | undefined): void {
+    add(
+      call === undefined ? 'result' : `result of ${call}`,
+      'result',
+      output === undefined ? '' : textIn(output),
+    );
+  }
+  function textIn(span: JsonSpan): string {
+    const own = stringOf(span);
+    if (own !== undefined) return own;
+    if (kindAt(json, span.start) !== 'array') return argumentLines(json.slice(span.start, span.end));
+    return Array.from(childrenOf(json, span.start), (child) => {
+      const text = kindAt(json, child.start) === 'object' ? stringOf(fieldsOf(child).get('text')) : undefined;
+      return text ?? stringOf(child) ?? json.slice(child.start, child.end);
+    }).join('\n');
+  }
+  function readPart(span: JsonSpan, depth: number): void {
+    const kind = kindAt(json, span.start);
+    if (kind === 'string') return say(stringOf(span)!);
+    if (kind === 'array' && depth < 4) {
+      for (const child of childrenOf(json, span.start)) readPart(child, depth + 1);
+      return;
+    }
+    if (kind !== 'object') return say(json.slice(span.start, span.end));
+    const fields = fieldsOf(span);
+    const nested = fields.get('function') ?? fields.get('functionCall') ?? fields.get('functionResponse');
+    if (nested !== undefined && kindAt(json, nested.start) === 'object' && depth < 4) {
+      const inner = new Map(fieldsOf(nested));
+      if (!inner.has('id') && fields.has('id')) inner.set('id', fields.get('id')!);
+      if (readCallOrResult(inner)) return;
+    }
+    if (readCallOrResult(fields)) return;
+    const text = stringOf(fields.get('text') ?? fields.get('thinking'));
+    if (text !== undefined) return say(text);
+    const list = fields.get('content') ?? fields.get('parts') ?? fields.get('summary');
+    if (list !== undefined && depth < 4) return readPart(list, depth + 1);
+    say(json.slice(span.start, span.end));
+  }
+  function readCallOrResult(fields: Fields): boolean {
+    const input = fields.get('arguments') ?? fields.get('input') ?? fields.get('args');
+    if (fields.has('name') && input !== undefined) {
+      addCall(fields, input);
+      return true;
+    }
+    const answered = fields.get('tool_call_id') ?? fields.get('tool_use_id') ?? fields.get('call_id');
+    const output = fields.get('output') ?? fields.get('content') ?? fields.get('response');
+    if (answered === undefined && !(fields.has('name') && fields.has('response'))) return false;
+    const name = stringOf(fields.get('name'));
+    addResult(calls.get(stringOf(answered) ?? ` ${name ?? ''}`) ?? name, output);
+    return true;
+  }
+
+  return {
+    pieces,
+    readMessage(message: JsonSpan): void {
+      if (kindAt(json, message.start) !== 'object') return say(json.slice(message.start, message.end));
+      const fields = fieldsOf(message);
+      role = stringOf(fields.get('role')) ?? stringOf(fields.get('type')) ?? role;
+      if (readCallOrResult(fields)) return;
+      const content = fields.get('content') ?? fields.get('parts');
+      const list = fields.get('tool_calls');
+      if (content !== undefined && json.slice(content.start, content.end) !== 'null') readPart(content, 1);
+      if (list !== undefined) readPart(list, 1);
+      if (content === undefined && list === undefined) readPart(message, 1);
+    },
+  };
 }
 
-/** Spells the first and last line or character of the place: "10-40", or "10" when they are the same line. */
-export function spellPlace(text: string, { start, end }: TextSpan, unit: Unit): string {
-  if (unit === 'characters') return `${start + 1}-${end}`;
-  const first = 1 + countBreaks(text, 0, start);
-  const last = first + countBreaks(text, start, end === text.length && text.endsWith('\n') ? end - 1 : end);
-  return first === last ? `${first}` : `${first}-${last}`;
+/** Characters of one argument, and of a whole call, in a heading. */
+const maxLeaf = 90;
+const maxCall = 180;
+
+/** Spells a call in one line: the name, the first text bare, everything else as `name=value`. */
+export function spellCall(name: string, argumentsJson: string): string {
+  const leaves = [...argumentsOf(argumentsJson)];
+  const first = leaves.findIndex(({ isText }) => isText);
+  const ordered = first < 0 ? leaves : [leaves[first]!, ...leaves.filter((_, index) => index !== first)];
+  let spelled = name;
+  for (const [index, { key, value }] of ordered.entries()) {
+    const line = value.trim().replaceAll(/\s+/g, ' ');
+    const short = line.length > maxLeaf ? `${line.slice(0, maxLeaf).toWellFormed()}…` : line;
+    const quoted = /\s/.test(short) ? `"${short}"` : short;
+    const next = index === 0 && first >= 0 ? ` ${quoted}` : ` ${key}=${quoted}`;
+    if (spelled.length + next.length > maxCall) return `${spelled} …`;
+    spelled += next;
+  }
+  return spelled;
 }
 
-export function unitOf(text: string, { start, end }: TextSpan): Unit {
-  const isStart = start === 0 || text[start - 1] === '\n';
-  const isEnd = end === text.length || (text[end] === '\n' && end !== text.length - 1);
-  return isStart && isEnd ? 'lines' : 'characters';
+/** Lays out arguments as `name: value`, a value of several lines below its name. */
+export function argumentLines(argumentsJson: string): string {
+  const leaves = [...argumentsOf(argumentsJson)];
+  return leaves
+    .map(({ key, value }) =>
+      key === '' ? value : value.includes('\n') ? `${key}:\n${value}` : `${key}: ${value}`,
+    )
+    .join('\n');
 }
 
-export function countLines(text: string): number {
-  if (text === '') return 0;
-  return countBreaks(text, 0, text.length) + (text.endsWith('\n') ? 0 : 1);
+type Leaf = { readonly key: string; readonly value: string; readonly isText: boolean };
+
+function* argumentsOf(json: string): Generator<Leaf> {
+  const start = /\S/.exec(json)?.index ?? 0;
+  if (kindAt(json, start) !== 'object' || !isJson(json)) return yield { key: '', value: json, isText: true };
+  for (const { key = '', ...span } of childrenOf(json, start)) {
+    const own = json.slice(span.start, span.end);
+    const isText = kindAt(json, span.start) === 'string';
+    yield { key, value: isText ? (JSON.parse(own) as string) : own, isText };
+  }
 }
 
-function countBreaks(text: string, start: number, end: number): number {
-  // Looking for each break is several times faster than looking at each character.
-  let count = 0;
-  for (let at = text.indexOf('\n', start); at >= 0 && at < end; at = text.indexOf('\n', at + 1)) count++;
-  return count;
+// JSON as text: values are found without parsing, so that numbers keep their spelling and only requested parts are copied. The text must be one
+// that `JSON.parse` accepts. Nothing recurses, so depth does not matter.
+
+/** A JSON value in a text, `end` exclusive. */
+export type JsonSpan = { readonly start: number; readonly end: number };
+
+/** A member of an object (with its name) or an element of an array (without). */
+type JsonChild = JsonSpan & { readonly key: string | undefined };
+
+type JsonKind = 'object' | 'array' | 'string' | 'other';
+
+export const quote = 0x22;
+const backslash = 0x5c;
+
+export function kindAt(text: string, start: number): JsonKind {
+  switch (text.charAt(start)) {
+    case '{':
+      return 'object';
+    case '[':
+      return 'array';
+    case '"':
+      return 'string';
+    default:
+      return 'other';
+  }
 }
 
-/** Returns the offset after the next `count` line breaks. */
-function nextLines(text: string, offset: number, count: number): number {
-  let at = offset;
-  for (let left = count; left > 0; at++) if (text.charCodeAt(at) === lineBreak) left--;
+/** True for a complete JSON text. */
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Returns the span of the document's value, without the white space around it. */
+export function documentSpan(text: string): JsonSpan {
+  const start = afterSpace(text, 0);
+  return { start, end: valueEnd(text, start) };
+}
+
+/** Returns the members or elements of the container that begins at `start`, in order; none for other values. */
+export function* childrenOf(text: string, start: number): Generator<JsonChild> {
+  const kind = kindAt(text, start);
+  if (kind !== 'object' && kind !== 'array') return;
+  let at = afterSpace(text, start + 1);
+  while (text[at] !== '}' && text[at] !== ']') {
+    let key: string | undefined;
+    if (kind === 'object') {
+      const end = stringEnd(text, at);
+      key = JSON.parse(text.slice(at, end)) as string;
+      at = afterSpace(text, afterSpace(text, end) + 1);
+    }
+    const end = valueEnd(text, at);
+    yield { key, start: at, end };
+    at = afterSpace(text, end);
+    if (text[at] === ',') at = afterSpace(text, at + 1);
+  }
+}
+
+function valueEnd(text: string, start: number): number {
+  switch (kindAt(text, start)) {
+    case 'string':
+      return stringEnd(text, start);
+    case 'other':
+      return scalarEnd(text, start);
+    case 'object':
+    case 'array':
+      return containerEnd(text, start);
+  }
+}
+
+export function stringEnd(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
+    let slashes = 0;
+    while (text.charCodeAt(at - 1 - slashes) === backslash) slashes++;
+    if (slashes % 2 === 0) return at + 1;
+  }
+  return text.length;
+}
+
+function scalarEnd(text: string, start: number): number {
+  let at = start;
+  while (at < text.length && !',]}'.includes(text[at] ?? '') && !isSpace(text.charCodeAt(at))) at++;
   return at;
 }
 
-function atLeastOne(digits: string): number {
-  return Math.max(1, Number(digits));
+function containerEnd(text: string, start: number): number {
+  let depth = 0;
+  for (let at = start; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === quote) at = stringEnd(text, at) - 1;
+    else if (opens(code)) depth++;
+    else if (closes(code) && --depth === 0) return at + 1;
+  }
+  return text.length;
 }
 
-function unquoted(text: string): string {
-  return text.replaceAll(/["'`[\]\s]+/g, ' ').trim();
+export function afterSpace(text: string, start: number): number {
+  let at = start;
+  while (isSpace(text.charCodeAt(at))) at++;
+  return at;
+}
+
+export function opens(code: number): boolean {
+  return code === 0x7b || code === 0x5b;
+}
+
+export function closes(code: number): boolean {
+  return code === 0x7d || code === 0x5d;
+}
+
+export function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }

@@ -6,19 +6,18 @@ import { type CountTokens, clip, longestFit } from '../conversation/messages.ts'
 import { isRecord } from '../conversation/json-scan.ts';
 import { openSlices, runInSlices } from '../conversation/steps.ts';
 import { selectPath } from './json-path.ts';
+import { readOriginal, type OriginalTitle } from './read-original.ts';
 import {
   type TextSpan,
   type Unit,
   countLines,
   locate,
   parseRange,
-  readOriginal,
   spellPlace,
   spellRange,
   unitOf,
-} from './read-original.ts';
+} from './text-ranges.ts';
 import { searchPage } from './search.ts';
-import type { OriginalTitle } from './message-page.ts';
 import type { Searched } from './whole-matches.ts';
 
 // Arguments of the tool, read as leniently as possible without guessing: models send numbers as strings, arrays for ranges, ids in quotes

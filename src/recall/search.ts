@@ -5,7 +5,7 @@
 import { type CountTokens, clip, longestFit, wholeBefore } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { type RankedPart, rankPlaces } from './rank.ts';
-import { type TextSpan, spellRange } from './read-original.ts';
+import { type TextSpan, spellRange } from './text-ranges.ts';
 import {
   type Passage,
   type Place,

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compactJson, documentSpan } from './json-text.ts';
+import { documentSpan } from './read-original.ts';
+import { compactJson } from './json-path.ts';
 import { selectPath } from './json-path.ts';
 
 const json = `{

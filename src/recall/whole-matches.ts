@@ -4,8 +4,8 @@
 import type { Steps } from '../conversation/steps.ts';
 import { wholeAfter, wholeBefore } from '../conversation/messages.ts';
 import { spellingsOf } from '../arrival/items/query-terms.ts';
-import type { PageSection } from './message-page.ts';
-import type { TextSpan } from './read-original.ts';
+import type { PageSection } from './read-original.ts';
+import type { TextSpan } from './text-ranges.ts';
 
 /** A text to search. */
 export type Searched = {

@@ -16,7 +16,7 @@ import { type FoldSettings, createDefaultEngine } from '../../library/default-en
 import type { SummaryRequest } from '../../outline/summarizer.ts';
 import { createEncryptedStore } from '../../store/encrypted-store.ts';
 import type { RequestDetail } from '../../receipts/detail.ts';
-import type { OriginalTitle } from '../../recall/message-page.ts';
+import type { OriginalTitle } from '../../recall/read-original.ts';
 import type { Store } from '../../store/store.ts';
 import { type loadVocabulary, provideVocabularies } from '../../tokens/load-counter.ts';
 
