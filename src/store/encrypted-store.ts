@@ -12,11 +12,12 @@ import {
   type FirstFound,
   type Store,
   type StoreEntry,
-  createRenewals,
   storeWithDeadline,
+  type StoreView,
+  openStoreView,
 } from './store.ts';
+import { createRenewals } from './records.ts';
 import { base32Of, createSealer, deriveKey, macWith } from './records.ts';
-import { type StoreView, openStoreView } from './in-memory.ts';
 
 /** Every method that uses the store rejects with `store-failed` when the store does. */
 export interface EncryptedStore {

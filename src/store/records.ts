@@ -1,7 +1,7 @@
 /**
  * Encodes the records of the store, so that only the holder of the secret can read them, and decodes them: JSON with a version,
- * compressed, then encrypted with AES-256-GCM under a key of the tenant. The end of the file defines the records of folds. No
- * store, no clock. A sealed record:
+ * compressed, then encrypted with AES-256-GCM under a key of the tenant. The end of the file defines the records of folds, and renews
+ * records that are used. A sealed record:
  *
  *     format (1 byte) | length of the tenant label (1) | tenant label | nonce (12) | ciphertext | tag (16)
  *
@@ -20,11 +20,12 @@ import {
 } from 'node:crypto';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
-import { openFixed } from '../caches.ts';
+import { createCaches, openFixed } from '../caches.ts';
 import { concatBytes, literalContent, piecesOfText } from '../conversation/json-scan.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { LeporelloError } from '../errors.ts';
 import type { Edit } from '../conversation/edit.ts';
+import type { Clock, Store } from './store.ts';
 
 export type Sealer = {
   /** Encrypts content. `tenant`: at most 255 ASCII characters. `place`: the key that the record is stored under. */
@@ -292,4 +293,66 @@ function renamed(record: object, names: ReadonlyMap<string, string>): object {
 /** Reads the record of a sent request; undefined for one that is missing or of a later version. */
 export function parseSentWith(record: Uint8Array | undefined): SentWith | undefined {
   return record && (decodeRecord(record, 'The record of a sent request') as SentWith | undefined);
+}
+
+// Renewals extend the retention of records from their last use. Renewing is a write, so not every use renews: a record is renewed
+// when a tenth of its retention, at most one day, has passed since this process last wrote or renewed it. Nobody waits for a
+// renewal, and a failed one is left to a later use. Records used in one turn of the event loop are renewed in one call of the store.
+
+export type Renewals = {
+  /** Notes that these keys were written just now. */
+  written(keys: readonly string[]): void;
+  /** Notes that a record is used now and must be kept for `ttlMs` from now on. Returns at once. */
+  used(key: string, ttlMs: number, known?: RecordUse): void;
+};
+
+type RecordUse = {
+  /** When the record was written, in milliseconds since the epoch, if the record says so. */
+  readonly writtenAt?: number | undefined;
+  /** Further keys that are renewed together with this one. */
+  readonly along?: () => readonly string[];
+};
+
+const dayMs = 24 * 60 * 60 * 1_000;
+
+export function createRenewals(store: Pick<Store, 'touch'>, clock: Clock, caches = createCaches()): Renewals {
+  const freshAt = caches<number>('fresh records');
+  /** Keys to renew, by their retention in milliseconds. */
+  const due = new Map<number, string[]>();
+
+  function renewLater(keys: readonly string[], ttlMs: number): void {
+    if (due.size === 0) setImmediate(renewDue);
+    const others = due.get(ttlMs);
+    if (others) others.push(...keys);
+    else due.set(ttlMs, [...keys]);
+  }
+
+  function renewDue(): void {
+    const now = clock();
+    for (const [ttlMs, keys] of due) void renew(keys, now + ttlMs);
+    due.clear();
+  }
+
+  async function renew(keys: readonly string[], expiresAt: number): Promise<void> {
+    try {
+      await store.touch(keys, expiresAt);
+    } catch {
+      for (const key of keys) freshAt.delete(key);
+    }
+  }
+
+  return {
+    written(keys) {
+      const now = clock();
+      for (const key of keys) freshAt.set(key, now);
+    },
+    used(key, ttlMs, { writtenAt = Number.NEGATIVE_INFINITY, along } = {}) {
+      const now = clock();
+      const latest = now - Math.min(ttlMs / 10, dayMs);
+      if ((freshAt.get(key) ?? Number.NEGATIVE_INFINITY) > latest) return;
+      const isFresh = writtenAt > latest;
+      freshAt.set(key, isFresh ? writtenAt : now);
+      if (!isFresh) renewLater([key, ...(along?.() ?? [])], ttlMs);
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { LeporelloError } from '../errors.ts';
-import { createRenewals } from './store.ts';
+import { createRenewals } from './records.ts';
 
 const day = 24 * 60 * 60 * 1_000;
 

@@ -1,15 +1,15 @@
 /**
  * Defines the interface of a store: bytes by key, with expiry. A store keeps originals and folds, encrypted. Every store passes
- * test/support/store-suite. A write that has resolved survives a crash if the store is durable. Also wraps a store
- * so that its calls have deadlines, and renews the retention of records that are used.
+ * test/support/store-suite. A write that has resolved survives a crash if the store is durable. Also wraps a store: with deadlines for its calls,
+ * and with a memory for entries that need not survive the process.
  */
-import { createCaches } from '../caches.ts';
+import { type Cache, openFixed } from '../caches.ts';
 import { LeporelloError } from '../errors.ts';
 
 /** A store of bytes by key. */
 export interface Store {
   readonly name: string;
-  /** False while no other process uses the store: then transient entries stay in memory (in-memory.ts). Default true. */
+  /** False while no other process uses the store: then transient entries stay in memory. Default true. */
   readonly isShared?: boolean;
   /** Returns false only when certainly no key has a value, so that they need not be read. Optional: it must answer without I/O. */
   mayHold?(keys: readonly string[]): boolean;
@@ -192,64 +192,155 @@ export function startSlicedTimer(ms: number, act: () => void): Timer & { unref()
   return { stop: () => clearTimeout(timer), unref: () => void timer.unref() };
 }
 
-// Renewals extend the retention of records from their last use. Renewing is a write, so not every use renews: a record is renewed
-// when a tenth of its retention, at most one day, has passed since this process last wrote or renewed it. Nobody waits for a
-// renewal, and a failed one is left to a later use. Records used in one turn of the event loop are renewed in one call of the store.
+// Views of a store that only this process uses. The record of each request without a fold must be found by all engines of the
+// process (the gateway's own and those of its threads), but need not survive it: it is kept in memory, and encrypted only when
+// another engine reads it. A view also counts what others wrote, so that an engine knows when what it has read may be outdated.
 
-export type Renewals = {
-  /** Notes that these keys were written just now. */
-  written(keys: readonly string[]): void;
-  /** Notes that a record is used now and must be kept for `ttlMs` from now on. Returns at once. */
-  used(key: string, ttlMs: number, known?: RecordUse): void;
+/** A store as one engine of the process uses it. */
+export interface StoreView extends Store {
+  /** The writes that others in this process have made; undefined while other processes may write, too. */
+  readonly writesByOthers?: number | undefined;
+  /** Keeps an entry in memory for the other engines of the process. Returns false when other processes need it, too. */
+  keepTransient?(key: string, entry: TransientEntry): boolean;
+}
+
+export type TransientEntry = {
+  /** Milliseconds since the epoch; undefined means never. */
+  readonly expiresAt: number | undefined;
+  /** Makes the value. It is called when the entry is read for the first time. */
+  readonly value: () => Promise<Uint8Array>;
 };
 
-type RecordUse = {
-  /** When the record was written, in milliseconds since the epoch, if the record says so. */
-  readonly writtenAt?: number | undefined;
-  /** Further keys that are renewed together with this one. */
-  readonly along?: () => readonly string[];
+/** The state that all views of a store share. */
+type SharedState = {
+  readonly store: Store;
+  readonly transient: Cache<string, TransientEntry>;
+  writes: number;
+  /** Guarded writes look at memory and store, so they run one after another. */
+  lastGuarded: Promise<unknown>;
 };
 
-const dayMs = 24 * 60 * 60 * 1_000;
+const sharedBy = new WeakMap<Store, SharedState>();
 
-export function createRenewals(store: Pick<Store, 'touch'>, clock: Clock, caches = createCaches()): Renewals {
-  const freshAt = caches<number>('fresh records');
-  /** Keys to renew, by their retention in milliseconds. */
-  const due = new Map<number, string[]>();
+/** Opens a view for one engine. Returns the store itself when other processes use it from the start. */
+export function openStoreView(store: Store, clock: Clock = Date.now): StoreView {
+  if (store.isShared ?? true) return store;
+  const shared = sharedBy.get(store) ?? {
+    store,
+    transient: openFixed<string, TransientEntry>('transient records'),
+    writes: 0,
+    lastGuarded: Promise.resolve(),
+  };
+  sharedBy.set(store, shared);
+  return viewOf(shared, clock);
+}
 
-  function renewLater(keys: readonly string[], ttlMs: number): void {
-    if (due.size === 0) setImmediate(renewDue);
-    const others = due.get(ttlMs);
-    if (others) others.push(...keys);
-    else due.set(ttlMs, [...keys]);
+function viewOf(shared: SharedState, clock: Clock): StoreView {
+  const { store, transient } = shared;
+  let ownWrites = 0;
+
+  function countWrite(): void {
+    shared.writes += 1;
+    ownWrites += 1;
   }
-
-  function renewDue(): void {
-    const now = clock();
-    for (const [ttlMs, keys] of due) void renew(keys, now + ttlMs);
-    due.clear();
-  }
-
-  async function renew(keys: readonly string[], expiresAt: number): Promise<void> {
+  /** Counts a write when it has ended: a value that was read before then may be outdated. */
+  async function counted<T>(work: Promise<T>): Promise<T> {
     try {
-      await store.touch(keys, expiresAt);
-    } catch {
-      for (const key of keys) freshAt.delete(key);
+      return await work;
+    } finally {
+      countWrite();
     }
+  }
+  function isHere(key: string): boolean {
+    const entry = transient.get(key);
+    return entry !== undefined && (entry.expiresAt ?? Number.POSITIVE_INFINITY) > clock();
+  }
+  async function readHere(key: string): Promise<Uint8Array | undefined> {
+    const entry = isHere(key) ? transient.get(key) : undefined;
+    if (entry === undefined) return undefined;
+    const value = await entry.value();
+    if (transient.get(key) === entry) transient.set(key, { ...entry, value: async () => value });
+    return new Uint8Array(value);
+  }
+  async function getFirst(keys: readonly string[]): Promise<FirstFound | undefined> {
+    const at = keys.findIndex(isHere);
+    const value = at < 0 ? undefined : await readHere(keys[at]!);
+    const before = value ? keys.slice(0, at) : keys;
+    return (before.length > 0 ? await store.getFirst(before) : undefined) ?? (value && { at, value });
+  }
+  /** Copies entries, and splits them by where they are kept. Once another process uses the store, all of them go there. */
+  function split(entries: readonly StoreEntry[]) {
+    const copies = entries.map((entry) => ({ ...entry, value: new Uint8Array(entry.value) }));
+    if (store.isShared !== false) return { here: [], there: copies };
+    return {
+      here: copies.filter(({ isTransient }) => isTransient),
+      there: copies.filter(({ isTransient }) => !isTransient),
+    };
+  }
+  function keepHere({ here, there }: ReturnType<typeof split>): void {
+    for (const { key, value, expiresAt } of here) transient.set(key, { expiresAt, value: async () => value });
+    for (const { key } of there) transient.delete(key);
+  }
+  async function putMany(parts: ReturnType<typeof split>): Promise<void> {
+    // A store that is closed rejects an empty list, too.
+    await store.putMany(parts.there);
+    keepHere(parts);
+  }
+  async function putUnless(
+    keys: readonly string[],
+    parts: ReturnType<typeof split>,
+  ): Promise<FirstFound | undefined> {
+    // Only the store can check its keys and write in one step. So a guard in this view is looked for first.
+    const isBlockedHere = keys.some(isHere);
+    const found = parts.there.length === 0 || isBlockedHere ? await getFirst(keys) : undefined;
+    const blocked = found ?? (parts.there.length > 0 ? await store.putUnless(keys, parts.there) : undefined);
+    if (blocked === undefined) keepHere(parts);
+    return blocked;
   }
 
   return {
-    written(keys) {
-      const now = clock();
-      for (const key of keys) freshAt.set(key, now);
+    name: store.name,
+    get writesByOthers() {
+      return store.isShared === false ? shared.writes - ownWrites : undefined;
     },
-    used(key, ttlMs, { writtenAt = Number.NEGATIVE_INFINITY, along } = {}) {
-      const now = clock();
-      const latest = now - Math.min(ttlMs / 10, dayMs);
-      if ((freshAt.get(key) ?? Number.NEGATIVE_INFINITY) > latest) return;
-      const isFresh = writtenAt > latest;
-      freshAt.set(key, isFresh ? writtenAt : now);
-      if (!isFresh) renewLater([key, ...(along?.() ?? [])], ttlMs);
+    mayHold: (keys) => store.isShared !== false || keys.some(isHere) || (store.mayHold?.(keys) ?? true),
+    keepTransient(key, entry) {
+      if (store.isShared !== false) return false;
+      transient.set(key, entry);
+      countWrite();
+      return true;
+    },
+    get: async (key) => (await readHere(key)) ?? (await store.get(key)),
+    async getMany(keys) {
+      const [here, there] = await Promise.all([Promise.all(keys.map(readHere)), store.getMany(keys)]);
+      return there.map((value, at) => here[at] ?? value);
+    },
+    getFirst,
+    async putMany(entries) {
+      await counted(putMany(split(entries)));
+    },
+    async putUnless(guards, entries) {
+      const keys = [...guards];
+      const parts = split(entries);
+      const turn = shared.lastGuarded.then(() => counted(putUnless(keys, parts)));
+      shared.lastGuarded = turn.catch(() => undefined);
+      return turn;
+    },
+    async touch(keys, expiresAt) {
+      for (const key of keys) {
+        const entry = isHere(key) ? transient.get(key) : undefined;
+        if (entry?.expiresAt !== undefined && entry.expiresAt < expiresAt)
+          transient.set(key, { ...entry, expiresAt });
+      }
+      await store.touch(keys, expiresAt);
+    },
+    async delete(keys) {
+      for (const key of keys) transient.delete(key);
+      await counted(store.delete(keys));
+    },
+    async close() {
+      transient.clear();
+      await store.close();
     },
   };
 }

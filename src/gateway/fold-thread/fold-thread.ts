@@ -19,7 +19,7 @@ import type {
 } from './thread.ts';
 import type { FoldSettings } from '../../library/default-engine.ts';
 import type { Summarizer } from '../../outline/summarizer.ts';
-import { openStoreView } from '../../store/in-memory.ts';
+import { openStoreView } from '../../store/store.ts';
 import { loadTokenCounter, loadVocabulary } from '../../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
 
