@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { firstBeginning, firstNumbered } from './dedupe-lines.ts';
+import { firstBeginning, firstNumbered } from './line-index.ts';
 
 describe('the first line', () => {
   it('with a beginning is the same with and without the index', () => {

@@ -1,15 +1,25 @@
 /**
- * Replaces lines of tool results that earlier results of the same conversation already contain by references to these. References depend on
+ * Replaces lines of tool results that earlier results of the same conversation show unchanged by references to these. References depend on
  * the results in front and on what the newest fold removed of them, so a result keeps its form until a fold in front of it, and no
  * reference ever points at removed lines. A memo holds the last results in order: each request reuses it up to the first result that differs.
  */
-import { type Referring, refer } from '../arrival/dedupe-lines.ts';
 import { reportsFailure } from '../arrival/kind.ts';
+import { firstBeginning, firstNumbered, maxBeginning } from '../arrival/line-index.ts';
 import {
+  type LineRange,
+  MIN_LINES,
+  type Numbered,
+  type OrderedShownText,
+  type ShownMatch,
   type ShownTexts,
   type TextLines,
   createShownTexts,
+  isReference,
+  linesPerStep,
   readLines,
+  sameLines,
+  sameNumbered,
+  sameText,
   splitLines,
 } from '../arrival/shown-texts.ts';
 import type { Conversation } from '../conversation/conversation.ts';
@@ -192,4 +202,168 @@ function* readText(conversation: Conversation, arrived: ArrivedText): Steps<Read
   const made = { lines, isFailure: !isListing && reportsFailure(text) };
   readTexts.set(key, made);
   return made;
+}
+
+// References in one text. A reader who takes a reference literally, and looks in the newest earlier text with that name that shows such lines, finds
+// exactly these lines, and finds the lines themselves, not another reference: a result that is requested again after a reference to it is
+// shown again.
+
+/** Minimum UTF-16 units that a reference must save. */
+const MIN_GAIN = 120;
+/** Minimum UTF-16 units of the line by which lines without numbers are found. */
+const MIN_QUOTE = 12;
+
+/** A text with references. */
+type Referring = {
+  readonly text: string;
+  /** The ranges of lines that stay unchanged. */
+  readonly literal: readonly LineRange[];
+  /** The sources of the other lines, and their length in UTF-16 units. */
+  readonly sources: readonly ReferenceSource[];
+};
+
+type ReferenceSource = { readonly source: OrderedShownText; readonly characters: number };
+
+/** The earlier texts, and their lines, including those replaced by references. `linesOf` returns the same object for the same text. */
+type Earlier = {
+  readonly shown: ShownTexts;
+  readonly linesOf: (text: OrderedShownText) => Steps<readonly string[]>;
+};
+
+/** Replaces equal lines; undefined if there are none. */
+export function* refer(
+  own: readonly string[],
+  lines: TextLines,
+  earlier: Earlier,
+): Steps<Referring | undefined> {
+  for (let at = 0; at < own.length; at++) {
+    if (isReference(own[at]!)) return undefined;
+    if (at % linesPerStep === linesPerStep - 1) yield;
+  }
+  const whole = yield* referWhole(own, lines, earlier);
+  return whole ?? (lines.isLaidOut ? undefined : yield* referBlocks(own, lines, earlier));
+}
+
+function* referWhole(
+  own: readonly string[],
+  lines: TextLines,
+  earlier: Earlier,
+): Steps<Referring | undefined> {
+  const { shown, linesOf } = earlier;
+  const characters = charactersOf(own);
+  for (const source of shown.same(lines)) {
+    const note = sameText(source.label);
+    if (characters - note.length < MIN_GAIN) continue;
+    const theirs = yield* linesOf(source);
+    yield;
+    if (own.every((line, at) => line === theirs[at]))
+      return { text: note, literal: [], sources: [{ source, characters }] };
+  }
+  return undefined;
+}
+
+function* referBlocks(
+  own: readonly string[],
+  lines: TextLines,
+  earlier: Earlier,
+): Steps<Referring | undefined> {
+  const out: string[] = [];
+  const literal: LineRange[] = [];
+  const sources: ReferenceSource[] = [];
+  let start = 0;
+  const leave = (end: number) => {
+    if (end > start) literal.push({ start, end });
+    for (const line of own.slice(start, end)) out.push(line);
+  };
+  let visited = 0;
+  for (let at = 0; at + MIN_LINES <= own.length; ) {
+    if (++visited % linesBetween === 0) yield;
+    const matches = canBegin(own[at]!, lines.numbers[at]!) ? earlier.shown.matches(lines, at) : [];
+    let block: ReferredBlock | undefined;
+    for (const match of matches) block ??= yield* blockOf(own, lines, at, match, earlier);
+    if (!block) {
+      // Larger steps after longer rejected matches keep a text full of them from taking long.
+      at += Math.max(1, (matches[0]?.length ?? 0) >> 3);
+      continue;
+    }
+    leave(at);
+    out.push(block.note);
+    sources.push(block);
+    at += block.length;
+    start = at;
+  }
+  if (sources.length === 0) return undefined;
+  leave(own.length);
+  return { text: out.join('\n'), literal, sources };
+}
+
+/** The number of visited lines between two pauses: each may be looked up in several texts. */
+const linesBetween = 64;
+
+/** True if a block could be found by its first line. */
+function canBegin(line: string, number: number): boolean {
+  return number !== -1 || quoteOf(line).trim().length >= MIN_QUOTE;
+}
+
+type ReferredBlock = ShownMatch & { readonly note: string; readonly characters: number };
+
+/** Builds a reference; undefined if it would save too little or be ambiguous. */
+function* blockOf(
+  own: readonly string[],
+  lines: TextLines,
+  at: number,
+  match: ShownMatch,
+  earlier: Earlier,
+): Steps<ReferredBlock | undefined> {
+  const { source, length } = match;
+  const mine = own.slice(at, at + length);
+  const isNumbered = lines.numbers[at] !== -1;
+  // If the numbers moved, the new numbers would be lost.
+  if (isNumbered && source.lines.numbers[match.at] !== lines.numbers[at]) return undefined;
+  const address = isNumbered ? rangeOf(lines, at, length) : { begins: quoteOf(mine[0]!) };
+  const note =
+    'begins' in address
+      ? sameLines(length, address.begins, source.label)
+      : sameNumbered(address, source.label);
+  const characters = charactersOf(mine);
+  if (characters - note.length < MIN_GAIN || !(yield* leadsTo(match, address, earlier))) return undefined;
+  const theirs = yield* earlier.linesOf(source);
+  const isEqual = mine.every(
+    (line, by) => contentOf(line, isNumbered) === contentOf(theirs[match.at + by]!, isNumbered),
+  );
+  return isEqual ? { ...match, note, characters } : undefined;
+}
+
+/** True if the newest text with that label that shows such lines shows exactly these. */
+function* leadsTo(
+  { source, at }: ShownMatch,
+  address: Numbered | { readonly begins: string },
+  { shown, linesOf }: Earlier,
+): Steps<boolean> {
+  for (const text of shown.labeled(source.label)) {
+    // Its lines are not known.
+    if (text.lines.isOneLine) return false;
+    const found =
+      'begins' in address
+        ? firstBeginning(yield* linesOf(text), address.begins)
+        : firstNumbered(text.lines.numbers, address.from);
+    if (found >= 0) return text === source && found === at;
+  }
+  return false;
+}
+
+function charactersOf(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => sum + line.length + 1, 0);
+}
+
+function contentOf(line: string, isNumbered: boolean): string {
+  return isNumbered ? line.replace(/^ *\d+/, '') : line;
+}
+
+function rangeOf({ numbers }: TextLines, at: number, length: number): Numbered {
+  return { from: numbers[at]!, to: numbers[at]! + length - 1 };
+}
+
+function quoteOf(line: string): string {
+  return line.length > maxBeginning ? line.slice(0, maxBeginning).replace(/[\uD800-\uDBFF]$/, '') : line;
 }

@@ -1,9 +1,15 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { resolveReferences, type LabeledText, unpadded } from '../../test/support/resolve-references.ts';
-import { refer } from './dedupe-lines.ts';
+import { refer } from './references.ts';
 import { runSteps } from '../conversation/steps.ts';
-import { createShownTexts, MAX_COMPARED, type ShownTexts, readLines, splitLines } from './shown-texts.ts';
+import {
+  createShownTexts,
+  MAX_COMPARED,
+  type ShownTexts,
+  readLines,
+  splitLines,
+} from '../arrival/shown-texts.ts';
 
 /** Shows texts one after the other. */
 function openTalk() {

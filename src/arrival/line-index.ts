@@ -1,0 +1,81 @@
+/**
+ * Finds the first line of a text with a beginning or a number. The first few lookups read through the text; after that an index is built, so that
+ * very many lookups in a very long text cost n log n. Pure; remembered by text.
+ */
+
+/** UTF-16 units of the longest beginning that is looked up. */
+export const maxBeginning = 60;
+
+/** Number of lookups that read through the text. Building an index costs about as much. */
+const FEW = 16;
+
+/** An index of a text, and the number of lookups so far. */
+type IndexUse<Index> = { times: number; index: Index | undefined };
+
+const beginnings = new WeakMap<readonly string[], IndexUse<Beginnings>>();
+const numbered = new WeakMap<Int32Array, IndexUse<ReadonlyMap<number, number>>>();
+
+/** Returns the index of the first line with this beginning; -1 if there is none. */
+export function firstBeginning(lines: readonly string[], begins: string): number {
+  const asked = askedOf(beginnings, lines);
+  if (++asked.times <= FEW) return lines.findIndex((line) => line.startsWith(begins));
+  asked.index ??= indexBeginnings(lines);
+  return asked.index.first(begins);
+}
+
+/** Returns the index of the first line with this number; -1 if there is none. */
+export function firstNumbered(numbers: Int32Array, number: number): number {
+  const asked = askedOf(numbered, numbers);
+  if (++asked.times <= FEW) return numbers.indexOf(number);
+  // The first of several lines with the same number is set last, so it wins.
+  asked.index ??= new Map([...numbers].map((each, at) => [each, at] as const).toReversed());
+  return asked.index.get(number) ?? -1;
+}
+
+function askedOf<Key extends WeakKey, Index>(memo: WeakMap<Key, IndexUse<Index>>, key: Key): IndexUse<Index> {
+  const asked = memo.get(key) ?? { times: 0, index: undefined };
+  memo.set(key, asked);
+  return asked;
+}
+
+type Beginnings = { first(begins: string): number };
+
+/** Sorts lines by text, so that lines with the same beginning are adjacent; the first of them has the smallest index. */
+function indexBeginnings(lines: readonly string[]): Beginnings {
+  const heads = lines.map((line) => line.slice(0, maxBeginning));
+  const order = Int32Array.from(heads.keys()).sort((one, other) =>
+    heads[one]! < heads[other]! ? -1 : heads[one]! > heads[other]! ? 1 : one - other,
+  );
+  const minIn = minOf(order);
+  /** Returns the number of lines before the first one for which `holds` is true; it is true for all lines after that. */
+  const before = (holds: (head: string) => boolean): number => {
+    let first = 0;
+    let last = order.length;
+    while (first < last) {
+      const middle = (first + last) >> 1;
+      if (holds(heads[order[middle]!]!)) last = middle;
+      else first = middle + 1;
+    }
+    return first;
+  };
+  return {
+    first(begins) {
+      const start = before((head) => head >= begins);
+      const end = before((head) => head > begins && !head.startsWith(begins));
+      return start < end ? minIn(start, end) : -1;
+    },
+  };
+}
+
+/** Creates a range-minimum function (end exclusive) with a table of the minimum of 1, 2, 4, 8, ... neighbors. */
+function minOf(numbers: Int32Array): (start: number, end: number) => number {
+  const levels = [numbers];
+  for (let width = 1; width * 2 <= numbers.length; width *= 2) {
+    const below = levels.at(-1)!;
+    levels.push(below.map((number, at) => Math.min(number, below[at + width] ?? number)));
+  }
+  return (start, end) => {
+    const level = 31 - Math.clz32(end - start);
+    return Math.min(levels[level]![start]!, levels[level]![end - 2 ** level]!);
+  };
+}
