@@ -10,8 +10,8 @@ import { type Steps, runSteps } from '../conversation/steps.ts';
 import { type Pair, type PartPlace, pairCalls, placeKey } from '../conversation/turns.ts';
 import type { Pins } from './types.ts';
 import { wordsOf } from '../outline/outcome.ts';
-import { planIn } from '../outline/call-arguments.ts';
-import { filesRead } from '../outline/step-line.ts';
+import { planIn } from '../outline/step-line.ts';
+import { filesRead } from '../outline/files-shown.ts';
 import type { Protection } from '../strategies/strategy.ts';
 
 /** Bytes that may stay in view, of each kind. In a small window, each kind may take about an eighth of it. */

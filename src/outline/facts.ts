@@ -2,7 +2,8 @@
  * Finds the sentences of replies and results, and scores them by their position, the rare names and numbers in them, and whether later steps use
  * those; no list of words of any language takes part. Linear. Pure.
  */
-import { clientSummary, echo, typedText, userReply } from './outcome.ts';
+import { echo, userReply } from './outcome.ts';
+import { clientSummary, typedText } from './sentences.ts';
 import { endsOf, nameOf, sentencesOf, termsOf } from './sentences.ts';
 import type { StepWords } from './step-line.ts';
 import type { SummaryStep } from './summarizer.ts';

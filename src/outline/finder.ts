@@ -3,7 +3,7 @@
  * the model announces what it does next, where calls turn to another topic, and after seven calls at the latest. Linear. Pure.
  */
 import { parseRecord, type JsonRecord } from '../conversation/json-scan.ts';
-import { planItems } from './call-arguments.ts';
+import { planItems } from './step-line.ts';
 import { lastSegment } from './rank.ts';
 
 /** One text or call, in no particular wire format. */

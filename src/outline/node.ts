@@ -4,8 +4,7 @@
  */
 import { parseRecord } from '../conversation/json-scan.ts';
 import { factsIn, isProse, maxTyped } from './facts.ts';
-import { planIn } from './call-arguments.ts';
-import { oneLine, tellingLines, typedText, wholeWords } from './outcome.ts';
+import { oneLine, tellingLines, wholeWords } from './outcome.ts';
 import {
   doneLines,
   factLines,
@@ -16,8 +15,8 @@ import {
   pairsKnown,
   type SurveyedCall,
 } from './rank.ts';
-import { firstSentences, linesOf, nameOf, partsOf, plain, sentencesOf } from './sentences.ts';
-import { stepLine, stepWords, type StepWords } from './step-line.ts';
+import { firstSentences, linesOf, nameOf, partsOf, plain, sentencesOf, typedText } from './sentences.ts';
+import { stepLine, stepWords, type StepWords, planIn } from './step-line.ts';
 import type { SummaryStep } from './summarizer.ts';
 import { createValues, type KnownValue } from './values.ts';
 

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { isFileContent, typedText, userReply, wholeWords } from './outcome.ts';
+import { userReply, wholeWords } from './outcome.ts';
+import { isFileContent } from './files-shown.ts';
+import { typedText } from './sentences.ts';
 
 describe('what the user typed', () => {
   it('is the text without what clients add', () => {

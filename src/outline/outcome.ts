@@ -1,7 +1,7 @@
 /**
- * Says what came of a call, and what the user said: finds the telling lines of a result (the first failing one, the last one), refusals and
- * answers that clients report as results, and what the user typed among texts that clients send in the user's place (skills, commands, reminders).
- * Cuts and quotes texts in whole words, and tells what tools and commands do by their names. Pure; linear in its input.
+ * Says what came of a call: finds the telling lines of a result (the first failing one, the last one), and refusals and answers of the user that
+ * clients report as results. Cuts and quotes texts in whole words, and tells what tools and commands do by their names and settings. Pure; linear
+ * in its input.
  */
 import { type JsonRecord, parseRecord } from '../conversation/json-scan.ts';
 import { wholeBefore } from '../conversation/messages.ts';
@@ -216,7 +216,7 @@ export function saysTextNotFound(result: string): boolean {
   return textNotFound.some(({ says }) => says.test(result.slice(0, 4_000)));
 }
 
-// The user's words
+// The user's words in results
 
 /** The user's words in a result: a refusal of the call, with or without words, or answers to questions. */
 export type UserReply = { readonly isRefusal: boolean; readonly words: string };
@@ -241,60 +241,6 @@ function behind(text: string, match: RegExpExecArray, end: string): string {
   const rest = text.slice(match.index + match[0].length);
   const at = rest.indexOf(end);
   return (at < 0 ? rest : rest.slice(0, at)).trim();
-}
-
-/** A user message: what the user typed, and what the client sent beside it or instead. Either may be empty. */
-export type TypedText = { readonly words: string; readonly note: string };
-
-/** Matches the beginning of an element that clients write; users write other names. */
-const clientElement =
-  /<((?:system|local|command|bash|ide|environment)[-_][a-z_-]{1,40}|user[-_](?:instructions|query|message))(?: [^>\n]{0,300})?>/g;
-
-/** Matches the beginning of a summary by the client. */
-export const clientSummary = /^\s*This session is being continued from a previous conversation/;
-
-/** Separates what the user typed from texts of skills, commands, reminders and summaries, which clients send in the user's place. */
-export function typedText(text: string): TypedText {
-  if (clientSummary.test(text)) return { words: '', note: 'summary of an earlier part, by the client' };
-  const skill = /^\s*Base directory for this skill: *(\S+)/.exec(text)?.[1];
-  if (skill !== undefined) {
-    const given = /\nARGUMENTS: *([^]+)$/.exec(text)?.[1] ?? '';
-    return { words: given.trim(), note: `skill ${skill.split('/').at(-1)}` };
-  }
-  if (/^\s*\[Request interrupted by user/.test(text)) return { words: '', note: 'interrupted by the user' };
-  const { inside, rest } = elementsIn(text);
-  const command = inside.get('command-name') ?? '';
-  const given = inside.get('command-args') ?? '';
-  const typed = given === '' ? inside.get('bash-input') : `${command} ${given}`;
-  return {
-    words: [typed ?? '', inside.get('user_query') ?? inside.get('user_message') ?? '', rest]
-      .filter((words) => words !== '')
-      .join('\n'),
-    note: command === '' || given !== '' ? '' : `command ${oneLine(command)}`,
-  };
-}
-
-/** Returns the contents of the elements that clients write, by name, and the text around them. */
-function elementsIn(text: string): { readonly inside: ReadonlyMap<string, string>; readonly rest: string } {
-  const inside = new Map<string, string>();
-  const around: string[] = [];
-  const unclosed = new Set<string>();
-  let from = 0;
-  for (const begin of text.matchAll(clientElement)) {
-    const [tag, name = ''] = begin;
-    if (begin.index < from || unclosed.has(name)) continue;
-    const start = begin.index + tag.length;
-    const end = text.indexOf(`</${name}>`, start);
-    if (end < 0) {
-      unclosed.add(name);
-      continue;
-    }
-    inside.set(name, text.slice(start, end).trim());
-    around.push(text.slice(from, begin.index).trim());
-    from = end + name.length + 3;
-  }
-  around.push(text.slice(from).trim());
-  return { inside, rest: around.filter((piece) => piece !== '').join('\n') };
 }
 
 // Whole words
@@ -371,28 +317,77 @@ export function isListingCall(kind: StepKind, sent: JsonRecord): boolean {
   );
 }
 
-/**
- * True if a call shows a file unchanged. An agent may edit the file by quoting its lines, so these must not be rewritten. Decided by the call
- * alone, in doubt for a file. `input` is the JSON text of the arguments.
- */
-export function isFileContent({ name, input }: { readonly name: string; readonly input: string }): boolean {
-  if (wordsOf(name).some((word) => fileWords.has(word))) return true;
-  const command = commandIn(parseRecord(input) ?? {});
-  return command !== undefined && printsFile.test(command) && !machineWritten.test(command);
-}
-
-/** Words in the names of tools that read files, or return what they changed in one. */
-const fileWords = new Set(['read', 'view', 'open', 'cat', 'edit', 'write', 'replace', 'patch', 'notebook']);
-
-/** Programs that print a file, at the start of a command; after a pipe they only filter other output. */
-const printsFile =
-  /(?:^|[;&(\n]\s*|\bxargs (?:-\S+ )*|-exec )\s*(?:sudo )?(?:cat|head|tail|sed|awk|nl|less|more|bat|git (?:-\S+ \S+ )*(?:show|diff|blame))(?:\s|$)/;
-
-const machineWritten = /\.(?:log|out|jsonl|csv|tsv)\b/;
-
 /** True for a search tool, whose results come best first. */
 export function isSearch(name: string): boolean {
   return wordsOf(name).some((word) => searchWords.has(word));
 }
 
 const searchWords = new Set(['search', 'find', 'query', 'retrieve', 'lookup', 'browse', 'recommend']);
+
+// Plans in words
+
+/** Maximum items that one line names; the rest are counted. */
+export const maxJoined = 12;
+
+/** An item of a plan. `words` is empty if none of its values is a text of several words; `also` if there is no other such text. */
+export type PlanItem = { readonly status: string; readonly words: string; readonly also: string };
+
+const isDone = /^(?:completed?|done|finished)$/i;
+
+/** Writes a plan: a new one as a whole, a later one by its progress. Items that `isNew` does not accept are counted only. */
+export function planWords(
+  items: readonly PlanItem[],
+  isNew: (words: string) => boolean = () => true,
+): string {
+  const done = items.filter(({ status }) => isDone.test(status)).length;
+  const now = items.find(({ status }) => isNow.test(status));
+  const shown = done === 0 ? items.slice(0, maxJoined) : now ? [now] : [];
+  const words = shown
+    .map((item) => (isNew(item.words) ? quoted(item.words, 80) : ''))
+    .filter((text) => text !== '');
+  if (done === 0) return words.length > 0 ? words.join(', ') : countOf(items.length, 'item');
+  return `${done} of ${items.length} done${words.length === 0 ? '' : `, ${oneLine(now!.status)} ${words.join('')}`}`;
+}
+
+const isNow = /progress|active|doing/i;
+
+/** Writes a plan as it stands, in its own words: the next call of its tool repeats them. */
+export function wholePlan(items: readonly PlanItem[]): string {
+  return [...Map.groupBy(items, ({ status }) => status)]
+    .map(([status, of]) => {
+      const texts = of.map(
+        ({ words, also }) => `"${oneLine(words)}"${also === '' ? '' : ` (${oneLine(also)})`}`,
+      );
+      return `${oneLine(status)}: ${texts.join(', ')}`;
+    })
+    .join('; ');
+}
+
+// Settings in the arguments of calls, which later calls are likely to use again
+
+/** Arguments that are content, or say how a tool is to work: no line quotes them. */
+export const silent =
+  /^(?:content|(?:new|old)_?(?:string|str|text|source|content)|text|body|patch|diff|code|prompt|description|explanation|thought|reason(?:ing)?|timeout\w*|limit|offset|head_limit|output_mode|replace_all|run_in_background|multiline|block|type|language|encoding|-\w+)$/i;
+
+/** Matches a line that ends every message of a commit. */
+const trailer = /^(?:[A-Z][\w-]{0,40}-[Bb]y): [^\n]{1,100}$/m;
+
+/**
+ * Returns what says how a tool is to work, and so is used again: large numbers, such as limits of time, names in snake case, and the trailer of
+ * a commit.
+ */
+export function settingsOf(sent: JsonRecord): readonly string[] {
+  const [signed] = trailer.exec((commandIn(sent) ?? '').slice(0, maxScript)) ?? [];
+  return (signed === undefined ? [] : [oneLine(signed)]).concat(scalarsOf(sent));
+}
+
+/** UTF-16 units of a command that are searched. */
+const maxScript = 10_000;
+
+function scalarsOf(sent: JsonRecord): readonly string[] {
+  return Object.entries(sent).flatMap(([key, value]) => {
+    if (!silent.test(key) || key === 'offset' || key === 'limit') return [];
+    if (typeof value === 'number') return value >= 100 ? [`${key} ${value}`] : [];
+    return typeof value === 'string' && /^[a-z]{1,20}(?:_[a-z]{1,20}){1,4}$/.test(value) ? [value] : [];
+  });
+}

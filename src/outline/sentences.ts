@@ -1,6 +1,7 @@
 /**
  * Splits text into sentences that can be kept word for word, in any language, and finds the terms of a sentence: words, names and numbers, and
- * pairs of characters in languages without spaces. Every pass is linear, also on hostile text. Pure.
+ * pairs of characters in languages without spaces. Finds what the user typed in a message, among skills, commands and reminders of the client.
+ * Every pass is linear, also on hostile text. Pure.
  */
 import { oneLine, wholeWords } from './outcome.ts';
 
@@ -121,4 +122,60 @@ export function termsOf(text: string): ReadonlySet<string> {
     isStart = false;
   }
   return terms;
+}
+
+// The words that the user typed, among texts that clients send in the user's place
+
+/** A user message: what the user typed, and what the client sent beside it or instead. Either may be empty. */
+export type TypedText = { readonly words: string; readonly note: string };
+
+/** Matches the beginning of an element that clients write; users write other names. */
+const clientElement =
+  /<((?:system|local|command|bash|ide|environment)[-_][a-z_-]{1,40}|user[-_](?:instructions|query|message))(?: [^>\n]{0,300})?>/g;
+
+/** Matches the beginning of a summary by the client. */
+export const clientSummary = /^\s*This session is being continued from a previous conversation/;
+
+/** Separates what the user typed from texts of skills, commands, reminders and summaries, which clients send in the user's place. */
+export function typedText(text: string): TypedText {
+  if (clientSummary.test(text)) return { words: '', note: 'summary of an earlier part, by the client' };
+  const skill = /^\s*Base directory for this skill: *(\S+)/.exec(text)?.[1];
+  if (skill !== undefined) {
+    const given = /\nARGUMENTS: *([^]+)$/.exec(text)?.[1] ?? '';
+    return { words: given.trim(), note: `skill ${skill.split('/').at(-1)}` };
+  }
+  if (/^\s*\[Request interrupted by user/.test(text)) return { words: '', note: 'interrupted by the user' };
+  const { inside, rest } = elementsIn(text);
+  const command = inside.get('command-name') ?? '';
+  const given = inside.get('command-args') ?? '';
+  const typed = given === '' ? inside.get('bash-input') : `${command} ${given}`;
+  return {
+    words: [typed ?? '', inside.get('user_query') ?? inside.get('user_message') ?? '', rest]
+      .filter((words) => words !== '')
+      .join('\n'),
+    note: command === '' || given !== '' ? '' : `command ${oneLine(command)}`,
+  };
+}
+
+/** Returns the contents of the elements that clients write, by name, and the text around them. */
+function elementsIn(text: string): { readonly inside: ReadonlyMap<string, string>; readonly rest: string } {
+  const inside = new Map<string, string>();
+  const around: string[] = [];
+  const unclosed = new Set<string>();
+  let from = 0;
+  for (const begin of text.matchAll(clientElement)) {
+    const [tag, name = ''] = begin;
+    if (begin.index < from || unclosed.has(name)) continue;
+    const start = begin.index + tag.length;
+    const end = text.indexOf(`</${name}>`, start);
+    if (end < 0) {
+      unclosed.add(name);
+      continue;
+    }
+    inside.set(name, text.slice(start, end).trim());
+    around.push(text.slice(from, begin.index).trim());
+    from = end + name.length + 3;
+  }
+  around.push(text.slice(from).trim());
+  return { inside, rest: around.filter((piece) => piece !== '').join('\n') };
 }

@@ -1,17 +1,21 @@
 /**
  * Writes a step in one line: the call and its outcome, such as `Edit src/a.ts: ok` or `Bash npm test: 3 failed, parse.test.ts:40`. Joins the lines
- * of similar steps. Words are never cut, and no content of files is quoted. Pure; linear in its input.
+ * of similar steps, and reads the plan in a call. Words are never cut, and no content of files is quoted. Pure; linear in its input.
  */
-import { parseRecord, type JsonRecord } from '../conversation/json-scan.ts';
-import { maxJoined, planIn, type PlanItem, planWords, settingsOf, silent } from './call-arguments.ts';
+import { isRecord, type JsonRecord, parseRecord } from '../conversation/json-scan.ts';
 import {
   commandIn,
   countOf,
   isListingCall,
+  maxJoined,
   oneLine,
   outcomeOf,
+  type PlanItem,
+  planWords,
   quoted,
+  settingsOf,
   shellCall,
+  silent,
   type StepKind,
   type UserReply,
   userReply,
@@ -222,7 +226,7 @@ export function isLongCommand(about: string): boolean {
 // The subject of a call
 
 /** UTF-16 units of the longest arguments that are parsed. */
-const maxInput = 1_000_000;
+export const maxInput = 1_000_000;
 const maxAbout = 120;
 const maxTitle = 60;
 const maxNote = 80;
@@ -241,7 +245,7 @@ const pathKeys = [
   'uri',
 ];
 
-function pathIn(sent: JsonRecord): string {
+export function pathIn(sent: JsonRecord): string {
   const key = pathKeys.find((name) => typeof sent[name] === 'string');
   return key === undefined ? '' : pathWords(sent[key] as string);
 }
@@ -259,7 +263,7 @@ const editWords = new Set('edit write replace patch insert append create delete 
 const readWords = new Set(['read', 'view', 'open', 'cat', 'show']);
 const findWords = new Set(['grep', 'glob', 'search', 'find', 'ls', 'list']);
 
-function kindOf(tool: string, sent: JsonRecord, path: string): StepKind {
+export function kindOf(tool: string, sent: JsonRecord, path: string): StepKind {
   const words = wordsOf(tool);
   if (commandIn(sent) !== undefined && path === '') return 'command';
   if (path !== '' && words.some((word) => editWords.has(word))) return 'edit';
@@ -340,53 +344,28 @@ function lineCount(text: string): number {
   return text.split('\n').length;
 }
 
-// Files that a call shows
-
-/** A file that a call shows, and which lines of it; empty if it shows all of them. */
-export type FileRead = { readonly path: string; readonly lines: string };
+// Plans in the arguments of calls
 
 /**
- * Returns the files that a call shows unchanged: by a tool that reads, or by commands such as `cat`, `nl` or `sed -n`. Output that went through a
- * pipe is not a file.
+ * Finds a plan in the arguments of a call: a list of items with a status. Tools for plans have many names, but share this shape. Undefined
+ * if there is no plan.
  */
-export function filesRead({ tool, input }: Pick<StepCall, 'tool' | 'input'>): readonly FileRead[] {
-  const sent = (input.length > maxInput ? undefined : parseRecord(input)) ?? {};
-  const path = pathIn(sent);
-  const kind = kindOf(tool, sent, path);
-  if (kind === 'command') return filesPrinted((commandIn(sent) ?? '').replace(shellCall, ''));
-  if (kind !== 'read') return [];
-  const range = Object.entries(sent).filter(([key, value]) => rangeKey.test(key) && value !== null);
-  return [{ path, lines: range.map((pair) => pair.join('=')).join(' ') }];
+export function planIn(sent: JsonRecord): readonly PlanItem[] | undefined {
+  const list = planItems(sent) ?? [];
+  const items = list.flatMap(({ status, ...rest }) => {
+    const texts = Object.values(rest).filter((value) => typeof value === 'string');
+    const [words = '', also = ''] = texts.filter((text) => severalWords.test(text.trim()));
+    return typeof status === 'string' ? [{ status, words, also }] : [];
+  });
+  return items.length > 0 && items.length === list.length ? items : undefined;
 }
 
-const rangeKey =
-  /^(?:offset|limit|view_range|(?:start|end)_?line\w*|line_?(?:start|end|range)\w*|head|tail)$/i;
+const severalWords = /[\s\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 
-/** Characters of the longest command that is read. */
-const maxCommand = 2_000;
-
-/** Returns the files that a command prints; none if it does anything else as well. */
-function filesPrinted(command: string): readonly FileRead[] {
-  const line = command.slice(0, maxCommand + 1).trim();
-  if (line.length > maxCommand || /[|<>`]|\$\(/.test(line)) return [];
-  const files: FileRead[] = [];
-  for (const one of line.split(/&&|;|\n/)) {
-    const [program = '', ...words] = one.match(/"[^"]*"|'[^']*'|[^\s"']+/g) ?? [];
-    if (program === 'cd' || program === '') continue;
-    const options = words.filter(
-      (word, at) => word.startsWith('-') || isOption(program, word, words[at - 1]),
-    );
-    const isPrinter =
-      program === 'sed' ? (words[0]?.startsWith('-n') ?? false) : /^(?:cat|bat|nl|head|tail)$/.test(program);
-    if (!isPrinter) return [];
-    const lines = /^(?:sed|head|tail)$/.test(program) ? `${program} ${options.join(' ')}` : '';
-    for (const word of words)
-      if (!options.includes(word)) files.push({ path: word.replaceAll(/^["']|["']$/g, ''), lines });
-  }
-  return files;
-}
-
-/** True for a script of sed, and for a number that belongs to the option before it. */
-function isOption(program: string, word: string, before = ''): boolean {
-  return program === 'sed' ? /^["']?[\d,$]+p;?["']?$/.test(word) : /^-\w$/.test(before) && /^\d+$/.test(word);
+/** Returns the list in a call's arguments whose items all have a status; undefined if there is none. */
+export function planItems(sent: JsonRecord): readonly JsonRecord[] | undefined {
+  return Object.values(sent).find(
+    (inner): inner is readonly JsonRecord[] =>
+      Array.isArray(inner) && inner.length > 0 && inner.every((item) => isRecord(item) && 'status' in item),
+  );
 }

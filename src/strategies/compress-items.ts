@@ -10,7 +10,8 @@ import type { Edit } from '../conversation/edit.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { pairCalls, placeKey, turnStart } from '../conversation/turns.ts';
 import { type Compression, compressionOf } from '../receipts/receipt.ts';
-import { isFileContent, isSearch } from '../outline/outcome.ts';
+import { isSearch } from '../outline/outcome.ts';
+import { isFileContent } from '../outline/files-shown.ts';
 import { itemsNote } from './lib/stubs.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import {

@@ -8,7 +8,7 @@ import type { Conversation, Message, Part } from '../conversation/conversation.t
 import { parseRecord } from '../conversation/json-scan.ts';
 import { bytesOf, textInSteps } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
-import { isFileContent } from '../outline/outcome.ts';
+import { isFileContent } from '../outline/files-shown.ts';
 import { shrunkNote } from './lib/stubs.ts';
 
 /** Settings for tool results on arrival. */

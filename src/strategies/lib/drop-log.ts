@@ -7,7 +7,8 @@ import { type Edit, isLog, originalOfMessages } from '../../conversation/edit.ts
 import { inputOf, textInSteps } from '../../conversation/messages.ts';
 import type { Steps } from '../../conversation/steps.ts';
 import { type PartPlace, pairCalls, placeKey, unitsOf } from '../../conversation/turns.ts';
-import { oneLine, typedText, wholeWords } from '../../outline/outcome.ts';
+import { oneLine, wholeWords } from '../../outline/outcome.ts';
+import { typedText } from '../../outline/sentences.ts';
 import { firstSentences } from '../../outline/sentences.ts';
 import { type CallWords, callWords, maxUserWords, stepWords } from '../../outline/step-line.ts';
 import type { FoldView } from '../strategy.ts';

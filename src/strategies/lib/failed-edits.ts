@@ -8,7 +8,8 @@ import { isRecord, parseRecord } from '../../conversation/json-scan.ts';
 import { inputOf, textInSteps, textsOf } from '../../conversation/messages.ts';
 import type { Steps } from '../../conversation/steps.ts';
 import { type PartPlace, callsByResult, lastAssistant, placeKey } from '../../conversation/turns.ts';
-import { callWords, filesRead } from '../../outline/step-line.ts';
+import { callWords } from '../../outline/step-line.ts';
+import { filesRead } from '../../outline/files-shown.ts';
 import { placesEdited } from './editable-texts.ts';
 
 /** UTF-16 units of all lines that are added. */

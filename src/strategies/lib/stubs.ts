@@ -3,8 +3,7 @@
  * the original, so that the same fold gives the same bytes. Quotes from the original are JSON-quoted and short: a stub is data,
  * not instructions. Dropped messages leave a log of what was said and done in them.
  */
-import { planWords, wholePlan } from '../../outline/call-arguments.ts';
-import { answerWords, countOf, quoted, resultEnds } from '../../outline/outcome.ts';
+import { answerWords, countOf, planWords, quoted, resultEnds, wholePlan } from '../../outline/outcome.ts';
 import type { Steps } from '../../conversation/steps.ts';
 import { type CallWords, isLongCommand, type StepWords, stepLines } from '../../outline/step-line.ts';
 
