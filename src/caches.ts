@@ -9,7 +9,8 @@ export const cacheSpecs = {
   'seen bodies': {
     share: 300,
     entryBytes: 500,
-    holds: 'Bodies as they were read and sent. A body that continues one is read only from its new bytes on.',
+    holds:
+      'Bodies as they were read. A body that continues one is read and written only from its new bytes on.',
   },
   'read blocks': { share: 210, entryBytes: 500, holds: 'The parts of messages, by digest.' },
   folds: { share: 90, entryBytes: 300, holds: 'Folds and records of sent requests, by prefix hash.' },

@@ -137,6 +137,8 @@ export interface SeenBodies {
 export type SeenList = {
   /** The first messages of the list: those with the same bytes at the same places as before. */
   readonly messages: readonly Message[];
+  /** Returns the message that was read before from the bytes of this span. */
+  unchanged?(span: Span): Message | undefined;
   /** Remembers how the whole list was read. */
   keep(messages: readonly Message[]): void;
 };

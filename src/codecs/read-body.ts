@@ -16,6 +16,7 @@ import {
 import { type Slices, checkJson, inSteps, oneStep, runAtOnce, runInPauses } from '../conversation/steps.ts';
 import { joinedPieces } from '../conversation/messages.ts';
 import { LeporelloError } from '../errors.ts';
+import { listWritten } from './written-bodies.ts';
 
 export type { BodyFields } from './codec.ts';
 
@@ -52,7 +53,7 @@ export function readFields<T>(
 function scanFields(format: string, body: Uint8Array, list: string, reading: ReadContext): BodyFields {
   let seen: SeenList | undefined;
   const known = (start: number): readonly Span[] => {
-    seen = reading.seen?.look(format, body, start);
+    seen = reading.seen && (listWritten(body, format) ?? reading.seen.look(format, body, start));
     return (seen?.messages ?? []).map((message) => message.span);
   };
   const { members, span } = scanObject(body, skipSpace(body, 0), new Set([list]), known);
@@ -95,9 +96,12 @@ export function readMessages(
   const known = fields.seen?.messages ?? [];
   const unknown = oneStep(() => fields.messages.slice(known.length));
   const added = inSteps(unknown, (span, at): Message => {
+    const index = known.length + at;
+    const before = fields.seen?.unchanged?.(span);
+    if (before) return { ...before, span, index };
     const { digest, block } = blockOf(fields, span, of, reading, readBlock);
     const { role, parts, canonical, markedForMs } = block;
-    return { span, digest, parts, index: known.length + at, role, canonical, markedForMs };
+    return { span, digest, parts, index, role, canonical, markedForMs };
   });
   return oneStep(() => {
     const messages = known.length > 0 ? [...known, ...added] : added;
@@ -291,13 +295,16 @@ const keyBytes = 1024;
  */
 const maxAlike = 16;
 
+/** Bytes of a message, with its splices and as it was sent: see written-bodies.ts. */
+const bytesOfMessage = 450;
+
 /** `bytes` may be longer than the list, so that it need not grow each turn. */
 type SeenBody = { bytes: Uint8Array; length: number; messages: readonly Message[] };
 
 export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
   const { digest, commonLength, caches = createCaches() } = options;
   const lists = caches<readonly SeenBody[]>('seen bodies', (alike) =>
-    alike.reduce((sum, { bytes, messages }) => sum + bytes.length + 250 * messages.length, 0),
+    alike.reduce((sum, { bytes, messages }) => sum + bytes.length + bytesOfMessage * messages.length, 0),
   );
 
   /** Finds the list with the most bytes in common. A list that the body continues completely ends the search, so likely ones are compared first. */

@@ -10,7 +10,7 @@ import type {
   TextPlace,
   Span,
 } from '../conversation/conversation.ts';
-import { memoized, textsOf } from '../conversation/messages.ts';
+import { textsOf } from '../conversation/messages.ts';
 import { type Edit, lastMessageOf, mediaAt } from '../conversation/edit.ts';
 import {
   type Insertion,
@@ -25,10 +25,7 @@ import {
   skipSpace,
 } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
-import type { Codec, RecallTool } from './codec.ts';
 import { inSteps, oneStep, runAtOnce } from '../conversation/steps.ts';
-import { startsWith } from './read-body.ts';
-import { jsonList } from './shared-json.ts';
 
 const encoder = new TextEncoder();
 
@@ -281,7 +278,7 @@ function once(known: WeakMap<Edit, Uint8Array>, edit: Edit, spell: () => Uint8Ar
 function replacedInput(conversation: Conversation, edit: Edit & { kind: 'replace-input' }): Replaced {
   const message = messageAt(conversation, edit.message);
   const span = shift(inputAt(conversation, edit), message.span.start);
-  const isLiteral = startsWith(conversation.body, span, '"');
+  const isLiteral = conversation.body[span.start] === quote[0];
   return {
     message,
     part: edit.part,
@@ -365,36 +362,4 @@ function lastElement(body: Uint8Array, array: Span): Span | undefined {
   let end = array.end - 1;
   while (' \n\r\t'.includes(String.fromCharCode(body[end - 1]!))) end--;
   return end === array.start + 1 ? undefined : { start: array.start + 1, end };
-}
-
-/** Returns a splice that adds a tool definition after the client's own. The conversation must offer at least one tool. */
-export function appendTool(conversation: Conversation, definition: Uint8Array): Splice {
-  for (const block of conversation.preamble) {
-    const tools = block.parts
-      .filter((part) => part.type === 'tool-definition')
-      .map((part) => shift(part.span, block.span.start));
-    if (tools.length === 0) continue;
-    const insertion = { before: tools.length, bytes: definition };
-    const [splice] = listSplices(tools, block.span.end - 1, () => false, [insertion]);
-    if (splice) return splice;
-  }
-  throw new LeporelloError('bad-edit', 'The recall tool cannot be added: the request offers no tools.');
-}
-
-/** Returns the definitions of the recall tool, and of the tool for notes if it comes with it, as elements of a list. */
-export function definitionsOf(tool: RecallTool, define: (one: RecallTool) => Uint8Array): Uint8Array {
-  return tool.notes ? jsonList([tool, tool.notes].map(define)).subarray(1, -1) : define(tool);
-}
-
-/** Creates the `write` of a codec with lists of messages and tools: it splices in edits and the recall tool, and keeps all other bytes. */
-export function bodyWriter(
-  writer: MessageWriter,
-  toolDefinition: (tool: RecallTool) => Uint8Array,
-): Codec['write'] {
-  const definitionOf = memoized((tool: RecallTool) => definitionsOf(tool, toolDefinition));
-  return function write(conversation, edits, extra = {}) {
-    const splices = [...messageSplices(conversation, edits, writer)];
-    if (extra.recallTool) splices.push(appendTool(conversation, definitionOf(extra.recallTool)));
-    return oneStep(() => applySplices(conversation.body, splices));
-  };
 }

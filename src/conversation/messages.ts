@@ -248,7 +248,7 @@ const chains = new WeakMap<Message, KnownLinks>();
 const rememberedMessages = 8;
 
 /** Remembers a value under the newest of the messages from `from` on. */
-function rememberAt<T>(
+export function rememberAt<T>(
   known: WeakMap<Message, T>,
   messages: readonly Message[],
   from: number,

@@ -65,7 +65,8 @@ import type {
 } from '../codec.ts';
 import { inSteps, oneStep } from '../../conversation/steps.ts';
 import { loadsTools } from '../../conversation/edit.ts';
-import { type MessageWriter, appendMessages, bodyWriter, mediaSplices, shift } from '../write-body.ts';
+import { type MessageWriter, appendMessages, mediaSplices, shift } from '../write-body.ts';
+import { bodyWriter } from '../written-bodies.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 
 /** Clients move cache marks from turn to turn; the model does not see them. */
@@ -74,8 +75,10 @@ const moving: ReadonlySet<string> = new Set(['cache_control']);
 /** Fields that are read as blocks; all other fields are parsed whole. */
 const blockFields: ReadonlySet<string> = new Set(['messages', 'system', 'tools']);
 
+const format = 'Anthropic Messages';
+
 export function read(body: Uint8Array, reading: ReadContext): Conversation {
-  return readFields('Anthropic Messages', body, 'messages', reading, (fields) => {
+  return readFields(format, body, 'messages', reading, (fields) => {
     const messages = readMessages(fields, reading, parseMessage);
     const system = readPreamble(fields, 'system', reading, parseSystem);
     const tools = readPreamble(fields, 'tools', reading, parseTools);
@@ -318,7 +321,7 @@ function toolDefinition(tool: RecallTool): Uint8Array {
   return jsonBytes({ name: tool.name, description: tool.description, input_schema: tool.parameters });
 }
 
-export const write: Codec['write'] = bodyWriter(writer, toolDefinition);
+export const write: Codec['write'] = bodyWriter(format, writer, toolDefinition);
 
 const messagesOf = memoized(roundMessages);
 

@@ -41,13 +41,8 @@ import {
 } from './read-part.ts';
 import type { Edit } from '../../conversation/edit.ts';
 import { LeporelloError } from '../../errors.ts';
-import {
-  type MessageEdits,
-  type MessageWriter,
-  definitionsOf,
-  messageSplices,
-  shift,
-} from '../write-body.ts';
+import { type MessageEdits, type MessageWriter, messageSplices, shift } from '../write-body.ts';
+import { definitionsOf } from '../written-bodies.ts';
 import { joinNeighbours, originsAfter } from './join.ts';
 import { replaceMedia } from './replace-media.ts';
 

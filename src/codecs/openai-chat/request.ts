@@ -43,7 +43,8 @@ import {
 } from '../shared-json.ts';
 import { inSteps, oneStep } from '../../conversation/steps.ts';
 import type { ReadBlock, ReadContext, Codec, Prompt, RecallTool } from '../codec.ts';
-import { type MessageEdits, type MessageWriter, bodyWriter, mediaSplices, shift } from '../write-body.ts';
+import { type MessageEdits, type MessageWriter, mediaSplices, shift } from '../write-body.ts';
+import { bodyWriter } from '../written-bodies.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { functionId, roundMessages } from './response.ts';
 
@@ -63,8 +64,10 @@ const roles: Readonly<Record<string, Role>> = {
   function: 'tool',
 };
 
+const format = 'Chat Completions';
+
 export function read(body: Uint8Array, reading: ReadContext): Conversation {
-  return readFields('Chat Completions', body, 'messages', reading, (fields) => {
+  return readFields(format, body, 'messages', reading, (fields) => {
     const messages = readMessages(fields, reading, parseMessage);
     const tools = readPreamble(fields, 'tools', reading, parseTools);
     const functions = readPreamble(fields, 'functions', reading, parseFunctions);
@@ -313,10 +316,10 @@ function toolDefinition(tool: RecallTool): Uint8Array {
   });
 }
 
-const writeWithTools = bodyWriter(writer, toolDefinition);
+const writeWithTools = bodyWriter(format, writer, toolDefinition);
 
 /** In the legacy function form a definition has no wrapper. */
-const writeWithFunctions = bodyWriter(writer, (tool) =>
+const writeWithFunctions = bodyWriter(format, writer, (tool) =>
   jsonBytes({ name: tool.name, description: tool.description, parameters: tool.parameters }),
 );
 

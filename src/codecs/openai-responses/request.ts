@@ -5,6 +5,7 @@
  */
 import type {
   Conversation,
+  Message,
   Part,
   Span,
   HiddenRecall,
@@ -56,13 +57,12 @@ import type { Edit } from '../../conversation/edit.ts';
 import {
   type MessageWriter,
   appendMessages,
-  appendTool,
   droppedMessages,
   mediaSplices,
   messageSplices,
   shift,
-  definitionsOf,
 } from '../write-body.ts';
+import { appendTool, definitionsOf, spliced } from '../written-bodies.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { isReasoning, withoutStrayReasoning } from './response.ts';
 
@@ -214,10 +214,15 @@ export function write(
   edits: readonly Edit[],
   extra: { readonly recallTool?: RecallTool } = {},
 ): Uint8Array {
-  const splices = [...inputSplices(conversation, edits)];
-  if (extra.recallTool)
-    splices.push(toolSplice(conversation, definitionsOf(extra.recallTool, toolDefinition)));
-  return applySplices(conversation.body, splices);
+  const { recallTool } = extra;
+  const tool = recallTool && (() => toolSplice(conversation, definitionsOf(recallTool, toolDefinition)));
+  const [input] = conversation.messages;
+  if (!input || !startsWith(conversation.body, input.span, '"'))
+    return spliced(format, conversation, edits, writer, tool);
+  return applySplices(conversation.body, [
+    ...textSplices(conversation, edits, input),
+    ...(tool ? [tool()] : []),
+  ]);
 }
 
 /** Appends the items of the reply as they were, and one output for each answer, to the sent body. */
@@ -259,14 +264,12 @@ function isUsableLater(sent: Uint8Array, item: JsonElement): boolean {
 }
 
 /**
- * Returns the splices of the edits. An input that is one text becomes a list with one message, unless it is only replaced:
- * nothing can be added to a text.
+ * Returns the splices of edits of an input that is one text. It becomes a list with one message, unless it is only replaced: nothing can be
+ * added to a text.
  */
-function inputSplices(conversation: Conversation, edits: readonly Edit[]): readonly Splice[] {
+function textSplices(conversation: Conversation, edits: readonly Edit[], input: Message): readonly Splice[] {
   const splices = messageSplices(conversation, edits, writer);
-  const [input] = conversation.messages;
-  const isText = input && startsWith(conversation.body, input.span, '"');
-  if (!isText || edits.every((edit) => edit.kind === 'replace-text')) return splices;
+  if (edits.every((edit) => edit.kind === 'replace-text')) return splices;
   const added = edits.flatMap((edit) =>
     edit.kind === 'insert-message' ? [writer.insertedMessage(edit.role, edit.text)] : [],
   );
