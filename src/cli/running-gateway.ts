@@ -3,8 +3,11 @@
  * folder with a hash under the folder's secret, so that no key is sent to a gateway of somebody else on this machine.
  */
 import { createHmac, randomUUID } from 'node:crypto';
-import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { UpstreamUrls } from '../gateway/routing/routes.ts';
+
+// An import of this module would also load its web classes, with fetch: 25 ms of each start.
+const { request } = process.getBuiltinModule('node:http');
 
 /** The description that a gateway of `leporello serve` gives of itself. */
 export type GatewayState = {

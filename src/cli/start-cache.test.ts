@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +14,17 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const vocabulary = packVocabulary(['a', 'b', 'ab']);
+
+describe('the code of serve', () => {
+  it('loads neither fetch nor the tables of sentences, which no start needs', () => {
+    const program = `
+      Intl.Segmenter = class { constructor() { throw new Error('A start must not build it.'); } };
+      await import(${JSON.stringify(new URL('serve/serve.ts', import.meta.url).href)});
+      console.log(process.moduleLoadList.filter((name) => name.includes('undici')).join());`;
+    const args = ['--input-type=module', '--disable-warning=ExperimentalWarning', '--eval', program];
+    expect(execFileSync(process.execPath, args, { encoding: 'utf8' }).trim()).toBe('');
+  });
+});
 
 describe('cacheFolder', () => {
   it.each([

@@ -40,7 +40,8 @@ type TextUnit = { readonly start: number; readonly end: number; readonly beginsL
 
 /** Longer lines, in UTF-16 units, are split into sentences. */
 const longLine = 200;
-const sentences = new Intl.Segmenter('en', { granularity: 'sentence' });
+/** Is created when it is first needed, because that takes 10 ms. */
+let sentences: Intl.Segmenter | undefined;
 
 function unitsOf(text: string): readonly TextUnit[] {
   const units: TextUnit[] = [];
@@ -52,7 +53,10 @@ function unitsOf(text: string): readonly TextUnit[] {
   let start = 0;
   for (const line of text.split('\n')) {
     if (line.length <= longLine) add(start, line, true);
-    else for (const { segment, index } of sentences.segment(line)) add(start + index, segment, index === 0);
+    else {
+      sentences ??= new Intl.Segmenter('en', { granularity: 'sentence' });
+      for (const { segment, index } of sentences.segment(line)) add(start + index, segment, index === 0);
+    }
     start += line.length + 1;
   }
   return units;
