@@ -295,6 +295,7 @@ export function compressionsOf(
   { compressions }: { readonly compressions: ReadonlyMap<string, Compression> },
   { slope }: Correction,
 ): readonly Compression[] {
+  if (compressions.size === 0) return [];
   return edits.flatMap((edit) => {
     const one = compressions.get(textIn(edit));
     if (!one) return [];

@@ -254,11 +254,16 @@ async function runStrategy(
     const left = excess(best, demand, strategy);
     wanted = demand.only ? wanted : left <= 0 ? 0 : startsOver ? wanted + left * 1.5 + 50 : left;
   }
-  const before = new Set(start.edits);
-  const edits = best.edits.filter((edit) => !before.has(edit)).length;
+  const edits = countOfNew(best.edits, start.edits);
   if (edits === 0 && refused === undefined) return { draft: start };
   const step = { strategy: strategy.name, edits, tokensSaved: start.tokens - best.tokens };
   return { draft: best, step: refused === undefined ? step : { ...step, refused } };
+}
+
+function countOfNew(edits: readonly Edit[], before: readonly Edit[]): number {
+  if (before.length === 0) return edits.length;
+  const known = new Set(before);
+  return edits.filter((edit) => !known.has(edit)).length;
 }
 
 async function tryEdits(

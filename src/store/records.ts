@@ -249,28 +249,61 @@ export function encodeFold(fold: Omit<Fold, 'id'>): Uint8Array {
 /** UTF-16 units of a text that are encoded at once: 1 to 5 ms. */
 const pieceUnits = 65_536;
 
+/** Edits that are encoded at once: about a millisecond. */
+const editsPerStep = 1_000;
+
 /** Stands for a long text while the rest of its record is encoded. No text contains it. */
 const longTextMark = `long text ${randomBytes(16).toString('hex')}`;
 
-/** Encodes a fold to the same bytes as `encodeFold`, in steps: a text in it may have megabytes. */
+/** Encodes a fold to the same bytes as `encodeFold`, in steps: it may have 100,000 edits, and a text in it may have megabytes. */
 export function* encodeFoldInSteps(fold: Omit<Fold, 'id'>): Steps<Uint8Array> {
-  const longTexts: string[] = [];
   const record = { version: VERSION, ...renamed(fold, new Map<string, string>(namesOnDisk)) };
-  const json = JSON.stringify(record, (_, value: unknown) => {
+  const pieces: Uint8Array[] = [];
+  let before = '{';
+  for (const [name, value] of Object.entries(record)) {
+    if (value === undefined) continue;
+    pieces.push(encoder.encode(`${before}${JSON.stringify(name)}:`));
+    before = ',';
+    if (name === 'edits') yield* encodeEdits(fold.edits, pieces);
+    else pieces.push(encoder.encode(JSON.stringify(value)));
+  }
+  pieces.push(encoder.encode('}'));
+  return concatBytes(pieces);
+}
+
+function* encodeEdits(edits: Fold['edits'], into: Uint8Array[]): Steps<void> {
+  into.push(encoder.encode('['));
+  for (let at = 0; at < edits.length; at += editsPerStep) {
+    const some = edits.slice(at, at + editsPerStep);
+    if (at > 0) into.push(encoder.encode(','));
+    if (some.some(hasLongText)) yield* encodeWithLongTexts(some, into);
+    else into.push(encoder.encode(JSON.stringify(some).slice(1, -1)));
+    yield;
+  }
+  into.push(encoder.encode(']'));
+}
+
+function hasLongText(value: unknown): boolean {
+  if (typeof value === 'string') return value.length > pieceUnits;
+  return typeof value === 'object' && value !== null && Object.values(value).some(hasLongText);
+}
+
+function* encodeWithLongTexts(edits: Fold['edits'], into: Uint8Array[]): Steps<void> {
+  const longTexts: string[] = [];
+  // Without a function, `JSON.stringify` is ten times as fast.
+  const json = JSON.stringify(edits, (_, value: unknown) => {
     if (typeof value !== 'string' || value.length <= pieceUnits) return value;
     longTexts.push(value);
     return longTextMark;
   });
-  const pieces: Uint8Array[] = [];
-  for (const [index, part] of json.split(longTextMark).entries()) {
-    pieces.push(encoder.encode(part));
+  for (const [index, part] of json.slice(1, -1).split(longTextMark).entries()) {
+    into.push(encoder.encode(part));
     yield;
     for (const piece of piecesOfText(longTexts[index] ?? '', pieceUnits)) {
-      pieces.push(literalContent(piece));
+      into.push(literalContent(piece));
       yield;
     }
   }
-  return concatBytes(pieces);
 }
 
 /** Adds the id to the bytes of a fold without one. */

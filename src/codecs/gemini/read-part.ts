@@ -213,10 +213,16 @@ function camelCase(key: string): string {
   return key.includes('_') ? key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()) : key;
 }
 
-/** Returns both spellings of a camelCase name. */
+/** Returns both spellings of a camelCase name, which is one of the few that the format has. */
 export function spellings(name: string): readonly [string, string] {
-  return [name, name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)];
+  const known = bothSpellings.get(name);
+  if (known) return known;
+  const both = [name, name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)] as const;
+  bothSpellings.set(name, both);
+  return both;
 }
+
+const bothSpellings = new Map<string, readonly [string, string]>();
 
 /**
  * Returns the members by camelCase name, without those that are null (null means the same as absent). The last of several

@@ -5,7 +5,7 @@
 import type { FormatRules, Problem } from '../codec.ts';
 import { memoized } from '../../conversation/messages.ts';
 import { valueOf, isSigned, stringOf, nameInId } from './read-part.ts';
-import { parsedBody, oneStep } from '../../conversation/steps.ts';
+import { inSteps, oneStep, parsedBody } from '../../conversation/steps.ts';
 import { type Edit, exceptKept, lastMessageOf } from '../../conversation/edit.ts';
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
 import { type JsonRecord, isRecord, parseSpan, objectsOf } from '../../conversation/json-scan.ts';
@@ -74,6 +74,12 @@ function faults(body: Uint8Array): readonly string[] {
   if (!parsed) return ['body-is-json'];
   const contents = oneStep(() => objectsOf(parsed['contents']).map(contentOf));
   if (contents.length === 0) return ['messages-not-empty'];
+  const { found, turns } = oneStep(() => parsedTurnsOf(contents));
+  const unpaired = inSteps(turns, (turn, index) => pairing(turn, turns[index + 1], index === 0));
+  return oneStep(() => [...found, ...unpaired.flat()]);
+}
+
+function parsedTurnsOf(contents: readonly ParsedContent[]) {
   const found: string[] = [];
   if (contents[0]!.isModel) found.push('first-is-user');
   const turns: { isModel: boolean; parts: JsonRecord[] }[] = [];
@@ -81,13 +87,10 @@ function faults(body: Uint8Array): readonly string[] {
     if (parts.length === 0) found.push('content-not-empty');
     if (!isModel && contents[index - 1]?.isModel === false) found.push('roles-alternate');
     const last = turns.at(-1);
-    if (last?.isModel === isModel) last.parts.push(...parts);
+    if (last?.isModel === isModel) for (const part of parts) last.parts.push(part);
     else turns.push({ isModel, parts: [...parts] });
   }
-  const unpaired = oneStep(() =>
-    turns.flatMap((turn, index) => pairing(turn, turns[index + 1], index === 0)),
-  );
-  return [...found, ...unpaired];
+  return { found, turns };
 }
 
 function contentOf(content: JsonRecord): ParsedContent {
