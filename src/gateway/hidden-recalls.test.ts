@@ -141,30 +141,37 @@ describe('the hidden recalls of a reply come back', () => {
   });
 });
 
-describe('a client that stops reading in the middle of a stream', () => {
-  /** Returns a response that streams this turn. */
-  const streamed = (number: number, ...parts: readonly ScriptedPart[]): UpstreamResponse => ({
-    status: 200,
-    headers: [],
-    body: (async function* () {
-      yield await Promise.resolve(new TextEncoder().encode(chatFixture.stream(turn(...parts), number)));
-    })(),
-  });
+/** Returns a response that streams this turn. */
+const streamed = (number: number, ...parts: readonly ScriptedPart[]): UpstreamResponse => ({
+  status: 200,
+  headers: [],
+  body: (async function* () {
+    yield await Promise.resolve(new TextEncoder().encode(chatFixture.stream(turn(...parts), number)));
+  })(),
+});
 
+/** Relays a stream with a recall. `continued` is the response to the request that continues it. */
+async function relayed(engine: Engine, continued: () => Promise<UpstreamResponse>) {
+  const nothing = () => undefined;
+  return relayStream(
+    {
+      codec: openaiChat,
+      prepared: await prepare(engine, asked),
+      recall: { maxRounds: 5, maxTokens: 8_000 },
+      send: continued,
+      hasLeft: () => false,
+      pause: () => Promise.resolve(),
+      note: { recalled: nothing, used: nothing, upstreamStatus: nothing, problem: nothing },
+    },
+    streamed(0, text('I look. '), recall('m1')),
+  );
+}
+
+describe('a client that stops reading in the middle of a stream', () => {
   it('finds the recalls up to then when it continues', async () => {
     const { engine } = testEngine({ offerRecall: 'always' });
-    const nothing = () => undefined;
-    const stream = relayStream(
-      {
-        codec: openaiChat,
-        prepared: await prepare(engine, asked),
-        recall: { maxRounds: 5, maxTokens: 8_000 },
-        send: () => Promise.resolve(streamed(1, { type: 'text', pieces: ['Two ', 'errors.'] })),
-        hasLeft: () => false,
-        pause: () => Promise.resolve(),
-        note: { recalled: nothing, used: nothing, upstreamStatus: nothing, problem: nothing },
-      },
-      streamed(0, text('I look. '), recall('m1')),
+    const stream = await relayed(engine, () =>
+      Promise.resolve(streamed(1, { type: 'text', pieces: ['Two ', 'errors.'] })),
     );
     let heard = '';
     for await (const bytes of stream) {
@@ -180,3 +187,20 @@ describe('a client that stops reading in the middle of a stream', () => {
     ]);
   });
 });
+
+describe('a stream that could not be continued after a recall', () => {
+  it.each([
+    ['the provider refused', () => Promise.resolve({ status: 400, headers: [], body: refusal() }), 'not now'],
+    ['nobody answered', () => Promise.reject(new Error('unreachable')), 'could not continue the response'],
+  ])('leaves no hidden recall: %s', async (_, continued, said) => {
+    const { engine } = testEngine({ offerRecall: 'always' });
+    let heard = '';
+    for await (const bytes of await relayed(engine, continued)) heard += new TextDecoder().decode(bytes);
+    expect(heard).toContain(said);
+    expect(await sent(engine, replied('I look. '))).toHaveLength(3);
+  });
+});
+
+async function* refusal(): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(new TextEncoder().encode('{"error":{"message":"not now"}}'));
+}
