@@ -150,18 +150,28 @@ const streamed = (number: number, ...parts: readonly ScriptedPart[]): UpstreamRe
   })(),
 });
 
-/** Relays a stream with a recall. `continued` is the response to the request that continues it. */
-async function relayed(engine: Engine, continued: () => Promise<UpstreamResponse>) {
+/** Relays a stream with a recall. `continued` returns the response to a request that continues it; `room` is the space left in the window. */
+async function relayed(
+  engine: Engine,
+  continued: (body: Uint8Array) => Promise<UpstreamResponse>,
+  { room, recalled = () => undefined }: { room?: number; recalled?: (tokens: number) => void } = {},
+) {
   const nothing = () => undefined;
+  const prepared = await prepare(engine, asked);
   return relayStream(
     {
       codec: openaiChat,
-      prepared: await prepare(engine, asked),
+      prepared: { ...prepared, room, counter: undefined },
       recall: { maxRounds: 5, maxTokens: 8_000 },
       send: continued,
       hasLeft: () => false,
       pause: () => Promise.resolve(),
-      note: { recalled: nothing, used: nothing, upstreamStatus: nothing, problem: nothing },
+      note: {
+        recalled: ({ tokens }) => recalled(tokens),
+        used: nothing,
+        upstreamStatus: nothing,
+        problem: nothing,
+      },
     },
     streamed(0, text('I look. '), recall('m1')),
   );
@@ -185,6 +195,38 @@ describe('a client that stops reading in the middle of a stream', () => {
       'assistant: "Two "',
       'user: "And now?"',
     ]);
+  });
+});
+
+describe('a second recall in one stream', () => {
+  /** Returns the tokens that the first one took, and true if there was room for the second. Without a counter, each character is a token. */
+  async function secondRecall(room?: number) {
+    const { engine } = testEngine({ offerRecall: 'always' });
+    const bodies: string[] = [];
+    const tokens: number[] = [];
+    const continued = (body: Uint8Array) => {
+      bodies.push(new TextDecoder().decode(body));
+      return Promise.resolve(
+        bodies.length === 1 ? streamed(1, text('And. '), recall('m2')) : streamed(2, text('Done.')),
+      );
+    };
+    const options = { ...(room !== undefined && { room }), recalled: (count: number) => tokens.push(count) };
+    let heard = '';
+    for await (const bytes of await relayed(engine, continued, options))
+      heard += new TextDecoder().decode(bytes);
+    expect(heard).toContain('Done.');
+    const { messages } = JSON.parse(bodies[0]!) as { messages: readonly unknown[] };
+    const taken = JSON.stringify(messages.at(-2)).length + tokens[0]!;
+    return { taken, hadRoom: !bodies[1]!.includes('has no room left to read memory') };
+  }
+
+  it('has the room that the first one, and the reply that asked for it, have left', async () => {
+    const { taken, hadRoom } = await secondRecall();
+    expect(hadRoom).toBe(true);
+    // The smallest useful answer has 200 tokens.
+    const needed = 200 + taken;
+    expect((await secondRecall(needed)).hadRoom).toBe(true);
+    expect((await secondRecall(needed - 1)).hadRoom).toBe(false);
   });
 });
 
