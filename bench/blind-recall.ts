@@ -23,17 +23,17 @@ import { parseArgs } from 'node:util';
 import { conversationBody, pricesIn } from '../src/cli/replay/conversation-body.ts';
 import { chat } from '../src/cli/replay/sources.ts';
 import type { Conversation } from '../src/conversation/conversation.ts';
-import { pairCalls } from '../src/conversation/turns.ts';
 import type { PreparedRequest } from '../src/engine/types.ts';
 import { readOriginal } from '../src/recall/read-original.ts';
 import { answerRecall } from '../src/recall/tool.ts';
 import { createClient } from '../src/replay/client.ts';
-import { argumentLeaves, argumentsOf, holds, messageText } from '../src/replay/needs.ts';
+import { holds } from '../src/replay/needs.ts';
 import { enginePolicy } from '../src/replay/policies.ts';
 import { type Need, readRecording, type RecordedStep, type Recording } from '../src/replay/recording.ts';
-import { createSight } from '../src/replay/replay.ts';
+import { createSight } from '../src/replay/recall-missing.ts';
 import { sha256 } from '../src/store/encrypted-store.ts';
 import { loadExactCounter } from '../src/tokens/load-counter.ts';
+import { mostSimilar, stubsIn, wordsOf } from './replay/blind.ts';
 import { type BenchRecord, codingSessions, longHorizon, readConversations } from './replay/data.ts';
 import { round } from './tokens/arithmetic.ts';
 
@@ -41,9 +41,6 @@ const { values } = parseArgs({ options: { half: { type: 'string' }, limit: { typ
 
 /** Maximum tokens of one answer, as in the gateway. */
 const MAX_TOKENS = 8_000;
-
-/** Maximum characters of what is taken from the reply, and of what is taken from the call. */
-const MAX_QUERY = 400;
 
 const counter = await loadExactCounter('o200k_base');
 
@@ -158,7 +155,7 @@ async function askAll(request: Asked, totals: Totals): Promise<void> {
     const isNumber = /^[\d.,]+$/.test(value.text);
     totals.asked += 1;
     totals.numbers += Number(isNumber);
-    const { said, call } = wordsOf(request, value.text);
+    const { said, call } = wordsOf(request.recording, request.step, [value.text]);
     const both = `${said} ${call}`.trim();
     const count = (question: Question, isFound: boolean): void => {
       totals.found[question] += Number(isFound);
@@ -183,88 +180,4 @@ async function askAll(request: Asked, totals: Totals): Promise<void> {
     totals.tokens['both, then stub'] +=
       totals.tokens.both - before.both + (isInAnswer ? 0 : totals.tokens.stub - before.stub);
   }
-}
-
-/** Returns what the model said, and its call, both without the value. */
-function wordsOf(
-  { recording, step }: Asked,
-  value: string,
-): { readonly said: string; readonly call: string } {
-  const { conversation, pairs } = recording;
-  const isReply = (index: number) => index >= step.at && index < step.end;
-  const calls = pairs
-    .filter(({ call }) => isReply(call.message))
-    .map(({ call, name }) => ({ name, leaves: leavesAt(conversation, call) }));
-  const holder = calls.find(({ leaves }) => leaves.some((leaf) => leaf.includes(value))) ?? calls[0];
-  const others = (holder?.leaves ?? []).join(' ').replaceAll(value, ' ').slice(0, MAX_QUERY);
-  const last = conversation.messages
-    .slice(0, step.end)
-    .findLast((message) => message.role === 'assistant' && textOfReply(conversation, message.index) !== '');
-  const said = last === undefined ? '' : textOfReply(conversation, last.index);
-  return {
-    said: said.replaceAll(value, ' ').trim().slice(0, MAX_QUERY),
-    call: `${holder?.name ?? ''} ${others}`.trim(),
-  };
-}
-
-function leavesAt(
-  conversation: Conversation,
-  { message, part }: { readonly message: number; readonly part: number },
-) {
-  const holder = conversation.messages[message]!;
-  const call = holder.parts[part]!;
-  return call.type === 'tool-call' ? argumentLeaves(argumentsOf(conversation.body, holder, call.input)) : [];
-}
-
-function textOfReply(conversation: Conversation, index: number): string {
-  const message = conversation.messages[index]!;
-  return messageText(conversation, {
-    ...message,
-    parts: message.parts.filter(({ type }) => type === 'text'),
-  }).trim();
-}
-
-/** A stub, or one line of it, and the call that its message makes or answers. */
-type Stub = { readonly id: string; readonly words: ReadonlySet<string> };
-
-function stubsIn(context: Conversation, prepared: PreparedRequest): readonly Stub[] {
-  const callOf = new Map(
-    pairCalls(context).pairs.flatMap(({ call, result }) =>
-      result === undefined
-        ? []
-        : [[result.message, messageText(context, context.messages[call.message]!)] as const],
-    ),
-  );
-  return context.messages.flatMap((message) => {
-    const own = messageText(context, message);
-    const ids = prepared.report.memories.filter((id) => own.includes(id));
-    if (ids.length === 0) return [];
-    const call = callOf.get(message.index);
-    // A stub in place of a call's argument is in the call's message, and a stub of many steps has a line for each.
-    const pieces = call === undefined ? own.split('\n') : [`${call} ${own}`];
-    return pieces.flatMap((piece) => {
-      const named = ids.filter((id) => piece.includes(id));
-      return (named.length > 0 ? named : ids).map((id) => ({ id, words: wordsIn(piece) }));
-    });
-  });
-}
-
-/** Returns the id of the stub that has the rarest words in common with the query for its length, the newest of equals. */
-function mostSimilar(stubs: readonly Stub[], query: string): string | undefined {
-  const wanted = [...wordsIn(query)].map((word) => {
-    const holding = stubs.filter(({ words }) => words.has(word)).length;
-    return { word, worth: Math.log(1 + stubs.length / Math.max(1, holding)) };
-  });
-  const scores = stubs.map(({ id, words }) => ({
-    id,
-    score:
-      wanted.reduce((sum, { word, worth }) => sum + (words.has(word) ? worth : 0), 0) /
-      Math.sqrt(Math.max(1, words.size)),
-  }));
-  const best = Math.max(...scores.map(({ score }) => score));
-  return scores.findLast(({ score }) => score === best)?.id;
-}
-
-function wordsIn(text: string): ReadonlySet<string> {
-  return new Set(text.toLowerCase().match(/[\p{L}\p{N}_]{2,}/gu));
 }

@@ -69,6 +69,10 @@ export function costBySource(figures: ReplayFigures): string {
   const rows = sourcesOf(figures).map(({ title, conversations, requests, source }) => {
     const own = ofPolicy(figures, source, 'Leporello');
     const uncached = ofPolicy(figures, source, 'Leporello, no cache');
+    // A result that was recorded before this policy existed has no row for it.
+    const blind = figures.sources
+      .find((one) => one.source === source)
+      ?.policies.find(({ policy }) => policy === 'Leporello, asked blind');
     return [
       title,
       number(conversations),
@@ -79,6 +83,9 @@ export function costBySource(figures: ReplayFigures): string {
       percent(own.lost, 1),
       percent(own.stable, 1),
       percent(own.visible, 1),
+      blind ? bestPrices(blind).toFixed(3) : '-',
+      blind ? blind.recallsPer100.toFixed(1) : '-',
+      blind ? percent(blind.lost, 1) : '-',
     ];
   });
   return markdown(
@@ -92,13 +99,19 @@ export function costBySource(figures: ReplayFigures): string {
       'lost',
       'stable',
       'visible',
+      'cost, asked blind',
+      'calls, asked blind',
+      'run again',
     ],
     rows,
   );
 }
 
 export function costByPolicy(figures: ReplayFigures): string {
-  const [coding, long] = (['coding', 'long'] as const).map((source) => policiesOf(figures, source));
+  // The last columns of the table of sources show what a model that asks blind costs.
+  const [coding, long] = (['coding', 'long'] as const).map((source) =>
+    policiesOf(figures, source).filter(({ policy }) => !policy.endsWith('asked blind')),
+  );
   const rows = coding!.map((one, at) => {
     const other = long![at]!;
     return [

@@ -7,10 +7,11 @@ import {
   enginePolicy,
   fullContext,
   keepLast,
-  type Policy,
 } from '../../src/replay/policies.ts';
+import type { ReplayPolicy } from '../../src/replay/replay.ts';
 import { defaultStrategies } from '../../src/strategies/default-strategies.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
+import { askedBlind } from './blind.ts';
 import { pruneAlways, pruneOverThreshold } from './ai-sdk.ts';
 import { langchainContextEditing } from './langchain.ts';
 
@@ -35,7 +36,7 @@ export type BenchOptions = {
 
 export type CacheTtl = '5m' | '1h';
 
-export function benchPolicies(options: BenchOptions, counter: TokenCounter): readonly Policy[] {
+export function benchPolicies(options: BenchOptions, counter: TokenCounter): readonly ReplayPolicy[] {
   const { window } = options;
   const engines = options.engines.map(({ name, settings, withoutStrategies = [] }) => {
     const usdPerMillionTokens = { ...pricesIn('anthropic'), ...settings.usdPerMillionTokens };
@@ -51,11 +52,14 @@ export function benchPolicies(options: BenchOptions, counter: TokenCounter): rea
       strategies,
     });
   });
+  // The first engine is also asked by a model that does not know the values.
+  const blind = engines.slice(0, 1).map(askedBlind);
   const compaction = clientCompaction({ atTokens: 160_000, summaryTokens: 5_000, counter });
-  if (options.enginesOnly) return [fullContext, ...engines, compaction];
+  if (options.enginesOnly) return [fullContext, ...engines, ...blind, compaction];
   return [
     fullContext,
     ...engines,
+    ...blind,
     langchainContextEditing,
     pruneOverThreshold,
     pruneAlways,

@@ -61,9 +61,10 @@ type Rerun = {
   readonly missing: readonly Need[];
 };
 
-/** Returns the continuations, one per repeated call. Values that no tool returned cannot be recovered. */
+/** Returns the continuations, one per repeated call, and the model's turns with these calls. Values that no tool returned cannot be recovered. */
 export function rerunMissing({ recording, client, step, sent, missing }: Rerun): {
   readonly bodies: readonly Uint8Array[];
+  readonly turns: readonly Uint8Array[];
 } {
   const pairs = new Map<string, Pair>();
   for (const need of missing) {
@@ -71,14 +72,16 @@ export function rerunMissing({ recording, client, step, sent, missing }: Rerun):
     if (pair) pairs.set(placeKey(pair.call), pair);
   }
   const bodies: Uint8Array[] = [];
+  const turns: Uint8Array[] = [];
   for (const pair of pairs.values()) {
     const answer = answerOf(recording, pair, `rerun_${step.at}_${bodies.length}`);
     if (!answer) continue;
     const continued = continueWith(recording.format, bodies.at(-1) ?? sent.body, answer);
     client.add(continued.added);
     bodies.push(continued.body);
+    turns.push(recording.format.turn([answer.call]));
   }
-  return { bodies };
+  return { bodies, turns };
 }
 
 /** Finds the newest call whose result or arguments contain the value. */

@@ -1,13 +1,13 @@
 /**
- * Recalls missing values: one call of the recall tool for the original that contains them, with the values as the query, or one call for
+ * Tells which values a context shows, and recalls missing ones: one call of the recall tool for the original that contains them, with the values as the query, or one call for
  * all originals if several contain some; then further calls for values that did not come. The exchange is remembered as the gateway does.
  */
 import type { ModelReply } from '../codecs/codec.ts';
 import { answerRecall } from '../recall/tool.ts';
 import type { PreparedRequest } from '../engine/types.ts';
-import type { RecallRound } from '../conversation/conversation.ts';
+import type { Conversation, Message, RecallRound } from '../conversation/conversation.ts';
 import { readOriginal } from '../recall/read-original.ts';
-import { holds, type Value } from './needs.ts';
+import { holds, messageText, type Value } from './needs.ts';
 import type { SentContext } from './policies.ts';
 import type { Need, Recording, RecordedStep } from './recording.ts';
 
@@ -100,7 +100,12 @@ function queryOf(values: readonly Remembered[]): string {
 }
 
 /** Runs the recall rounds of one reply, as the gateway would. */
-function openRounds({ recording, step, sent, prepared }: RecallMissingInput) {
+export function openRounds({
+  recording,
+  step,
+  sent,
+  prepared,
+}: Pick<RecallMissingInput, 'recording' | 'step' | 'sent' | 'prepared'>) {
   const { format, conversation } = recording;
   const rounds: RecallRound[] = [];
   const bodies: Uint8Array[] = [];
@@ -108,7 +113,7 @@ function openRounds({ recording, step, sent, prepared }: RecallMissingInput) {
   return {
     bodies,
     /** Asks once and returns the answer; an empty text if the window has no space for it. */
-    async ask(asked: { readonly id?: string; readonly query: string }): Promise<string> {
+    async ask(asked: { readonly id?: string; readonly query?: string }): Promise<string> {
       const max = Math.min(maxTokens, room);
       if (max < minTokens) return '';
       const argumentsJson = JSON.stringify(asked);
@@ -125,12 +130,13 @@ function openRounds({ recording, step, sent, prepared }: RecallMissingInput) {
       room -= tokens + (prepared.counter?.count(argumentsJson) ?? 0);
       return text;
     },
-    async end(): Promise<void> {
+    /** Remembers the rounds. `next`: the model's turn after them, if it is not the recorded reply. */
+    async end(next?: Uint8Array): Promise<void> {
       if (rounds.length === 0) return;
       const reply = conversation.messages
         .slice(step.at, step.end)
         .map(({ span }) => conversation.body.subarray(span.start, span.end));
-      await prepared.remember({ rounds, closing: format.turnOf(reply) });
+      await prepared.remember({ rounds, closing: next ?? format.turnOf(reply) });
     },
   };
 }
@@ -142,3 +148,50 @@ const silent: Omit<ModelReply, 'recalls' | 'turn'> = {
   rawUsage: undefined,
   finish: undefined,
 };
+
+// Values that a context shows.
+
+/** `shows`: true if a context contains a needed value. */
+export type Sight = { shows(context: Conversation, need: Need): boolean };
+
+type SeenMessages = {
+  readonly has: ReadonlySet<string>;
+  readonly changed: readonly { readonly text: string; readonly message: Message }[];
+};
+
+/**
+ * Creates a check of contexts. Recorded messages are known to contain a value or not; only messages that a policy changed are searched, with
+ * `showsIn`, by default for the value anywhere in the text.
+ */
+export function createSight(
+  { conversation }: Recording,
+  showsIn = (text: string, { value }: Need, _message: Message) => holds(text, value),
+): Sight {
+  const digests = conversation.messages.map(({ digest }) => digest);
+  const recorded = new Set(digests);
+  const texts = new Map<string, string>();
+  const seenIn = new WeakMap<Conversation, SeenMessages>();
+
+  function contentsOf(context: Conversation): SeenMessages {
+    const known = seenIn.get(context);
+    if (known) return known;
+    const changed = context.messages
+      .filter(({ digest }) => !recorded.has(digest))
+      .map((message) => {
+        const text = texts.get(message.digest) ?? messageText(context, message);
+        texts.set(message.digest, text);
+        return { text, message };
+      });
+    const seen = { has: new Set(context.messages.map(({ digest }) => digest)), changed };
+    seenIn.set(context, seen);
+    return seen;
+  }
+
+  return {
+    shows(context, need) {
+      const { has, changed } = contentsOf(context);
+      if (need.in.some((index) => has.has(digests[index]!))) return true;
+      return changed.some(({ text, message }) => showsIn(text, need, message));
+    },
+  };
+}

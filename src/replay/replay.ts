@@ -16,10 +16,9 @@ import type { ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { tokensFoldedBy } from '../receipts/totals.ts';
 import { sha256 } from '../store/encrypted-store.ts';
-import { createClient, rerunMissing } from './client.ts';
-import { holds, messageText } from './needs.ts';
+import { type Client, createClient, rerunMissing } from './client.ts';
 import type { Policy, SentContext } from './policies.ts';
-import { recallMissing } from './recall-missing.ts';
+import { type Sight, createSight, recallMissing } from './recall-missing.ts';
 import type { Need, RecordedStep, Recording } from './recording.ts';
 import { addStep, createBill, noTally, type StepFigures, type Tally, type Tokens } from './tally.ts';
 
@@ -42,7 +41,7 @@ export type ReplayOptions = {
 /** Replays a conversation under each policy. */
 export async function replay(
   recording: Recording,
-  policies: readonly Policy[],
+  policies: readonly ReplayPolicy[],
   { window }: ReplayOptions,
 ): Promise<Played> {
   const plays: Play[] = [];
@@ -61,7 +60,7 @@ export async function replay(
 /** Replays again without recovery: results of repeated tool calls stay in the conversation, so their tokens cannot just be subtracted. */
 async function carelessTokens(
   recording: Recording,
-  policy: Policy,
+  policy: ReplayPolicy,
   tally: Tally,
   window: number,
 ): Promise<Tokens | undefined> {
@@ -88,7 +87,7 @@ type PlayOptions = {
 /** Replays one conversation under one policy. */
 export async function play(
   recording: Recording,
-  policy: Policy,
+  policy: ReplayPolicy,
   { window, skipsRecovery = false }: PlayOptions,
 ): Promise<{ readonly tally: Tally; readonly contexts: readonly number[] }> {
   const { codec } = recording.format;
@@ -96,11 +95,13 @@ export async function play(
   const read = (body: Uint8Array): Conversation => codec.read(body, reading);
   const session = policy.open(codec);
   const client = createClient(recording);
-  const sight = createSight(recording);
+  const own = policy.recovery?.(recording, client);
+  const sight = own?.sight ?? createSight(recording);
   const bill = createBill(recording.counter);
 
   async function recover(step: RecordedStep, sent: SentContext, missing: readonly Need[]) {
     if (missing.length === 0 || skipsRecovery) return { bodies: [], lost: missing.length };
+    if (own) return own.recover(step, sent, missing);
     if (sent.prepared) return recallMissing({ recording, step, sent, prepared: sent.prepared, missing });
     return { ...rerunMissing({ recording, client, step, sent, missing }), lost: missing.length };
   }
@@ -142,42 +143,18 @@ export async function play(
   return { tally, contexts };
 }
 
-export interface Sight {
-  /** True if a context contains a needed value. */
-  shows(context: Conversation, need: Need): boolean;
-}
+/** A policy that may recover missing values in another way than the replay does. */
+export type ReplayPolicy = Policy & {
+  readonly recovery?: (recording: Recording, client: Client) => Recovery;
+};
 
-/** Creates a check of contexts. Recorded messages are known to contain a value or not; only messages that a policy changed are searched. */
-export function createSight({ conversation }: Recording): Sight {
-  const digests = conversation.messages.map(({ digest }) => digest);
-  const recorded = new Set(digests);
-  const texts = new Map<string, string>();
-  const seenIn = new WeakMap<
-    Conversation,
-    { readonly has: ReadonlySet<string>; readonly changed: readonly string[] }
-  >();
-
-  function contentsOf(context: Conversation) {
-    const known = seenIn.get(context);
-    if (known) return known;
-    const changed = context.messages
-      .filter(({ digest }) => !recorded.has(digest))
-      .map((message) => {
-        const text = texts.get(message.digest) ?? messageText(context, message);
-        texts.set(message.digest, text);
-        return text;
-      });
-    const seen = { has: new Set(context.messages.map(({ digest }) => digest)), changed };
-    seenIn.set(context, seen);
-    return seen;
-  }
-
-  return {
-    shows(context, need) {
-      const { has, changed } = contentsOf(context);
-      return (
-        need.in.some((index) => has.has(digests[index]!)) || changed.some((text) => holds(text, need.value))
-      );
-    },
-  };
-}
+/** A way of recovering missing values, for one conversation. */
+export type Recovery = {
+  readonly sight: Sight;
+  /** Returns the continuations, and the number of values that nothing returned. */
+  recover(
+    step: RecordedStep,
+    sent: SentContext,
+    missing: readonly Need[],
+  ): Promise<{ readonly bodies: readonly Uint8Array[]; readonly lost: number }>;
+};
