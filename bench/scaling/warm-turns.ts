@@ -1,6 +1,6 @@
 /** Measures the turns of one conversation in an engine that saw the previous turn, and parse + stringify of the same bodies. */
 import type { Codec } from '../../src/codecs/codec.ts';
-import { createSeenBodies } from '../../src/codecs/read-body.ts';
+import { createSeenBodies } from '../../src/codecs/earlier-bodies.ts';
 import { type FoldSettings, createDefaultEngine } from '../../src/library/default-engine.ts';
 import type { Engine } from '../../src/engine/types.ts';
 import { commonLength, createEncryptedStore, sha256 } from '../../src/store/encrypted-store.ts';

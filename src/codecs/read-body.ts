@@ -2,8 +2,7 @@
  * Implements the shared part of every codec's reader: finds the top-level fields and the blocks of a body, and reuses what is remembered of
  * a block's bytes. Only new bytes are parsed, in full, so a body that was read is known to be JSON.
  */
-import { type Caches, createCaches } from '../caches.ts';
-import type { BodyFields, Codec, ReadBlock, ReadContext, SeenBodies, SeenList } from './codec.ts';
+import type { BodyFields, Codec, ReadBlock, ReadContext, SeenList } from './codec.ts';
 import type { Block, Conversation, Message, Part, Span } from '../conversation/conversation.ts';
 import {
   type Member,
@@ -16,7 +15,7 @@ import {
 import { type Slices, checkJson, inSteps, oneStep, runAtOnce, runInPauses } from '../conversation/steps.ts';
 import { joinedPieces } from '../conversation/messages.ts';
 import { LeporelloError } from '../errors.ts';
-import { listWritten } from './written-bodies.ts';
+import { listWritten } from './earlier-bodies.ts';
 
 export type { BodyFields } from './codec.ts';
 
@@ -268,111 +267,6 @@ function bytesAt(bytes: Uint8Array, span: Span): Uint8Array {
 /** True for a non-empty string. The empty string is different: some formats read it as no content at all. */
 function isText(bytes: Uint8Array, span: Span): boolean {
   return bytes[span.start] === '"'.charCodeAt(0) && span.end - span.start > 2;
-}
-
-// Lists of messages that were read before. A conversation that continues repeats all of them at the same places, turn after turn:
-// messages in equal bytes are reused, and neither scanned nor digested again. The memo is bounded and holds copies: changing a
-// body after it was read changes nothing here.
-
-export type SeenBodiesOptions = {
-  readonly digest: (bytes: Uint8Array) => string;
-  /** Returns how many bytes two arrays have in common from the first one on. */
-  readonly commonLength: (one: Uint8Array, other: Uint8Array) => number;
-  readonly caches?: Caches | undefined;
-};
-
-/** Bytes of the shortest list that is remembered: shorter ones are read as fast as they are compared. */
-const minBytes = 32 * 1024;
-/**
- * Lists are looked up by bytes at two places, because hashing all of their beginning takes as long as comparing it. Sessions of one client
- * may share these bytes, so the lists found are compared completely.
- */
-const keyPlaces = [0, 15 * 1024] as const;
-const keyBytes = 1024;
-/**
- * The number of lists with the same bytes there. A conversation is read as received, as sent, and perhaps with hidden recalls; it may branch;
- * and several agents of one project may begin alike.
- */
-const maxAlike = 16;
-
-/** Bytes of a message, with its splices and as it was sent: see written-bodies.ts. */
-const bytesOfMessage = 450;
-
-/** `bytes` may be longer than the list, so that it need not grow each turn. */
-type SeenBody = { bytes: Uint8Array; length: number; messages: readonly Message[] };
-
-export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
-  const { digest, commonLength, caches = createCaches() } = options;
-  const lists = caches<readonly SeenBody[]>('seen bodies', (alike) =>
-    alike.reduce((sum, { bytes, messages }) => sum + bytes.length + bytesOfMessage * messages.length, 0),
-  );
-
-  /** Finds the list with the most bytes in common. A list that the body continues completely ends the search, so likely ones are compared first. */
-  function mostAlike(alike: readonly SeenBody[], bytes: Uint8Array) {
-    let best: { readonly held: SeenBody; readonly common: number } | undefined;
-    const likely = alike.find((held) => endsAlike(held, bytes));
-    for (const held of likely ? [likely, ...alike] : alike) {
-      const common = commonLength(held.bytes.subarray(0, held.length), bytes);
-      if (held === likely && common === held.length) return { held, common };
-      if (!best || common > best.common) best = { held, common };
-    }
-    return best;
-  }
-
-  return {
-    look(of, body, start) {
-      const bytes = body.subarray(start);
-      if (bytes.length < minBytes) return { messages: [], keep: () => undefined };
-      const digests = keyPlaces.map((at) => digest(bytes.subarray(at, at + keyBytes)));
-      const key = [of, start, ...digests].join(' ');
-      const alike = lists.get(key) ?? [];
-      const best = mostAlike(alike, bytes);
-      const before = best?.held.messages ?? [];
-      const known = best ? within(before, start + best.common, body) : [];
-      return {
-        messages: known,
-        keep(messages) {
-          const length = (messages.at(-1)?.span.end ?? start) - start;
-          // If more than the newest message differs, this is another branch, or another form of the conversation. Both may come again, so
-          // the old list stays. Another request may have changed the list while this one was paused.
-          const continues = best?.held.messages === before && known.length >= before.length - 1;
-          const held = best && continues ? best.held : { bytes: new Uint8Array(0), length: 0, messages };
-          copyInto(held, bytes.subarray(0, length), best && continues ? best.common : 0);
-          held.messages = messages;
-          const others = (lists.get(key) ?? []).filter((other) => other !== held);
-          lists.set(key, [held, ...others].slice(0, maxAlike));
-        },
-      };
-    },
-  };
-}
-
-/** True if the last bytes of a list equal those at the same place of a body. */
-function endsAlike({ bytes: held, length }: SeenBody, bytes: Uint8Array): boolean {
-  if (length > bytes.length) return false;
-  for (let at = Math.max(0, length - 256); at < length; at++) if (held[at] !== bytes[at]) return false;
-  return true;
-}
-
-/** Returns the messages that end by `end`. One that ends right there must be an object: a number, for example, might continue after it. */
-function within(messages: readonly Message[], end: number, body: Uint8Array): readonly Message[] {
-  let count = messages.length;
-  while (count > 0 && messages[count - 1]!.span.end > end) count--;
-  if (messages[count - 1]?.span.end === end && body[end - 1] !== closingBrace) count--;
-  return messages.slice(0, count);
-}
-
-const closingBrace = '}'.charCodeAt(0);
-
-/** Copies the list; the first `same` bytes are already there. */
-function copyInto(held: SeenBody, bytes: Uint8Array, same: number): void {
-  if (held.bytes.length < bytes.length) {
-    const grown = new Uint8Array(Math.ceil(bytes.length * 1.25));
-    grown.set(held.bytes.subarray(0, same));
-    held.bytes = grown;
-  }
-  held.bytes.set(bytes.subarray(Math.min(same, bytes.length)), Math.min(same, bytes.length));
-  held.length = bytes.length;
 }
 
 /** Reads a body as `codec.read` does. Rejects with what that throws. */

@@ -5,7 +5,7 @@ import { commonLength, sha256 } from '../store/encrypted-store.ts';
 import type { ReadContext } from './codec.ts';
 import { openaiChat } from './openai-chat/index.ts';
 import { Paused, openRun, runPausably } from '../conversation/steps.ts';
-import { createSeenBodies } from './read-body.ts';
+import { createSeenBodies } from './earlier-bodies.ts';
 
 const encoder = new TextEncoder();
 
@@ -70,6 +70,17 @@ describe('bodies read before', () => {
     const agents = Array.from({ length: 12 }, (_, at) => [...long.slice(0, 30), `I am agent ${at}.`]);
     for (const texts of agents) read(bodyOf([...texts, ...long.slice(31, 50)]));
     for (const texts of agents) expect(read(bodyOf([...texts, ...long.slice(31, 52)]))).toBeLessThan(8_000);
+  });
+
+  it('share their bytes with the branches of a conversation', () => {
+    const { read } = openReading(1.7);
+    const start = Array.from({ length: 12 }, (_, at) => `message ${at} `.repeat(2_000));
+    const branches = Array.from({ length: 10 }, (_, at) => [
+      ...start,
+      ...['a', 'b', 'c'].map((one) => one + at),
+    ]);
+    for (const texts of branches) read(bodyOf(texts));
+    for (const texts of branches) expect(read(bodyOf([...texts, 'more']))).toBeLessThan(4_000);
   });
 
   it('are not trusted when whoever sent them changes the bytes afterwards', () => {

@@ -363,3 +363,17 @@ function lastElement(body: Uint8Array, array: Span): Span | undefined {
   while (' \n\r\t'.includes(String.fromCharCode(body[end - 1]!))) end--;
   return end === array.start + 1 ? undefined : { start: array.start + 1, end };
 }
+
+/** Returns a splice that adds a tool definition after the client's own. The conversation must offer at least one tool. */
+export function appendTool(conversation: Conversation, definition: Uint8Array): Splice {
+  for (const block of conversation.preamble) {
+    const tools = block.parts
+      .filter((part) => part.type === 'tool-definition')
+      .map((part) => shift(part.span, block.span.start));
+    if (tools.length === 0) continue;
+    const insertion = { before: tools.length, bytes: definition };
+    const [splice] = listSplices(tools, block.span.end - 1, () => false, [insertion]);
+    if (splice) return splice;
+  }
+  throw new LeporelloError('bad-edit', 'The recall tool cannot be added: the request offers no tools.');
+}

@@ -8,7 +8,7 @@ import { anthropicMessages } from './anthropic-messages/index.ts';
 import type { Codec, RecallTool } from './codec.ts';
 import { openaiChat } from './openai-chat/index.ts';
 import { openaiResponses } from './openai-responses/index.ts';
-import { createSeenBodies } from './read-body.ts';
+import { createSeenBodies } from './earlier-bodies.ts';
 
 const recallTool: RecallTool = { name: 'read_memory', description: 'Reads.', parameters: { type: 'object' } };
 const encoder = new TextEncoder();

@@ -5,7 +5,7 @@
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { parseRecord } from '../conversation/json-scan.ts';
-import { inputOf, textInSteps, textOf, textsOf } from '../conversation/messages.ts';
+import { inputOf, rememberAt, textInSteps, textOf, textsOf } from '../conversation/messages.ts';
 import { type Steps, runSteps } from '../conversation/steps.ts';
 import { type Pair, type PartPlace, pairCalls, placeKey } from '../conversation/turns.ts';
 import type { Pins } from './types.ts';
@@ -281,7 +281,10 @@ export function isMarkedResult(conversation: Conversation, { message, part }: Pa
 /** Reads all new messages for what stays in view, so that later steps find it at once. */
 export function* noteInView(conversation: Conversation): Steps<void> {
   const { body, messages } = conversation;
-  for (const message of messages) {
+  let from = messages.length;
+  while (from > 0 && !noted.has(messages[from - 1]!)) from--;
+  for (let index = from; index < messages.length; index++) {
+    const message = messages[index]!;
     if (marks.has(message.parts)) continue;
     yield* noteMarks(body, message);
     for (let at = 0; at < message.parts.length; at++) {
@@ -290,7 +293,11 @@ export function* noteInView(conversation: Conversation): Steps<void> {
     }
     yield;
   }
+  rememberAt(noted, messages, from, true);
 }
+
+/** Newest messages of requests that were read for what stays in view. */
+const noted = new WeakMap<Message, true>();
 
 /** Bytes of a text that takes long to decode. */
 const longBytes = 65_536;

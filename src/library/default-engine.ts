@@ -1,6 +1,6 @@
 /** Creates the engine with its usual parts: the user's settings, and defaults for the rest. */
 import { createCaches } from '../caches.ts';
-import { createSeenBodies } from '../codecs/read-body.ts';
+import { createSeenBodies } from '../codecs/earlier-bodies.ts';
 import { createEngine } from '../engine/prepare.ts';
 import type { Engine } from '../engine/types.ts';
 import type { SummaryAheadOptions, EngineMode, EngineOptions, OfferRecall, Pins } from '../engine/types.ts';

@@ -66,7 +66,7 @@ import type {
 import { inSteps, oneStep } from '../../conversation/steps.ts';
 import { loadsTools } from '../../conversation/edit.ts';
 import { type MessageWriter, appendMessages, mediaSplices, shift } from '../write-body.ts';
-import { bodyWriter } from '../written-bodies.ts';
+import { bodyWriter } from '../earlier-bodies.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 
 /** Clients move cache marks from turn to turn; the model does not see them. */

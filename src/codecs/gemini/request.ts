@@ -42,7 +42,7 @@ import {
 import type { Edit } from '../../conversation/edit.ts';
 import { LeporelloError } from '../../errors.ts';
 import { type MessageEdits, type MessageWriter, messageSplices, shift } from '../write-body.ts';
-import { definitionsOf } from '../written-bodies.ts';
+import { definitionsOf } from '../earlier-bodies.ts';
 import { joinNeighbours, originsAfter } from './join.ts';
 import { replaceMedia } from './replace-media.ts';
 

@@ -44,7 +44,7 @@ import {
 import { inSteps, oneStep } from '../../conversation/steps.ts';
 import type { ReadBlock, ReadContext, Codec, Prompt, RecallTool } from '../codec.ts';
 import { type MessageEdits, type MessageWriter, mediaSplices, shift } from '../write-body.ts';
-import { bodyWriter } from '../written-bodies.ts';
+import { bodyWriter } from '../earlier-bodies.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { functionId, roundMessages } from './response.ts';
 

@@ -57,12 +57,13 @@ import type { Edit } from '../../conversation/edit.ts';
 import {
   type MessageWriter,
   appendMessages,
+  appendTool,
   droppedMessages,
   mediaSplices,
   messageSplices,
   shift,
 } from '../write-body.ts';
-import { appendTool, definitionsOf, spliced } from '../written-bodies.ts';
+import { definitionsOf, spliced } from '../earlier-bodies.ts';
 import { hiddenRecallInserter } from '../insert-hidden-recalls.ts';
 import { isReasoning, withoutStrayReasoning } from './response.ts';
 

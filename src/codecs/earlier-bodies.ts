@@ -1,29 +1,15 @@
 /**
- * Writes bodies of conversations that continue. The splices of a conversation that was written before are reused up to its new messages, and
- * so are the messages that were read from the body that was sent. Everything is kept with the client's messages, and lives as long as they do.
+ * Remembers bodies that were read and written, for conversations that continue: only their new messages are read, spliced, and read again as they
+ * are sent. The memory of bodies that were read is bounded; everything about those that were written lives as long as the client's messages.
  */
+import { type Caches, createCaches } from '../caches.ts';
 import type { Conversation, Message } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
-import { type Splice, applySplices, concatBytes, listSplices } from '../conversation/json-scan.ts';
+import { type Splice, applySplices, concatBytes } from '../conversation/json-scan.ts';
 import { memoized, rememberAt } from '../conversation/messages.ts';
 import { oneStep } from '../conversation/steps.ts';
-import { LeporelloError } from '../errors.ts';
-import type { Codec, RecallTool, SeenList } from './codec.ts';
-import { type MessageWriter, messageSplices, shift } from './write-body.ts';
-
-/** Returns a splice that adds a tool definition after the client's own. The conversation must offer at least one tool. */
-export function appendTool(conversation: Conversation, definition: Uint8Array): Splice {
-  for (const block of conversation.preamble) {
-    const tools = block.parts
-      .filter((part) => part.type === 'tool-definition')
-      .map((part) => shift(part.span, block.span.start));
-    if (tools.length === 0) continue;
-    const insertion = { before: tools.length, bytes: definition };
-    const [splice] = listSplices(tools, block.span.end - 1, () => false, [insertion]);
-    if (splice) return splice;
-  }
-  throw new LeporelloError('bad-edit', 'The recall tool cannot be added: the request offers no tools.');
-}
+import type { Codec, RecallTool, SeenBodies, SeenList } from './codec.ts';
+import { type MessageWriter, appendTool, messageSplices } from './write-body.ts';
 
 const comma = new TextEncoder().encode(',');
 
@@ -235,4 +221,154 @@ function sentUpTo({ written, last, splices }: Start): readonly Message[] {
   let count = sent.length;
   while (count > 0 && sent[count - 1]!.span.end > end) count--;
   return sent[count - 1]?.span.end === end ? sent.slice(0, count) : [];
+}
+
+// Lists of messages that were read before. A conversation that continues repeats all of them at the same places, turn after turn:
+// messages in equal bytes are reused, and neither scanned nor digested again. The memo is bounded and holds copies: changing a
+// body after it was read changes nothing here.
+
+export type SeenBodiesOptions = {
+  readonly digest: (bytes: Uint8Array) => string;
+  /** Returns how many bytes two arrays have in common from the first one on. */
+  readonly commonLength: (one: Uint8Array, other: Uint8Array) => number;
+  readonly caches?: Caches | undefined;
+};
+
+/** Bytes of the shortest list that is remembered: shorter ones are read as fast as they are compared. */
+const minBytes = 32 * 1024;
+/**
+ * Lists are looked up by bytes at two places, because hashing all of their beginning takes as long as comparing it. Sessions of one client
+ * may share these bytes, so the lists found are compared completely.
+ */
+const keyPlaces = [0, 15 * 1024] as const;
+const keyBytes = 1024;
+/**
+ * The number of lists with the same bytes there. A conversation is read as received, as sent, and perhaps with hidden recalls; it may branch;
+ * and several agents of one project may begin alike.
+ */
+const maxAlike = 16;
+
+/** Bytes of a message, with its splices and as it was sent. */
+const bytesOfMessage = 450;
+
+/** The bytes of a list. A branch shares its first bytes with the list that it left. */
+type SeenBody = {
+  /** Bytes of another list, which never change; empty for a list that is no branch. */
+  trunk: Uint8Array;
+  /** The bytes behind the trunk. The array may be longer than the list, so that it need not grow each turn. */
+  bytes: Uint8Array;
+  /** How many of `bytes` branches share. */
+  shared: number;
+  /** The number of all bytes. */
+  length: number;
+  messages: readonly Message[];
+};
+
+const noBytes = new Uint8Array(0);
+
+export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
+  const { digest, commonLength, caches = createCaches() } = options;
+  const lists = caches<readonly SeenBody[]>('seen bodies', (alike) =>
+    alike.reduce((sum, { messages }) => sum + bytesOfMessage * messages.length, bytesHeldBy(alike)),
+  );
+  const commonWith = ({ trunk, bytes: own, length }: SeenBody, bytes: Uint8Array): number => {
+    const common = trunk.length > 0 ? commonLength(trunk, bytes) : 0;
+    if (common < trunk.length) return common;
+    return common + commonLength(own.subarray(0, length - common), bytes.subarray(common));
+  };
+
+  /** Finds the list with the most bytes in common. A list that the body continues completely ends the search, so likely ones are compared first. */
+  function mostAlike(alike: readonly SeenBody[], bytes: Uint8Array) {
+    let best: { readonly held: SeenBody; readonly common: number } | undefined;
+    const likely = alike.find((held) => endsAlike(held, bytes));
+    for (const held of likely ? [likely, ...alike] : alike) {
+      const common = commonWith(held, bytes);
+      if (held === likely && common === held.length) return { held, common };
+      if (!best || common > best.common) best = { held, common };
+    }
+    return best;
+  }
+
+  return {
+    look(of, body, start) {
+      const bytes = body.subarray(start);
+      if (bytes.length < minBytes) return { messages: [], keep: () => undefined };
+      const digests = keyPlaces.map((at) => digest(bytes.subarray(at, at + keyBytes)));
+      const key = [of, start, ...digests].join(' ');
+      const alike = lists.get(key) ?? [];
+      const best = mostAlike(alike, bytes);
+      const before = best?.held.messages ?? [];
+      const known = best ? within(before, start + best.common, body) : [];
+      return {
+        messages: known,
+        keep(messages) {
+          const length = (messages.at(-1)?.span.end ?? start) - start;
+          // If more than the newest message differs, this is another branch, or another form of the conversation. Both may come again, so
+          // the old list stays. Another request may have changed the list while this one was paused.
+          const continues = best?.held.messages === before && known.length >= before.length - 1;
+          const isBranch = best?.held.messages === before && !continues;
+          const held = best && continues ? best.held : branchOf(isBranch ? best : undefined, length);
+          copyInto(held, bytes.subarray(0, length), best && continues ? best.common : held.length);
+          held.messages = messages;
+          const others = (lists.get(key) ?? []).filter((other) => other !== held);
+          lists.set(key, [held, ...others].slice(0, maxAlike));
+        },
+      };
+    },
+  };
+}
+
+function bytesHeldBy(alike: readonly SeenBody[]): number {
+  const held = new Set(alike.flatMap(({ trunk, bytes }) => [trunk.buffer, bytes.buffer]));
+  return [...held].reduce((sum, { byteLength }) => sum + byteLength, 0);
+}
+
+/** True if the last bytes of a list equal those at the same place of a body. */
+function endsAlike({ trunk, bytes: own, length }: SeenBody, bytes: Uint8Array): boolean {
+  if (length > bytes.length) return false;
+  for (let at = Math.max(0, length - 256); at < length; at++) {
+    const held = at < trunk.length ? trunk[at] : own[at - trunk.length];
+    if (held !== bytes[at]) return false;
+  }
+  return true;
+}
+
+/** Starts a list of so many bytes. The bytes that it has in common with another list are shared, unless they are few. */
+function branchOf(
+  best: { readonly held: SeenBody; readonly common: number } | undefined,
+  length: number,
+): SeenBody {
+  const branch = { trunk: noBytes, bytes: noBytes, shared: 0, length: 0, messages: [] };
+  if (!best) return branch;
+  const { held, common } = best;
+  const isTrunk = held.trunk.length === 0;
+  const trunk = isTrunk ? held.bytes.subarray(0, Math.min(common, length)) : held.trunk.subarray(0, common);
+  if (trunk.length * 2 < length) return branch;
+  if (isTrunk) held.shared = Math.max(held.shared, trunk.length);
+  return { ...branch, trunk, length: trunk.length };
+}
+
+/** Returns the messages that end by `end`. One that ends right there must be an object: a number, for example, might continue after it. */
+function within(messages: readonly Message[], end: number, body: Uint8Array): readonly Message[] {
+  let count = messages.length;
+  while (count > 0 && messages[count - 1]!.span.end > end) count--;
+  if (messages[count - 1]?.span.end === end && body[end - 1] !== closingBrace) count--;
+  return messages.slice(0, count);
+}
+
+const closingBrace = '}'.charCodeAt(0);
+
+/** Copies the list; the first `same` bytes are already there. */
+function copyInto(held: SeenBody, bytes: Uint8Array, same: number): void {
+  if (same < held.trunk.length) Object.assign(held, { trunk: noBytes, bytes: noBytes, shared: 0 });
+  const rest = bytes.subarray(held.trunk.length);
+  const from = Math.min(held.bytes.length, rest.length, Math.max(0, same - held.trunk.length));
+  if (held.bytes.length < rest.length || from < held.shared) {
+    const grown = new Uint8Array(Math.ceil(rest.length * 1.25));
+    grown.set(held.bytes.subarray(0, from));
+    held.bytes = grown;
+    held.shared = 0;
+  }
+  held.bytes.set(rest.subarray(from), from);
+  held.length = bytes.length;
 }
