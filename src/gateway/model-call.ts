@@ -220,7 +220,7 @@ function startSummary(
     tokensBefore: summary.tokens,
   };
   const url = promptUrl(route.url, model);
-  const headers = unpackedHeaders(request);
+  const headers = unpacked(upstreamHeaders(request));
   summarizer.start({
     job: summary,
     codec: engineRequest.codec,
@@ -248,8 +248,9 @@ function sender(
   route: ModelRoute,
   received: ReceivedBody,
 ): Exchange['send'] {
-  const unchanged = { headers: upstreamHeaders(request), body: received.wire };
-  const headers = unpackedHeaders(request);
+  const all = upstreamHeaders(request);
+  const unchanged = { headers: all, body: received.wire };
+  const headers = unpacked(all);
   const { method, signal } = request;
   return (body) => {
     const sent = body === received.body ? unchanged : { headers, body };
@@ -258,8 +259,8 @@ function sender(
 }
 
 /** Returns the headers for a body that the gateway wrote, which is not compressed. */
-function unpackedHeaders(request: GatewayRequest): HeaderList {
-  return upstreamHeaders(request).filter(([name]) => name !== 'content-encoding');
+function unpacked(headers: HeaderList): HeaderList {
+  return headers.filter(([name]) => name !== 'content-encoding');
 }
 
 function upstreamHeaders(request: GatewayRequest): HeaderList {

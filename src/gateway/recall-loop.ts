@@ -167,7 +167,8 @@ export async function relayWhole(
     note.used(sumUsage([...earlier, reply]));
     if (!codec.isComplete(reply) || !awaitsRecall(reply) || budget.isSpent(round)) {
       await completed(exchange, recorder, reply, round, budget);
-      return { response, body: codec.writeResponse(body, earlier, reply) };
+      const isChanged = earlier.length > 0 || reply.recalls.length > 0;
+      return { response, body: isChanged ? codec.writeResponse(body, earlier, reply) : body };
     }
     const answers = await answersTo(exchange, reply, round, budget);
     recorder.answered(reply, answers);
@@ -357,6 +358,7 @@ export function recordHiddenRecalls(
       records.push(prepared.keepReply(known, kept));
     rounds = [];
     kept = undefined;
+    if (records.length === 0) return;
     const written = Promise.all(records).catch(() =>
       note.problem('the hidden recalls could not be stored for later requests'),
     );

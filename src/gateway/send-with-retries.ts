@@ -182,9 +182,17 @@ export async function waitAtMost(
   ms: number = storeWaitMs,
   startTimer: StartTimer = startSlicedTimer,
 ): Promise<void> {
+  let hasEnded = false;
+  const end = (): void => {
+    hasEnded = true;
+  };
+  const ended = work.then(end, end);
+  // Mostly the work has ended before, and then this turn says so. A timer for each request would cost more than that.
+  await Promise.resolve();
+  if (hasEnded) return;
   const late = Promise.withResolvers<void>();
   const timer = startTimer(ms, late.resolve);
-  await Promise.race([work, late.promise]).catch(() => undefined);
+  await Promise.race([ended, late.promise]);
   timer.stop();
 }
 

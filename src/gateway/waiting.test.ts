@@ -32,6 +32,14 @@ describe('waiting for the store', () => {
     expect(wait.timers).toEqual(['started for 70 ms', 'stopped']);
   });
 
+  it('needs no timer for work that has ended', async () => {
+    for (const work of [() => Promise.resolve(), () => Promise.reject(new Error('down'))]) {
+      const wait = waiting(work());
+      expect(await wait.state()).toBe('goes on');
+      expect(wait.timers).toEqual([]);
+    }
+  });
+
   it('ends when the time is up, while the work goes on', async () => {
     const wait = waiting(new Promise(() => {}));
     expect(await wait.state()).toBe('waits');
@@ -46,6 +54,7 @@ describe('waiting for the store', () => {
     expect(await waiting(Promise.reject(new Error('down'))).state()).toBe('goes on');
     const work = Promise.withResolvers<void>();
     const wait = waiting(work.promise);
+    expect(await wait.state()).toBe('waits');
     wait.ring();
     expect(await wait.state()).toBe('goes on');
     work.reject(new Error('down at last'));

@@ -335,19 +335,27 @@ const maxNewMessages = 200;
  */
 export function createEarlierRequests(caches: Caches = createCaches()): EarlierRequests {
   const byLast = caches<{ readonly tenant: string; readonly request: EarlierRequest }>('earlier requests');
-  const byBeginning = caches<EarlierRequest>('first requests');
+  /** `shortest`: the links of the shortest request with this beginning. A request is dropped from `byLast` first. */
+  const byBeginning = caches<{ readonly request: EarlierRequest; readonly shortest: number }>(
+    'first requests',
+  );
   return {
     find({ tenant, links, beginning }) {
-      for (let at = links.length - 1; at >= Math.max(0, links.length - maxNewMessages); at--) {
+      const alike = byBeginning.get(`${tenant} ${beginning}`);
+      const oldest = Math.max((alike?.shortest ?? 1) - 1, links.length - maxNewMessages, 0);
+      for (let at = links.length - 1; at >= oldest; at--) {
         const last = byLast.get(links[at]!);
         if (last?.tenant === tenant) return { earlier: last.request, continues: true };
       }
-      return { earlier: byBeginning.get(`${tenant} ${beginning}`), continues: false };
+      return { earlier: alike?.request, continues: false };
     },
     note({ tenant, links, beginning }, request) {
       const last = links.at(-1);
       if (last !== undefined) byLast.set(last, { tenant, request });
-      if (beginning !== undefined) byBeginning.set(`${tenant} ${beginning}`, request);
+      if (beginning === undefined) return;
+      const name = `${tenant} ${beginning}`;
+      const shortest = Math.min(byBeginning.peek(name)?.shortest ?? Infinity, links.length);
+      byBeginning.set(name, { request, shortest });
     },
   };
 }
