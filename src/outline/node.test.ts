@@ -53,6 +53,35 @@ describe('a record', () => {
     );
   });
 
+  it('begins with what the user refused, whole, in whatever room', () => {
+    const refusal =
+      "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nisn't this an internal package?";
+    const refused = call('edit_file', { path: 'src/lex.ts', new_string: 'x' }, refusal);
+    const line = "edit_file lex.ts → REFUSED by the user: isn't this an internal package?";
+    const node = nodeOf([refused, ...work, model('It takes 4 ms now, with the scanner of the parser.')], {
+      goal: 'Make the parser fast',
+    });
+    expect(written(node, 48)).toBe(
+      `[head] Make the parser fast → It takes 4 ms now, with the scanner of the parser.\n- ${line}`,
+    );
+    expect(nodeOf([...work, refused], { goal: '' }).outcome).toBe(line);
+  });
+
+  it('says that the user interrupted', () => {
+    const stop: SummaryStep = {
+      type: 'said',
+      by: 'user',
+      text: '[Request interrupted by user for tool use]',
+    };
+    const node = nodeOf([...work, stop, model('What should I do instead?')], {
+      goal: 'Make the parser fast',
+    });
+    expect(written(node, 200).split('\n').slice(-2)).toEqual([
+      '- run npm test: "Tests: 12 passed in all"',
+      '- The user interrupted.',
+    ]);
+  });
+
   it('of several has a clause for each', () => {
     const parts = ['Mend alpha', 'Mend beta'].map((goal) =>
       nodeOf(work, { goal, told: `${goal}: it works.` }),

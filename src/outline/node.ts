@@ -2,7 +2,6 @@
  * Makes the nodes of an outline: sub-goals, phases, overviews, a whole history. A node holds what was asked, what it was for and what came of it, what was
  * found and done, files, and what is open. Records (record.ts) and summaries (extract.ts) are views of it. Linear, but for sorting. Pure.
  */
-import { parseRecord } from '../conversation/json-scan.ts';
 import { factsIn, isProse, maxTyped } from './facts.ts';
 import { oneLine, tellingLines, wholeWords } from './outcome.ts';
 import {
@@ -15,10 +14,10 @@ import {
   pairsKnown,
   type SurveyedCall,
 } from './rank.ts';
-import { firstSentences, linesOf, nameOf, partsOf, plain, sentencesOf, typedText } from './sentences.ts';
-import { stepLine, stepWords, type StepWords, planIn } from './step-line.ts';
+import { firstSentences, interruptionNote, linesOf, partsOf, sentencesOf, typedText } from './sentences.ts';
+import { stepLine, stepWords, type StepWords } from './step-line.ts';
 import type { SummaryStep } from './summarizer.ts';
-import { createValues, type KnownValue } from './values.ts';
+import { createValues, type KnownValue, planByStatus } from './values.ts';
 
 /** A part of what happened, up to all of it. */
 export type OutlineNode = {
@@ -90,6 +89,7 @@ export function nodeOf(
 ): OutlineNode {
   const asked = new Map<string, number>();
   const calls: SurveyedCall[] = [];
+  const interruptions: OutlineLine[] = [];
   const values = createValues();
   let plan: ReadonlyMap<string, readonly string[]> = new Map();
   let lastSaid = '';
@@ -97,6 +97,8 @@ export function nodeOf(
     if (step.type === 'said') {
       if (step.by === 'user') addAsked(asked, step.text);
       if (step.by === 'assistant') lastSaid = step.text;
+      else if (typedText(step.text).note === interruptionNote)
+        interruptions.push({ section: 'done', text: 'The user interrupted.', at, isUsers: true });
       continue;
     }
     const { tool, input, result, failed } = step;
@@ -108,7 +110,7 @@ export function nodeOf(
   }
   const wordsOf = new Map(calls.map(({ at, words }) => [at, words]));
   const facts = factsIn(steps, wordsOf).filter((fact) => !isLogged(fact, wordsOf));
-  const done = doneLines(calls, idOfStep);
+  const done = [...interruptions, ...doneLines(calls, idOfStep)];
   const last = calls.findLast(({ words }) => words.outcome !== '');
   const came = [told, lastWords(steps, wordsOf)]
     .map((text) => firstSentences(text, maxOutcome))
@@ -166,24 +168,10 @@ function lastWords(steps: readonly SummaryStep[], calls: ReadonlyMap<number, Ste
   if (last === undefined) return '';
   if (last.type === 'said') return last.text;
   const words = calls.get(at);
+  if (words?.user) return stepLine(words, lastSegment);
   if (words?.kind === 'edit' || words?.kind === 'plan' || words?.isListing) return '';
   const line = oneLine(tellingLines(last.result ?? '').at(-1) ?? '');
   return line.length <= 300 && isProse(line) ? line : '';
-}
-
-const maxItems = 40;
-
-/** Returns the items of a plan in the arguments of a call by status, in the words of the call; undefined if there is no plan. */
-function planByStatus(argumentsJson: string): ReadonlyMap<string, readonly string[]> | undefined {
-  if (!argumentsJson.includes('"status"')) return undefined;
-  const items = planIn(parseRecord(argumentsJson) ?? {})?.slice(-maxItems);
-  if (items === undefined || items.some(({ words }) => words === '')) return undefined;
-  const plan = new Map<string, string[]>();
-  for (const { status, words } of items) {
-    const key = nameOf(plain(status));
-    plan.set(key, [...(plan.get(key) ?? []), wholeWords(oneLine(words), 160)]);
-  }
-  return plan;
 }
 
 /** Makes the node above others. */

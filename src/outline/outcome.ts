@@ -173,9 +173,8 @@ function failureWords(failing: string, lines: readonly string[]): string {
     .find((found) => found);
   const line = quoted(failing.replaceAll(markup, ''), 80);
   if (count && where) return `${count[1]} ${count[2]!.toLowerCase()}, ${where}`;
-  return count && !failing.includes(count[0])
-    ? `${count[1]} ${count[2]!.toLowerCase()}, ${line}`
-    : `failed, ${line}`;
+  const failed = count && !failing.includes(count[0]) ? `${count[1]} ${count[2]!.toLowerCase()}` : 'failed';
+  return line === '' ? failed : `${failed}, ${line}`;
 }
 
 /** Names of JSON members that say what came of a call. */

@@ -22,6 +22,8 @@ export type OutlineLine = {
   readonly group?: string;
   /** True for what the user asked, which may take more room than the rest. */
   readonly isBinding?: boolean;
+  /** True for a call that the user refused or answered. */
+  readonly isUsers?: boolean;
   /** The id of its step, where steps have ids. */
   readonly id?: string;
 };
@@ -104,14 +106,17 @@ export function doneLines(
     Math.max(
       ...steps.map((at) => {
         const { kind, hasFailed, user } = words[at]!;
-        if (user || hasFailed) return 3;
+        if (user) return 4;
+        if (hasFailed) return 3;
         return kind === 'edit' ? 3 : kind === 'command' || kind === 'other' ? 2 : 1;
       }),
     );
   return stepLines(words, nameOfPath)
     .map(({ text, steps }) => {
       const ids = idOf ? `${idsOf(steps.map((at) => idOf(calls[at]!.at)))} ` : '';
-      const line: OutlineLine = { section: 'done', text: ids + text, at: calls[steps[0]!]!.at };
+      const isUsers = steps.some((at) => words[at]!.user !== undefined);
+      const at = calls[steps[0]!]!.at;
+      const line: OutlineLine = { section: 'done', text: ids + text, at, ...(isUsers && { isUsers }) };
       return { line, worth: worth(steps) };
     })
     .toSorted((a, b) => b.worth - a.worth || b.line.at - a.line.at)

@@ -16,9 +16,10 @@ function recordLines({ goal, outcome, found, done }: OutlineNode): readonly Outl
     goal !== '' && text.includes(goal) && text.length < goal.length + maxPlanCall;
   const turns = [
     { lines: said, share: 3 },
-    { lines: done.filter(({ text }) => !isGoal(text)), share: 2 },
+    { lines: done.filter(({ text, isUsers }) => !isUsers && !isGoal(text)), share: 2 },
   ];
-  return inTurns(turns, { lines: [], share: 1 }, 0);
+  // The user's refusals and answers hold for all that follows.
+  return [...done.filter(({ isUsers }) => isUsers), ...inTurns(turns, { lines: [], share: 1 }, 0)];
 }
 
 /** UTF-16 units around the goal in a call that only begins it in a plan. */
@@ -106,9 +107,11 @@ export type NodeRoom = {
 /** Writes a node in as many tokens as it has room for; a title alone may take more. */
 export function spellNode(node: OutlineNode, { room, tokensOf, count, mark }: NodeRoom): NodeText {
   if (node.children.length > 0) return spellParts(node, { room, tokensOf, count, mark });
-  // The lines below the title need some of the room.
+  // The lines below the title need some of the room, above all those of the user.
   const around = tokensOf({ title: '', body: '' });
-  const forTitle = Math.max(around + minTitle, room * 0.6);
+  const ofUser = node.done.filter(({ isUsers, text }) => isUsers && !node.outcome.includes(text));
+  const forUser = ofUser.reduce((sum, { text }) => sum + count(`\n${mark}${text}`), 0);
+  const forTitle = Math.max(around + minTitle, Math.min(room * 0.6, room - forUser));
   const fits = lengths.find((max) => tokensOf({ title: titleOf(node, max), body: '' }) <= forTitle);
   const title = titleOf(node, fits ?? lengths.at(-1)!);
   const taken: OutlineLine[] = [];

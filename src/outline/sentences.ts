@@ -136,6 +136,9 @@ const clientElement =
 /** Matches the beginning of a summary by the client. */
 export const clientSummary = /^\s*This session is being continued from a previous conversation/;
 
+/** The note of the text that clients send when the user stops the model. */
+export const interruptionNote = 'interrupted by the user';
+
 /** Separates what the user typed from texts of skills, commands, reminders and summaries, which clients send in the user's place. */
 export function typedText(text: string): TypedText {
   if (clientSummary.test(text)) return { words: '', note: 'summary of an earlier part, by the client' };
@@ -144,7 +147,7 @@ export function typedText(text: string): TypedText {
     const given = /\nARGUMENTS: *([^]+)$/.exec(text)?.[1] ?? '';
     return { words: given.trim(), note: `skill ${skill.split('/').at(-1)}` };
   }
-  if (/^\s*\[Request interrupted by user/.test(text)) return { words: '', note: 'interrupted by the user' };
+  if (/^\s*\[Request interrupted by user/.test(text)) return { words: '', note: interruptionNote };
   const { inside, rest } = elementsIn(text);
   const command = inside.get('command-name') ?? '';
   const given = inside.get('command-args') ?? '';

@@ -1,8 +1,12 @@
 /**
  * Collects the values in the arguments of calls, each with the tool and argument that last used it, how often it was used, and how long
- * ago. Values used often or recently are likely to be used next. Bounded: it keeps some thousands of the best, so it stays linear. Pure.
+ * ago. Values used often or recently are likely to be used next. Bounded: it keeps some thousands of the best, so it stays linear. Reads
+ * plans, too. Pure.
  */
+import { parseRecord } from '../conversation/json-scan.ts';
+import { oneLine, wholeWords } from './outcome.ts';
 import { nameOf, plain } from './sentences.ts';
+import { planIn } from './step-line.ts';
 
 /** A collection of values. */
 export interface Values {
@@ -127,4 +131,21 @@ function wordsIn(line: string): readonly string[] {
   return [
     ...new Set(words.filter((word) => word.length >= 6 && word.length <= 120 && /\w[./_-]\w/.test(word))),
   ];
+}
+
+// Plans
+
+const maxItems = 40;
+
+/** Returns the items of a plan in the arguments of a call by status, in the words of the call; undefined if there is no plan. */
+export function planByStatus(argumentsJson: string): ReadonlyMap<string, readonly string[]> | undefined {
+  if (!argumentsJson.includes('"status"')) return undefined;
+  const items = planIn(parseRecord(argumentsJson) ?? {})?.slice(-maxItems);
+  if (items === undefined || items.some(({ words }) => words === '')) return undefined;
+  const plan = new Map<string, string[]>();
+  for (const { status, words } of items) {
+    const key = nameOf(plain(status));
+    plan.set(key, [...(plan.get(key) ?? []), wholeWords(oneLine(words), 160)]);
+  }
+  return plan;
 }

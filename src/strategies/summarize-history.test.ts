@@ -146,6 +146,29 @@ Open then:
     expect(new TextDecoder().decode(original)).toBe(JSON.stringify(chatMessages(steps).slice(1, -3)));
   });
 
+  it('tells as much of steps whose results earlier folds took out', () => {
+    const names = Array.from({ length: 20 }, (_, at) => `file-${at}`);
+    const body = chatBody([
+      { user: 'Mend them all.' },
+      ...names.map((name) => ({
+        calls: [{ name: 'run', input: JSON.stringify({ command: `mend ${name}` }), result: listing(name) }],
+      })),
+      { user: 'Go on.' },
+    ] as readonly Step[]);
+    const results = readChat(body).messages.filter(({ role }) => role === 'tool');
+    const edits = results.map(
+      ({ index: message }): Edit => ({
+        kind: 'replace-text',
+        at: { message, part: 0, text: 0 },
+        stub: '[Folded.]',
+        memory: 'mem_0000000000000001',
+      }),
+    );
+    const view = viewOf(body, 41, { edits });
+    const [summary] = contentsAfter(view, strategy.propose(view));
+    expect(names.filter((name) => !String(summary).includes(`mend ${name}`))).toEqual([]);
+  });
+
   it('takes no more than requested, and waits if that is less than three steps', () => {
     const droppedFor = (amount: number) =>
       strategy

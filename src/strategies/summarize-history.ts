@@ -101,7 +101,7 @@ function summarize(
 ): { readonly edits: readonly Edit[]; readonly lacking: number } | undefined {
   const steps = summarySteps(view.conversation, chosen.dropped, view.recallTool);
   const ratio = isAdded ? maxSummaryRatio : ratioOf(steps);
-  const budget = budgetOf(view, chosen, Math.min(maxTokens, said(earlier) + chosen.tokens / ratio));
+  const budget = budgetOf(view, chosen, Math.min(maxTokens, said(earlier) + wishedFor(chosen, ratio)));
   if (!budget) return undefined;
   const ahead = writtenAhead(view, chosen.dropped);
   const read = ahead.body === undefined ? [] : [ahead.body];
@@ -139,10 +139,23 @@ function summarize(
   return { edits: [edit, ...takenIn, ...drops], lacking };
 }
 
+/**
+ * Returns the tokens that a summary of these messages should have. Messages whose results are stubs by now still have as much to tell, so they get up
+ * to a third of what they take now.
+ */
+function wishedFor({ tokens, whole }: Pick<Chosen, 'tokens' | 'whole'>, ratio: number): number {
+  return Math.max(tokens / ratio, Math.min(tokens / 3, whole / ratio));
+}
+
 /** Returns the budget; undefined if there is no space for a useful summary. */
-function budgetOf(view: FoldView, { tokens, lacking }: Chosen, wished: number): SummaryBudget | undefined {
+function budgetOf(
+  view: FoldView,
+  { tokens, whole, lacking }: Chosen,
+  wished: number,
+): SummaryBudget | undefined {
   // A short summary does no harm if the goal is out of reach anyway; if the goal must be reached, it comes first.
-  const shortest = view.isForced ? 0 : Math.min(wished, minTokens + tokens / 20, 400);
+  const harmless = minTokens + wishedFor({ tokens, whole }, 2 * minSummaryRatio);
+  const shortest = view.isForced ? 0 : Math.min(wished, harmless, 400);
   const aim = Math.floor(Math.max(wished - lacking, shortest));
   if (aim < minTokens) return undefined;
   const forRules = view.isForced && lacking > 0 ? 0 : Math.min(maxForRules, tokens / 2);
@@ -204,6 +217,8 @@ type Chosen = {
   readonly dropped: readonly Message[];
   /** Their tokens now. */
   readonly tokens: number;
+  /** Their tokens before earlier folds took their results out. */
+  readonly whole: number;
   /** Tokens by which the summary must be shorter for the fold to save enough. */
   readonly lacking: number;
   /** True if nothing more may be dropped. */
@@ -218,12 +233,16 @@ function choose({ view, earlier, summaries, maxTokens }: SummaryPlan, wanted: nu
   const isSummary = new Set(summaries.flatMap(({ before, isMessage }) => (isMessage ? before : [])));
   const dropped: Message[] = [];
   let tokens = 0;
+  let whole = 0;
   let units = 0;
   let isAll = true;
   const saved = () => {
     if (!isInTokens) return dropped.length + earlier.length - 1;
     return (
-      tokens + tokensBefore - Math.min(maxTokens, said(earlier) + tokens / minSummaryRatio) - frameOf(earlier)
+      tokens +
+      tokensBefore -
+      Math.min(maxTokens, said(earlier) + wishedFor({ tokens, whole }, minSummaryRatio)) -
+      frameOf(earlier)
     );
   };
   for (const unit of freeUnits(view)) {
@@ -234,11 +253,12 @@ function choose({ view, earlier, summaries, maxTokens }: SummaryPlan, wanted: nu
     if (unit.some(({ index }) => isSummary.has(index))) continue;
     dropped.push(...unit);
     tokens += sum(unit, ({ index }) => remaining(index));
+    whole += sum(unit, ({ index }) => view.measure.message(index));
     units++;
   }
   if (units === 0 || (units < minUnits && earlier.length === 0) || saved() <= 0) return undefined;
   const lacking = isInTokens && Number.isFinite(wanted) ? Math.max(0, wanted - saved()) : 0;
-  return { dropped, tokens, lacking, isAll };
+  return { dropped, tokens, whole, lacking, isAll };
 }
 
 function ratioOf(steps: readonly SummaryStep[]): number {
