@@ -342,7 +342,7 @@ export function leporelloTools(
   };
 }
 
-type HowExecuted = { readonly toolCallId: string; readonly messages: readonly SdkMessage[] };
+type ExecuteOptions = { readonly toolCallId: string; readonly messages: readonly SdkMessage[] };
 
 /**
  * Returns tools whose results are shortened when they would fill the window: the items of a list that are least relevant to the user's question
@@ -357,8 +357,8 @@ export function shrinkResults<Tools extends ToolSet>(
   const wrapped = Object.entries(tools).map(([name, tool]) => {
     const { execute } = tool;
     if (!execute) return [name, tool];
-    const run = (input: unknown, how: HowExecuted): unknown => {
-      const running: unknown = (execute as (input: unknown, how: HowExecuted) => unknown)(input, how);
+    const run = (input: unknown, how: ExecuteOptions): unknown => {
+      const running: unknown = (execute as (input: unknown, how: ExecuteOptions) => unknown)(input, how);
       // A tool that reports its progress yields several results.
       if (isRecord(running) && Symbol.asyncIterator in running) return running;
       const request = { model: undefined, messages: how.messages, tools: [] };

@@ -236,6 +236,14 @@ describe('parseArgs', () => {
       'wrap claude -p hi',
       'wrap has no flag -p. Its flags are --config, --data, --help, --json, --lossless, --port, --preset, --print, --set. Flags of the client come after --.',
     ],
+    [
+      'wrap claude --json',
+      "wrap prints JSON only with --print: the output of a client that it starts is the client's own. Add --print, or leave out --json.",
+    ],
+    [
+      'mcp --json',
+      'mcp prints JSON only with --port: without it, standard output belongs to the MCP client. Add --port, or leave out --json.',
+    ],
     ['compact', 'compact needs a file: leporello compact FILE, or - for standard input.'],
     ['compact a b', 'compact accepts only one argument, not a b.'],
     [

@@ -246,6 +246,7 @@ const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
     return { command: 'serve', settings: settingsIn(given), forWraps, json: given.has('json') };
   },
   wrap(given) {
+    checkJson(given, 'wrap', 'print', "the output of a client that it starts is the client's own");
     return {
       command: 'wrap',
       client: agentCliIn(given.operands),
@@ -319,6 +320,7 @@ const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
     const port = given.text('port');
     if (port !== undefined && !/^\d{1,5}$/.test(port))
       throw new LeporelloError('bad-usage', `--port is ${port}, but must be a number from 0 to 65535.`);
+    checkJson(given, 'mcp', 'port', 'without it, standard output belongs to the MCP client');
     return {
       command: 'mcp',
       port: port === undefined ? undefined : Number(port),
@@ -389,4 +391,10 @@ function unknownCommand(word: string): string {
   const meant = nearest(word, commandNames);
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
   return `There is no command ${word}.${hint} The commands are ${commandNames.join(', ')} and help.`;
+}
+
+function checkJson(given: ParsedFlags, command: CommandName, flag: string, why: string): void {
+  if (!given.has('json') || given.has(flag)) return;
+  const says = `${command} prints JSON only with --${flag}: ${why}. Add --${flag}, or leave out --json.`;
+  throw new LeporelloError('bad-usage', says);
 }

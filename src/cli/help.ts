@@ -24,7 +24,7 @@ Usage
   leporello help [COMMAND]        print help; also: leporello COMMAND --help
   leporello --version
 
-Every command except help and wrap accepts --json, which prints the output as JSON.
+All commands but help accept --json to print JSON: wrap only with --print, mcp only with --port.
 
 Examples
   leporello wrap claude -- --continue

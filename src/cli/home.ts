@@ -17,6 +17,12 @@ export function homeOf(env: Readonly<Record<string, string | undefined>>): strin
 /** The command as the user types it. Only a checkout runs TypeScript, and there the command is a script of npm. */
 export const ownCommand = import.meta.url.endsWith('.ts') ? 'npm run leporello --' : 'leporello';
 
+/** Adds to a help text how to write its commands in a checkout. */
+export function withCheckoutNote(help: string): string {
+  const isOwn = ownCommand === 'leporello';
+  return isOwn ? help : `${help}\nIn this checkout, write ${ownCommand} in place of leporello.\n`;
+}
+
 /** Returns the version in package.json. It lies two folders above the sources, and three above the compiled code. */
 export function packageVersion(): string {
   const root = import.meta.url.endsWith('.ts') ? '../..' : '../../..';

@@ -7,6 +7,7 @@ import {
   outcomeWords,
   repeatsFold,
   requestReceipt,
+  usdText,
   wordsOfKept,
   wordsOfTrigger,
 } from '../receipts/detail.ts';
@@ -49,8 +50,9 @@ export async function inspect(args: InspectArgs, terminal: Terminal): Promise<nu
           ? `The tenant ${tenant} has no receipts yet: send a request through the gateway.`
           : `The tenant ${tenant} has no receipt ${args.receipt}. It may be older than 30 days, or belong to another tenant (--tenant) or data folder (--data).`,
       );
+    const all = wanted.some(repeatsFold) ? await receipts.list(tenant, maxSearched) : [];
     for (const one of wanted) {
-      const fold = await repeatedFold(one, receipts, tenant);
+      const fold = repeatsFold(one) ? foldRepeatedBy(one, all) : undefined;
       const text = args.json ? JSON.stringify({ ...one, repeats: fold?.id }) : spellReceipt(one, fold);
       await terminal.out(`${text}\n`);
     }
@@ -73,15 +75,6 @@ async function find(
   if (receipt === undefined) return receipts.list(tenant, last);
   const found = await receipts.get(tenant, receipt);
   return found ? [found] : [];
-}
-
-/** Returns the receipt of the fold that a request repeats; undefined when it made its own, or when that is not known. */
-async function repeatedFold(
-  one: KeptReceipt,
-  receipts: ReceiptStore<KeptReceipt>,
-  tenant: string,
-): Promise<KeptReceipt | undefined> {
-  return repeatsFold(one) ? foldRepeatedBy(one, await receipts.list(tenant, maxSearched)) : undefined;
 }
 
 /** Spells a receipt for a person. `fold`: the receipt of the fold that the request repeats. */
@@ -149,11 +142,6 @@ function moneyLines(money: Money | undefined): readonly string[] {
     `  cost: paid ${usdText(paid.total)}, estimate without Leporello ${usdText(untouched.total)}, net ${usdText(net)}`,
     `        of what was paid: the fold ${usdText(fold)}, recalls ${usdText(recalls)}`,
   ];
-}
-
-/** Spells dollars with as many digits as small amounts need. */
-function usdText(usd: number): string {
-  return `${usd < 0 ? '-' : ''}$${Math.abs(usd).toFixed(4)}`;
 }
 
 function messageLines({ detail }: KeptReceipt): readonly string[] {

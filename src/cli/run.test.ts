@@ -13,10 +13,11 @@ async function runs(...argv: readonly string[]) {
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
 
 describe('run', () => {
-  it('prints help', async () => {
-    expect(await runs()).toEqual({ code: 0, out: helpText(undefined), err: '' });
-    expect(await runs('--help')).toEqual({ code: 0, out: helpText(undefined), err: '' });
-    expect(await runs('recall', '--help')).toEqual({ code: 0, out: helpText('recall'), err: '' });
+  it('prints help, and in a checkout how to write a command', async () => {
+    const note = '\nIn this checkout, write npm run leporello -- in place of leporello.\n';
+    expect(await runs()).toEqual({ code: 0, out: helpText(undefined) + note, err: '' });
+    expect(await runs('--help')).toEqual({ code: 0, out: helpText(undefined) + note, err: '' });
+    expect(await runs('recall', '--help')).toEqual({ code: 0, out: helpText('recall') + note, err: '' });
   });
 
   it('prints its version, also as JSON', async () => {

@@ -4,7 +4,7 @@
  */
 import { LeporelloError } from '../errors.ts';
 import { type Args, parseArgs } from './args.ts';
-import { packageVersion } from './home.ts';
+import { packageVersion, withCheckoutNote } from './home.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Runs a command line. Never rejects: errors are printed to standard error. */
@@ -20,7 +20,7 @@ async function runCommand(args: Args, terminal: Terminal): Promise<number> {
   switch (args.command) {
     case 'help': {
       const { helpText } = await import('./help.ts');
-      await terminal.out(helpText(args.topic));
+      await terminal.out(withCheckoutNote(helpText(args.topic)));
       return 0;
     }
     case 'version': {

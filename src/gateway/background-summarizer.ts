@@ -177,26 +177,29 @@ type SummaryReceiptDeps = {
 };
 
 /** The facts of a summary that are known when it starts. */
-type BegunSummary = Pick<SummaryReceipt, 'at' | 'path' | 'session' | 'behind' | 'model' | 'tokensBefore'> & {
+type StartedSummary = Pick<
+  SummaryReceipt,
+  'at' | 'path' | 'session' | 'behind' | 'model' | 'tokensBefore'
+> & {
   readonly tenant: string;
 };
 
 /** Writes the receipt of a summary: its calls and their cost, whether a fold uses the summary or not. */
 export async function addSummaryReceipt(
   deps: SummaryReceiptDeps,
-  { tenant, ...begun }: BegunSummary,
+  { tenant, ...started }: StartedSummary,
   { result, calls, usages }: SummaryEnd,
 ): Promise<void> {
   const isWritten = 'tokens' in result;
   const receipt: SummaryReceipt = {
     kind: 'summary',
     id: deps.newId(),
-    ...begun,
+    ...started,
     outcome: isWritten ? { status: 'written' } : { status: 'failed', reason: result.reason },
     calls,
     tokensAfter: isWritten ? result.tokens : undefined,
-    ...costOf(usages, await deps.prices(), begun.model),
-    ms: deps.clock() - begun.at,
+    ...costOf(usages, await deps.prices(), started.model),
+    ms: deps.clock() - started.at,
   };
   deps.receipts.add(tenant, receipt);
   deps.totals.addSummary(tenant, receipt);

@@ -44,7 +44,7 @@ describe('a reply without recalls', () => {
   it.each(['first', 'last'] as const)('stores nothing (the client knows the %s)', async (knows) => {
     const { recorder, kept } = openRecorder(knows);
     await recorder.complete(replyOf('r1'));
-    await recorder.left();
+    await recorder.disconnected();
     expect(kept).toEqual([]);
   });
 });
@@ -55,7 +55,7 @@ describe('a reply with recalls', () => {
     recorder.answered(replyOf('r1', 'a'), answers('a'));
     recorder.answered(replyOf('r2', 'b'), answers('b'));
     await recorder.complete(replyOf('r3'));
-    await recorder.left();
+    await recorder.disconnected();
     expect(kept).toEqual([
       [2, 'turn r3'],
       ['r1', 'r3', []],
@@ -91,13 +91,13 @@ describe('a reply with recalls', () => {
   });
 
   it.each([
-    ['the client left', 'left', [[1, undefined]]],
+    ['the client left', 'disconnected', [[1, undefined]]],
     ['the client got an error', 'forget', []],
   ] as const)('can be continued after its last answer when %s', async (_, end, recalls) => {
     const { recorder, kept } = openRecorder('first');
     recorder.answered(replyOf('r1', 'a'), answers('a'));
     await recorder[end]();
-    await recorder.left();
+    await recorder.disconnected();
     expect(kept).toEqual([...recalls, ['r1', 'r1', ['answer a']]]);
   });
 
@@ -120,7 +120,7 @@ describe('a reply with recalls', () => {
 });
 
 describe('a store that hangs', () => {
-  it.each(['complete', 'left', 'forget'] as const)(
+  it.each(['complete', 'disconnected', 'forget'] as const)(
     'does not delay a reply that ends with "%s"',
     async (end) => {
       const stuck = () => new Promise<never>(() => {});

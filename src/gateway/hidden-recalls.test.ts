@@ -115,7 +115,7 @@ describe('the hidden recalls of a reply come back', () => {
   it('up to the point where the client disconnected', async () => {
     const { engine, recorder } = await openRecorder();
     recorder.answered(look, answersTo(look, 'all of it'));
-    await recorder.left();
+    await recorder.disconnected();
     expect(await sent(engine, replied('I look. Two er'))).toEqual([
       ...lookLines,
       'assistant: "Two er"',
@@ -127,7 +127,7 @@ describe('the hidden recalls of a reply come back', () => {
     const { engine, recorder } = await openRecorder();
     recorder.answered(look, answersTo(look, 'all of it'));
     await recorder.forget();
-    await recorder.left();
+    await recorder.disconnected();
     expect(await sent(engine, replied('I look. '))).toHaveLength(3);
   });
 
@@ -135,7 +135,7 @@ describe('the hidden recalls of a reply come back', () => {
     const { engine, recorder } = await openRecorder();
     recorder.answered(look, answersTo(look, 'all of it'));
     await recorder.complete(reply(text('Two errors.')));
-    await recorder.left();
+    await recorder.disconnected();
     // Without its end it would count as a reply that continues differently.
     expect(await sent(engine, replied('I look. No error.'))).toHaveLength(3);
   });

@@ -65,7 +65,7 @@ export async function* relayStream(exchange: Exchange, first: UpstreamResponse):
       if (!isRead) note.problem('an event of the response was too long to be read');
       if (end.status === 'done') {
         if (end.reply && isRead) await completed(exchange, recorder, end.reply, round, budget);
-        else await (end.reply ? recorder.complete(end.reply) : recorder.left());
+        else await (end.reply ? recorder.complete(end.reply) : recorder.disconnected());
         yield* end.tail;
         return;
       }
@@ -90,7 +90,7 @@ export async function* relayStream(exchange: Exchange, first: UpstreamResponse):
       }
     }
   } finally {
-    await recorder.left();
+    await recorder.disconnected();
   }
 }
 
@@ -252,7 +252,7 @@ async function ended(
   }: { readonly status: number; readonly problem: string; readonly said?: string | undefined },
 ): Promise<readonly Uint8Array[]> {
   // A client that disconnects also makes the upstream fail; it may keep what it has received so far.
-  await (exchange.hasLeft() ? recorder.left() : recorder.forget());
+  await (exchange.hasLeft() ? recorder.disconnected() : recorder.forget());
   exchange.note.problem(problem);
   const message = `Leporello could not continue the response after a recall. ${problem}`;
   return relay.fail({ status, message }, said === undefined ? undefined : new TextEncoder().encode(said));
@@ -320,7 +320,7 @@ export interface HiddenRecallRecorder {
   /** Stores the rounds of a complete reply; `last` is the model's last part of it. The client gets the end of the reply after this. */
   complete(last: ModelReply): Promise<void>;
   /** Stores the rounds after the client disconnected: its history may contain the reply so far. Does nothing after `complete` or `forget`. */
-  left(): Promise<void>;
+  disconnected(): Promise<void>;
   /** Drops the rounds after an error: the client does not keep the reply. A reply that the provider keeps can still be continued. */
   forget(): Promise<void>;
 }
@@ -379,7 +379,7 @@ export function recordHiddenRecalls(
         );
       return keep(recallsWithCalls(last) ? undefined : last.turn);
     },
-    left: () => keep(undefined),
+    disconnected: () => keep(undefined),
     forget() {
       rounds = [];
       return keep(undefined);

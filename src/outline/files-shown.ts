@@ -2,7 +2,7 @@
  * Finds the files that a call shows, by the name of its tool or by the programs in its command. Pure; linear in its input.
  */
 import { parseRecord } from '../conversation/json-scan.ts';
-import { commandIn, shellCall, wordsOf } from './outcome.ts';
+import { commandIn, printers, shellCall, wordsOf } from './outcome.ts';
 import { kindOf, maxInput, pathIn, type StepCall } from './step-line.ts';
 
 /** A file that a call shows, and which lines of it; empty if it shows all of them. */
@@ -68,7 +68,8 @@ export function isFileContent({ name, input }: { readonly name: string; readonly
 const fileWords = new Set(['read', 'view', 'open', 'cat', 'edit', 'write', 'replace', 'patch', 'notebook']);
 
 /** Programs that print a file, at the start of a command; after a pipe they only filter other output. */
-const printsFile =
-  /(?:^|[;&(\n]\s*|\bxargs (?:-\S+ )*|-exec )\s*(?:sudo )?(?:cat|head|tail|sed|awk|nl|less|more|bat|git (?:-\S+ \S+ )*(?:show|diff|blame))(?:\s|$)/;
+const printsFile = new RegExp(
+  String.raw`(?:^|[;&(\n]\s*|\bxargs (?:-\S+ )*|-exec )\s*(?:sudo )?(?:${printers}|more|bat)(?:\s|$)`,
+);
 
 const machineWritten = /\.(?:log|out|jsonl|csv|tsv)\b/;

@@ -301,9 +301,13 @@ export function wordsOf(tool: string): readonly string[] {
 /** Matches the words ahead of a command that a shell is given. */
 export const shellCall = /^(?:\S*\/)?(?:ba|z|)sh\n-\w+\n/;
 
-/** Programs that print texts of others, in which a word like error is no failure. */
-const printing =
-  /^(?:sudo |\w+=\S+ )*(?:cat|head|tail|sed|awk|nl|less|grep|rg|egrep|ag|ls|find|tree|wc|echo|jq|gh \w+ (?:diff|view)|git (?:-\S+ \S+ )*(?:show|diff|blame|log|grep|status|branch|ls-\w+))(?:\s|$)/;
+/** A pattern of the programs that print files. */
+export const printers = String.raw`cat|head|tail|sed|awk|nl|less|git (?:-\S+ \S+ )*(?:show|diff|blame)`;
+
+/** Matches a command that prints texts of others, in which a word like error is no failure. */
+const printing = new RegExp(
+  String.raw`^(?:sudo |\w+=\S+ )*(?:${printers}|grep|rg|egrep|ag|ls|find|tree|wc|echo|jq|gh \w+ (?:diff|view)|git (?:-\S+ \S+ )*(?:log|grep|status|branch|ls-\w+))(?:\s|$)`,
+);
 
 /** True for a call whose result is a text of others. */
 export function isListingCall(kind: StepKind, sent: JsonRecord): boolean {

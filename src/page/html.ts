@@ -1,4 +1,5 @@
 /** Writes HTML. Every value in a template is escaped unless it is HTML itself, so no content of a conversation can become markup. */
+import { usdText as plainUsdText } from '../receipts/detail.ts';
 
 /** Text that is HTML already. Only `html` makes it. */
 export type Html = { readonly markup: string };
@@ -36,12 +37,9 @@ function escaped(text: string): string {
 /** Control characters, and marks that change the direction of text. */
 const hidden = /[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu;
 
-/** Spells dollars with as many digits as small amounts need. */
+/** Spells dollars with the minus sign of typography. */
 export function usdText(usd: number | undefined): string {
-  if (usd === undefined) return 'unknown';
-  const size = Math.abs(usd);
-  const digits = size === 0 || size >= 100 ? 2 : size >= 0.1 ? 3 : 4;
-  return `${usd < 0 ? '−' : ''}$${size.toFixed(digits)}`;
+  return plainUsdText(usd, '−');
 }
 
 /** Spells a time of day, or a date with the time, in UTC; the script shows it in the zone of the reader. */

@@ -204,6 +204,14 @@ export function number(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
+/** Spells dollars with as many digits as small amounts need. */
+export function usdText(usd: number | undefined, minus = '-'): string {
+  if (usd === undefined) return 'unknown';
+  const size = Math.abs(usd);
+  const digits = size === 0 || size >= 100 ? 2 : size >= 0.1 ? 3 : 4;
+  return `${usd < 0 ? minus : ''}$${size.toFixed(digits)}`;
+}
+
 /** Spells milliseconds as seconds, minutes or hours. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;

@@ -42,6 +42,8 @@ export interface EncryptedStore {
   recall(tenant: string, id: string): Promise<RecalledOriginal>;
   /** Reads an original of any tenant. For the operator, who has the secret but no credential; never for a request. */
   recallAny(id: string): Promise<RecalledOriginal>;
+  /** Deletes an original of any tenant. For the operator, like `recallAny`. */
+  forgetAny(id: string): Promise<void>;
   /** Encrypts and stores the same bytes under each key, all or none. The caller chooses the keys, which are stored in clear. */
   putSealed(tenant: string, keys: readonly string[], content: Uint8Array, ttlMs: number): Promise<void>;
   /** Returns values in the order of the keys; undefined for one that is missing, expired or damaged. */
@@ -197,6 +199,9 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
       return found;
     },
     recallAny: (id) => find(undefined, id),
+    async forgetAny(id) {
+      if ((await find(undefined, id)).status === 'found') await store.delete([memoryKey(id)]);
+    },
     async putSealed(tenant, keys, content, ttl) {
       const entries = await sealedAll(tenant, { keys, content, ttlMs: ttl });
       await store.putMany(entries);

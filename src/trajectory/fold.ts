@@ -125,11 +125,11 @@ function localWords(
   room: number,
   skeleton: SummaryHead,
   measure: ContextMeasure,
-  begun = '',
+  heading = '',
 ): SummaryWords {
   const madeOf = ({ title, body }: NodeText) => ({
     title,
-    text: [begun, body].filter((part) => part !== '').join('\n'),
+    text: [heading, body].filter((part) => part !== '').join('\n'),
   });
   const tokensOf = (made: NodeText) => entryTokens({ ...skeleton, ...madeOf(made) }, measure);
   const made = madeOf(spellNode(node, { room, tokensOf, count: measure.count, mark: '> ' }));

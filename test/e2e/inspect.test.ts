@@ -122,7 +122,7 @@ const folded = `Receipt ID-1, TIME
   offload-results: 2 edits saved 20,000 tokens
   recall {"id":"mem_ID"}: 0 tokens
   cost: paid $0.0210, estimate without Leporello $0.0138, net -$0.0072
-        of what was paid: the fold $0.0000, recalls $0.0105
+        of what was paid: the fold $0.00, recalls $0.0105
     message  what                    before   after
           0  user: text                   0       0  kept: among the newest: the last user message, the newest results and their calls
           1  assistant: call of run       0       0  kept: the goal was met without it, or no strategy folds it

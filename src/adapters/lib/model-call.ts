@@ -145,7 +145,7 @@ export async function openModelCall<Message, Reply>(
   return {
     reply: outcome.reply,
     recallTool: folded.recallTool,
-    left: () => recorder.left(),
+    left: () => recorder.disconnected(),
     async next({ content, recalls, calls, isComplete, promptTokens }) {
       number++;
       if (number === 1 && promptTokens !== undefined) prepared.reportPromptTokens(promptTokens);

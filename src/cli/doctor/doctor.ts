@@ -9,7 +9,7 @@ import { connect as connectSecure } from 'node:tls';
 import { LeporelloError, reasonOf } from '../../errors.ts';
 import type { DoctorArgs } from '../args.ts';
 import { loadConfig } from '../config/load-config.ts';
-import { ownCommand } from '../home.ts';
+import { ownCommand, withCheckoutNote } from '../home.ts';
 import type { Terminal } from '../terminal.ts';
 import { clientFindings } from './client-checks.ts';
 import { helpText } from '../help.ts';
@@ -127,7 +127,8 @@ async function reach(url: string, deadlineMs: number): Promise<void> {
 /** Shows the state of the running gateway on a terminal, or else the general help. Resolves with the exit code. */
 export async function state(terminal: Terminal, deadlineMs = usualDeps.deadlineMs): Promise<number> {
   await terminal.out(
-    (terminal.isTty.out ? await stateText(terminal, deadlineMs) : undefined) ?? helpText(undefined),
+    (terminal.isTty.out ? await stateText(terminal, deadlineMs) : undefined) ??
+      withCheckoutNote(helpText(undefined)),
   );
   return 0;
 }

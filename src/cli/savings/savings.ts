@@ -7,7 +7,7 @@ import { pricesFrom } from '../../gateway/receipts/receipts.ts';
 import { type Price, type PriceList } from '../../tokens/model-facts.ts';
 import { addedUsage, noUsage, plainUsage } from '../../receipts/cost.ts';
 import { billOf } from '../../receipts/cost.ts';
-import { number } from '../../receipts/detail.ts';
+import { number, usdText } from '../../receipts/detail.ts';
 import { enginePolicy, fullContext } from '../../replay/policies.ts';
 import { readRecording } from '../../replay/recording.ts';
 import { play } from '../../replay/replay.ts';
@@ -215,8 +215,8 @@ function table(days: number, rows: readonly SavingsRow[], total: SavingsRow): st
       number(usage.input),
       usage.input === 0 ? '' : `${((100 * usage.cacheRead) / usage.input).toFixed(1)} %`,
       number(usage.output),
-      dollars(usd),
-      dollars(withLeporello),
+      usdText(usd),
+      usdText(withLeporello),
     ]),
   ];
   const widths = heads.map((_, at) => Math.max(...cells.map((row) => row[at]!.length)));
@@ -232,18 +232,14 @@ function closing({ usd, withLeporello, replayedUsd, unpriced, requests }: Saving
   const saved = replayedUsd - after;
   const share = replayedUsd === 0 ? 0 : (100 * saved) / replayedUsd;
   const part =
-    rest < 0.005 * usd ? '' : ` The other ${dollars(rest)} count unchanged here; --all replays them, too.`;
+    rest < 0.005 * usd ? '' : ` The other ${usdText(rest)} count unchanged here; --all replays them, too.`;
   return [
     replayedUsd === 0
       ? 'No conversation could be replayed.\n'
-      : `Replayed: ${dollars(replayedUsd)} would have been ${dollars(after)} with Leporello, ${Math.abs(share).toFixed(1)} % ${saved < 0 ? 'more' : 'less'}, recalls included.${part}\n` +
+      : `Replayed: ${usdText(replayedUsd)} would have been ${usdText(after)} with Leporello, ${Math.abs(share).toFixed(1)} % ${saved < 0 ? 'more' : 'less'}, recalls included.${part}\n` +
         'This is an estimate: it assumes that the agent does the same with the folded context.\n',
     unpriced === 0
       ? ''
       : `${number(unpriced)} of ${number(requests)} requests are of models without a known price.\n`,
   ].join('');
-}
-
-function dollars(usd: number): string {
-  return `$${usd.toFixed(usd !== 0 && usd < 1 ? 4 : 2)}`;
 }

@@ -22,7 +22,7 @@ import { loadConfig } from '../config/load-config.ts';
 import type { Config } from '../config/schema.ts';
 import type { SettingArgs } from '../flags.ts';
 import { homeOf, ownCommand } from '../home.ts';
-import { number } from '../../receipts/detail.ts';
+import { number, usdText } from '../../receipts/detail.ts';
 import { getJson, type LocalAddress, portUser, urlFor, wrapsPath } from '../running-gateway.ts';
 import type { WrapSums } from '../serve/wraps.ts';
 import type { Environment, Terminal } from '../terminal.ts';
@@ -264,7 +264,7 @@ export function spelledSums({
     parts.push(tokensText(tokensBefore, tokensAfter));
   if (folds > 0) parts.push(count(folds, 'fold'));
   if (recalls > 0) parts.push(count(recalls, 'recall'));
-  if (money !== undefined) parts.push(`net ${dollars(money.net)} (estimate)`);
+  if (money !== undefined) parts.push(`net ${usdText(money.net)} (estimate)`);
   return parts.join(', ');
 }
 
@@ -278,8 +278,4 @@ function tokensText(before: number, after: number): string {
   const percent = (100 * Math.abs(before - after)) / before;
   const share = `${percent.toFixed(1)} % ${after < before ? 'fewer' : 'more'}`;
   return `${number(after)} tokens instead of ${number(before)} (${share})`;
-}
-
-function dollars(usd: number): string {
-  return `${usd < 0 ? '-' : ''}$${Math.abs(usd).toFixed(usd !== 0 && Math.abs(usd) < 0.1 ? 4 : 2)}`;
 }

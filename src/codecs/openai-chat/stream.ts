@@ -55,7 +55,7 @@ type ChatRound = {
   finish: string | undefined;
   /** Chunks that end the message, held back once a private call was seen; a continuation starts with those of the round before. */
   ending: StreamEvent[];
-  begun: boolean;
+  hasBegun: boolean;
   failed: boolean;
 };
 
@@ -111,7 +111,7 @@ function take(relaying: ChatRelay, event: StreamEvent, chunk: JsonRecord | undef
   if (event.data === '[DONE]') return keepOrSend(relaying, event);
   if (chunk && isRecord(chunk['error'])) {
     // The client takes this as the end.
-    relaying.round = { ...relaying.round, begun: true, failed: true, ending: [] };
+    relaying.round = { ...relaying.round, hasBegun: true, failed: true, ending: [] };
     return [event.raw];
   }
   return chunk && Array.isArray(chunk['choices']) ? takeChunk(relaying, event, chunk) : [event.raw];
@@ -132,8 +132,8 @@ function textKeyOf(chunk: JsonRecord): string | undefined {
 
 function takeChunk(relaying: ChatRelay, event: StreamEvent, chunk: JsonRecord): readonly Uint8Array[] {
   const { round } = relaying;
-  if (!round.begun) round.ending = [];
-  round.begun = true;
+  if (!round.hasBegun) round.ending = [];
+  round.hasBegun = true;
   relaying.id ??= stringIn(chunk, 'id');
   if (isRecord(chunk['usage'])) round.usage = chunk['usage'];
   const choice = firstChoice(chunk);
@@ -273,7 +273,7 @@ function newRound(number: number): ChatRound {
     usage: undefined,
     finish: undefined,
     ending: [],
-    begun: false,
+    hasBegun: false,
     failed: false,
   };
 }

@@ -113,7 +113,7 @@ function errorOf({ code, message }: Failure): Error {
 }
 
 /**
- * State of a call in memory that both threads share: waiting, begun or given up. The first thread to change it decides. A call that has begun
+ * State of a call in memory that both threads share: waiting, started or given up. The first thread to change it decides. A call that has started
  * may have effects and is waited for; a call that was given up never begins.
  */
 export type CallState = Int32Array;
@@ -125,12 +125,12 @@ export function openCallState(): CallState {
 
 /** Begins a call; false when it was given up. */
 export function begin(state: CallState): boolean {
-  return Atomics.compareExchange(state, 0, waiting, begun) === waiting;
+  return Atomics.compareExchange(state, 0, waiting, started) === waiting;
 }
 
-/** Gives a call up; false when it has begun. */
+/** Gives a call up; false when it has started. */
 export function giveUp(state: CallState): boolean {
   return Atomics.compareExchange(state, 0, waiting, givenUp) === waiting;
 }
 
-const [waiting, begun, givenUp] = [0, 1, 2];
+const [waiting, started, givenUp] = [0, 1, 2];

@@ -87,10 +87,11 @@ const actions: Readonly<Record<string, PageAction>> = {
   unpin: pinOrNot(withoutPin),
   undo: undoOrRedo(withUndone),
   redo: undoOrRedo(withFolds),
-  async forget({ encryptedStore, totals }, { tenant }, form) {
+  async forget({ encryptedStore }, { tenant }, form) {
     const id = form.get('id') ?? '';
-    const tenants = tenant === undefined ? totals.tenants(undefined).map((row) => row.tenant) : [tenant];
-    for (const one of tenants) await encryptedStore.forget(one, { original: id });
+    await (tenant === undefined
+      ? encryptedStore.forgetAny(id)
+      : encryptedStore.forget(tenant, { original: id }));
     return `${pageRoot}originals`;
   },
 };

@@ -16,7 +16,7 @@ export type PageData = {
   readonly archive: ReceiptArchive;
   readonly controls: Controls;
   readonly totals: ReceiptTotals;
-  readonly encryptedStore: Pick<EncryptedStore, 'recall' | 'recallAny' | 'forget'>;
+  readonly encryptedStore: Pick<EncryptedStore, 'recall' | 'recallAny' | 'forget' | 'forgetAny'>;
 };
 
 /** The reader of a page: one tenant, or the administrator. */

@@ -16,16 +16,18 @@ const aliveMs = 15_000;
 /** The newest requests of one event. */
 const maxAtOnce = 30;
 
-/** The most pages that are followed at once. */
+/** The most pages of one gateway that are followed at once. */
 const maxStreams = 32;
 
-let streams = 0;
+/** The number of pages that are followed, by the archive that they watch: each gateway has one. */
+const followed = new WeakMap<PageData['archive'], number>();
 
 /** Returns the stream of the requests that the reader may see. */
 export function liveStream(
   { archive, totals }: Pick<PageData, 'archive' | 'totals'>,
   { tenant }: Viewer,
 ): GatewayResponse {
+  const streams = followed.get(archive) ?? 0;
   if (streams >= maxStreams || archive.isClosed())
     return jsonResponse(503, { error: `At most ${maxStreams} pages are followed at once: close some.` });
   const encoder = new TextEncoder();
@@ -34,7 +36,7 @@ export function liveStream(
   let waiting: PromiseWithResolvers<IteratorResult<Uint8Array>> | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isOver = false;
-  streams += 1;
+  followed.set(archive, streams + 1);
   const alive = setInterval(() => push(': alive\n\n'), aliveMs).unref();
   const stop = archive.watch((owner, receipt) => {
     if (receipt === undefined) return end();
@@ -67,7 +69,7 @@ export function liveStream(
   function end(): void {
     if (isOver) return;
     isOver = true;
-    streams -= 1;
+    followed.set(archive, (followed.get(archive) ?? 1) - 1);
     clearTimeout(timer);
     clearInterval(alive);
     stop();

@@ -11,6 +11,7 @@ import { type PartPlace, callsByResult, lastAssistant, placeKey } from '../../co
 import { callWords } from '../../outline/step-line.ts';
 import { filesRead } from '../../outline/files-shown.ts';
 import { placesEdited } from './editable-texts.ts';
+import { numberSigns } from './stubs.ts';
 
 /** UTF-16 units of all lines that are added. */
 const maxAdded = 6_000;
@@ -201,7 +202,7 @@ function* findLines(
 }
 
 /** Matches a line of a listed file: its number and its text. */
-const numberedLine = /^\s*(\d{1,7})(?:→|\t|\||: )(.*)$/s;
+const numberedLine = new RegExp(String.raw`^\s*(\d{1,7})${numberSigns}(.*)$`, 's');
 
 /** True if a later call edited the file, or tried to. The calls of the newest reply do not count: one of them is the edit that failed. */
 function isEditedAfter(conversation: Conversation, order: number, path: string): boolean {

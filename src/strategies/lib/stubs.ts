@@ -46,8 +46,11 @@ function* gist({ text, call, isError }: FoldedResult): Steps<string> {
 
 const unknownCall = { kind: 'other', isListing: false } as const;
 
-/** Matches the number that a tool puts before a line of a file. */
-const lineNumber = /[^\S\n]*(\d+)(?:→|\t|\||: )/y;
+/** A pattern of the signs between the number that a tool puts before a line of a file, and the line. */
+export const numberSigns = String.raw`(?:→|\t|\||: )`;
+
+/** Matches the number of a line. */
+const lineNumber = new RegExp(String.raw`[^\S\n]*(\d+)${numberSigns}`, 'y');
 
 /** Reads the lines from the last to the first, in steps and without a list of them: there can be millions. */
 function* linesRead(text: string): Steps<string> {
