@@ -18,6 +18,8 @@ export type GatewayFigures = { readonly stallMs: number; readonly mainMs: number
 export type ProbedGateway = {
   readonly url: string;
   readonly figures: () => Promise<GatewayFigures>;
+  /** Waits until everything is done, such as the receipt of the last request. */
+  readonly figuresWhenQuiet: () => Promise<GatewayFigures>;
   readonly stop: () => Promise<void>;
 };
 
@@ -49,8 +51,8 @@ export async function startProvider(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A gateway that uses less CPU time than this in so many milliseconds has warmed up. */
-const quietMs = 300;
+/** A gateway that uses less CPU time than this in so many milliseconds is done. A receipt waits 250 ms for others. */
+const quietMs = 400;
 const maxQuietCpuMs = 30;
 
 /** Starts `leporello serve` with a data folder of its own. Resolves when it has warmed up. */
@@ -74,14 +76,23 @@ export async function startProbedGateway(
     const [taken] = (await once(child, 'message')) as [GatewayFigures];
     return taken;
   };
+  const figuresWhenQuiet = async (): Promise<GatewayFigures> => {
+    const sum = { stallMs: 0, mainMs: 0, cpuMs: 0 };
+    for (;;) {
+      await new Promise((resolve) => setTimeout(resolve, quietMs));
+      const { stallMs, mainMs, cpuMs } = await figures();
+      sum.stallMs = Math.max(sum.stallMs, stallMs);
+      sum.mainMs += mainMs;
+      sum.cpuMs += cpuMs;
+      if (cpuMs < maxQuietCpuMs) return sum;
+    }
+  };
   // The second fold thread warms up after the gateway is ready.
-  do {
-    await figures();
-    await new Promise((resolve) => setTimeout(resolve, quietMs));
-  } while ((await figures()).cpuMs > maxQuietCpuMs);
+  await figuresWhenQuiet();
   return {
     url,
     figures,
+    figuresWhenQuiet,
     async stop() {
       const exit = once(child, 'exit');
       child.kill('SIGKILL');
@@ -111,9 +122,6 @@ export async function send(method: string, url: string, body?: Buffer, tenant = 
 /** The figures of one body in the gateway. */
 export type InGateway = GatewayFigures & { readonly MB: number };
 
-/** Milliseconds after the reply that belong to a request: its receipt is written in them. */
-const afterMs = 250;
-
 /** Sends the bodies of a case to a new gateway, one after the other, and returns the figures of each. */
 export async function measureInGateway(one: HostileCase): Promise<readonly InGateway[]> {
   const gateway = await startProbedGateway((provider ??= await startProvider()));
@@ -122,8 +130,7 @@ export async function measureInGateway(one: HostileCase): Promise<readonly InGat
     for (const body of bodiesOf(one)) {
       await gateway.figures();
       await send('POST', gateway.url + paths[one.format], body, `tenant-${measured.length}`);
-      await new Promise((resolve) => setTimeout(resolve, afterMs));
-      const { stallMs, mainMs, cpuMs } = await gateway.figures();
+      const { stallMs, mainMs, cpuMs } = await gateway.figuresWhenQuiet();
       measured.push({
         MB: round(body.length / 1e6, 2),
         stallMs: round(stallMs, 1),

@@ -16,6 +16,7 @@ import {
   type MessageState,
   type RequestDetail,
   type TriggerFigures,
+  maxListed,
   maxRows,
   maxStubLength,
 } from '../receipts/detail.ts';
@@ -46,9 +47,9 @@ export function detailOf(request: InspectedRequest): RequestDetail {
   const edited = editedMessages(opened, result);
   const changed = new Set(newEdits.filter(({ kind }) => kind !== 'insert-message').map(lastMessageOf));
   const last = conversation.messages.length - maxRows;
-  const listed = conversation.messages.filter(
-    ({ index }) => changed.has(index) || (isFolded && (index >= last || edited.has(index))),
-  );
+  const listed = conversation.messages
+    .filter(({ index }) => changed.has(index) || (isFolded && (index >= last || edited.has(index))))
+    .slice(-maxListed);
   return {
     trigger: demand && figuresOf(opened, demand),
     messageCount: conversation.messages.length,

@@ -11,7 +11,10 @@ export type RequestDetail = {
   readonly trigger: TriggerFigures | undefined;
   /** The number of messages of the conversation, hidden recalls included. */
   readonly messageCount: number;
-  /** With a new fold all messages, at most the newest `maxRows` and those that were changed; otherwise those that were changed now. */
+  /**
+   * With a new fold all messages, at most the newest `maxRows` and those that were changed; otherwise those that were changed now. At most
+   * `maxListed`, the newest.
+   */
   readonly messages: readonly MessageDetail[];
   /** Edits that were sent for the first time. */
   readonly edits: readonly EditDetail[];
@@ -73,6 +76,9 @@ export type EditDetail = {
 
 /** The largest number of messages that are listed because of a fold. */
 export const maxRows = 2_000;
+
+/** The largest number of messages that are listed at all: a receipt with 100,000 would occupy the gateway for 80 ms. */
+export const maxListed = 4_000;
 
 /** The characters of a stub that are kept. */
 export const maxStubLength = 8_000;
