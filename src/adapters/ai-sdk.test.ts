@@ -266,6 +266,24 @@ describe('leporelloMiddleware', () => {
     ]);
   });
 
+  it('answers the tool for notes as it answers recalls, plain and streamed', async () => {
+    const note = call('save_context', { text: 'It is due on Friday.' }, 'n1');
+    const script = () =>
+      scriptedModel((_, index) => (index === 0 ? [text('I note it. '), note] : [text('Done.')]));
+    const [plain, streamed] = [script(), script()];
+    const options = { ...folding, offerNotes: true };
+    const reply = await wrapped(plain, options).doGenerate({ prompt: longPrompt(), tools });
+    expect(reply.content).toEqual([text('I note it. '), text('Done.')]);
+    const { stream } = await wrapped(streamed, options).doStream({ prompt: longPrompt(), tools });
+    const parts: unknown[] = [];
+    for await (const part of stream) parts.push(part);
+    expect(JSON.stringify(parts)).not.toContain('save_context');
+    for (const { asked } of [plain, streamed]) {
+      expect(asked[0]!.tools!.map(({ name }) => name).slice(-2)).toEqual(['read_memory', 'save_context']);
+      expect(JSON.stringify(asked[1]!.prompt.slice(-2))).toContain('The newest saved texts stay in view.');
+    }
+  });
+
   it('ends the rounds when the model recalls without end', async () => {
     const model = scriptedModel(({ prompt }) => [call('read_memory', { id: memoryIdIn(prompt) }, 'r')]);
     const middleware = leporelloMiddleware(createLeporello(folding), { maxRecallRounds: 2 });

@@ -150,6 +150,24 @@ describe('leporelloModel', () => {
     expect(whole.response_metadata).toEqual({ round: 2 });
   });
 
+  it('answers the tool for notes as it answers recalls, plain and streamed', async () => {
+    const script: ChatScript = (_, index) =>
+      index === 0
+        ? { text: 'I note it. ', calls: [call('n1', 'save_context', { text: 'It is due on Friday.' })] }
+        : { text: 'Done.', calls: [call('c99', 'read', { at: 99 })] };
+    const options = { ...folding, offerNotes: true };
+    const [plain, streamed] = [open(script, options), open(script, options)];
+    const reply: AIMessageChunk = await plain.folded.invoke(longHistory());
+    expect([reply.content, reply.tool_calls?.length]).toEqual(['I note it. Done.', 1]);
+    const chunks: AIMessageChunk[] = [];
+    for await (const chunk of await streamed.folded.stream(longHistory())) chunks.push(chunk);
+    expect(JSON.stringify(chunks)).not.toContain('save_context');
+    for (const { inner } of [plain, streamed]) {
+      expect(inner.offered[0]).toEqual(['read', 'read_memory', 'save_context']);
+      expect(inner.asked[1]!.at(-1)!.text).toBe('Saved. The newest saved texts stay in view.');
+    }
+  });
+
   it('folds further when the provider finds the messages too long, and rejects with any other error', async () => {
     const refusal = (status: number, message: string) =>
       Object.assign(new Error(message), { status, error: { message } });

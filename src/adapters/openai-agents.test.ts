@@ -224,6 +224,27 @@ describe('leporelloModel', () => {
     ]);
   });
 
+  it('answers the tool for notes as it answers recalls, plain and streamed', async () => {
+    const script = (_: Request, index: number) =>
+      index === 0
+        ? [said('I note it. '), call('n1', 'save_context', { text: 'It is due on Friday.' })]
+        : [said('Done.'), call('c99', 'read', { at: 99 })];
+    const options = { ...folding, offerNotes: true };
+    const [plain, streamed] = [open(script, options), open(script, options)];
+    const { output } = await plain.folded.getResponse(requestWith(longInput()));
+    expect(output).toEqual([said('I note it. '), said('Done.'), call('c99', 'read', { at: 99 })]);
+    const events: unknown[] = [];
+    for await (const event of streamed.folded.getStreamedResponse(requestWith(longInput())))
+      events.push(event);
+    expect(JSON.stringify(events)).not.toContain('save_context');
+    for (const { inner } of [plain, streamed]) {
+      expect(inner.asked[0]!.tools.map(({ name }) => name)).toEqual(['read', 'read_memory', 'save_context']);
+      expect((inner.asked[1]!.input as AgentInputItem[]).at(-1)).toEqual(
+        result('n1', 'save_context', 'Saved. The newest saved texts stay in view.'),
+      );
+    }
+  });
+
   it('leaves a conversation alone that the provider keeps', async () => {
     const { inner, folded } = open(() => [said('Hi.')]);
     const request = requestWith(longInput(), { previousResponseId: 'r0' });
