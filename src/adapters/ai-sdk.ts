@@ -15,7 +15,7 @@ import { type Leporello, partsOf } from '../library/leporello.ts';
 import { type SdkMessage, replyBlocks, sdkForm } from './lib/ai-sdk-messages.ts';
 import { type AdapterOptions, type OpenModelCall, frameworkCodec, openModelCall } from './lib/model-call.ts';
 import { type ResultShrinkOptions, resultShrinker } from './lib/shrink-results.ts';
-import { ownTools, wireRequest } from './lib/wire-body.ts';
+import { ownToolNames, ownTools, wireRequest } from './lib/wire-body.ts';
 
 export type { AdapterOptions } from './lib/model-call.ts';
 export type { ResultShrinkOptions } from './lib/shrink-results.ts';
@@ -48,9 +48,9 @@ export function leporelloMiddleware(
       const rounds: Generated[] = [];
       for (let reply: Generated | undefined = call.reply; reply; ) {
         rounds.push(reply);
-        reply = await call.next(roundOf(reply, call.recallTool?.name));
+        reply = await call.next(roundOf(reply, ownToolNames(call.recallTool)));
       }
-      return joined(rounds, call.recallTool?.name);
+      return joined(rounds, ownToolNames(call.recallTool));
     },
     async wrapStream({ params, model }) {
       const call = await openCall(leporello, options, { params, model }, (folded) => model.doStream(folded));
@@ -174,7 +174,7 @@ type Finish = Extract<StreamPart, { readonly type: 'finish' }>;
 
 /** Yields the parts of all rounds as one stream. Only recalls and the ends of rounds are held back. */
 async function* relay(call: OpenModelCall<Streamed>): AsyncGenerator<StreamPart> {
-  const recallTool = call.recallTool?.name;
+  const recallTool = ownToolNames(call.recallTool);
   const finished: Finish[] = [];
   const shown: { readonly type: string }[] = [];
   let isEnded = false;

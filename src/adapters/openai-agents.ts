@@ -22,7 +22,7 @@ import {
   foldedMessages,
   openModelCall,
 } from './lib/model-call.ts';
-import { ownTools } from './lib/wire-body.ts';
+import { ownToolNames, ownTools } from './lib/wire-body.ts';
 
 export { LeporelloSession, type SessionOptions } from './lib/agents-session.ts';
 export type { AdapterOptions } from './lib/model-call.ts';
@@ -73,9 +73,9 @@ export function leporelloModel(model: Model, leporello: Leporello, options: Agen
       const rounds: AgentsReply[] = [];
       for (let reply: AgentsReply | undefined = call.reply; reply; ) {
         rounds.push(reply);
-        reply = await call.next(roundOf(reply, call.recallTool?.name));
+        reply = await call.next(roundOf(reply, ownToolNames(call.recallTool)));
       }
-      const name = call.recallTool?.name;
+      const name = ownToolNames(call.recallTool);
       const last = rounds.at(-1)!;
       if (rounds.length === 1 && !last.output.some((item) => isRecall(item, name))) return last;
       const output = rounds.flatMap((round) => withoutTool(round.output, name));
@@ -258,7 +258,7 @@ async function* relay(
   const call = await openCall(leporello, options, request, (folded) =>
     begun(model.getStreamedResponse(folded)),
   );
-  const recallTool = call.recallTool?.name;
+  const recallTool = ownToolNames(call.recallTool);
   const output: ReplyDone['response']['output'] = [];
   const usages: Usage[] = [];
   let isEnded = false;

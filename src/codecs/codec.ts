@@ -39,7 +39,7 @@ export interface Codec {
     extra?: { readonly recallTool?: RecallTool },
   ): Uint8Array;
   readonly rules: FormatRules;
-  /** Reads a complete (not streamed) successful response. Throws `bad-response`. */
+  /** Reads a complete (not streamed) successful response. `recallTool` is as in `StreamOptions`. Throws `bad-response`. */
   readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply;
   /** True when the model finished its reply or stopped for its calls. A reply that was cut off or refused may hold half a call. */
   isComplete(reply: ModelReply): boolean;
@@ -227,7 +227,7 @@ export type ModelReply = {
 export type PlacedHiddenRecall = { readonly at: number; readonly candidates: readonly HiddenRecall[] };
 
 export type StreamOptions = {
-  /** Name of the recall tool in this request; undefined when it was not injected. */
+  /** Name of the recall tool in this request, with that of the tool for notes after a space if it was injected; undefined when none was. */
   readonly recallTool: string | undefined;
 };
 

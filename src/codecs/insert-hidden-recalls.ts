@@ -17,7 +17,7 @@ import {
   type MatchedPieces,
 } from './match-copy.ts';
 import { messageSplices, type MessageWriter } from './write-body.ts';
-import { isPrivateTool } from '../conversation/turns.ts';
+import { isPrivateTool, privateToolsOf } from '../conversation/turns.ts';
 
 /** Everything about hidden recalls that only a codec knows. */
 export type HiddenRecallWriter = HiddenRecallReader & {
@@ -82,7 +82,7 @@ export function hiddenRecallInserter(
 }
 
 function readShown(reader: HiddenRecallReader, { rounds, closing }: HiddenRecall): VisibleRounds {
-  const recallTool = rounds.at(-1)?.answers[0]?.call.name;
+  const recallTool = privateToolsOf(rounds.flatMap(({ answers }) => answers.map(({ call }) => call.name)));
   return {
     rounds: rounds.map(({ turn }) => visiblePieces(reader, turn, recallTool)),
     closing: closing && visiblePieces(reader, closing, recallTool),

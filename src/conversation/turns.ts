@@ -304,16 +304,16 @@ export function callsByResult(conversation: Conversation): ReadonlyMap<string, P
   return calls;
 }
 
-/** Returns the name of the tool for notes that may be offered besides a recall tool: `save_context` besides `read_memory`. */
-export function notesToolOf(recallTool: string): string {
-  return recallTool.replace('read_memory', 'save_context');
+/** Joins the names of the tools whose calls are answered here: one name, or several with a space in between. Undefined without any. */
+export function privateToolsOf(names: readonly (string | undefined)[]): string | undefined {
+  const given = names.filter((name) => name !== undefined);
+  return given.length === 0 ? undefined : given.join(' ');
 }
 
-/** True for a tool whose calls are answered here: the recall tool, or the tool for notes besides it. No client has a tool of that name. */
-export function isPrivateTool(name: string | undefined, recallTool: string | undefined): boolean {
-  if (name === undefined || recallTool === undefined) return false;
-  // In the rounds of a hidden recall, the known name may be that of the tool for notes.
-  return name === recallTool || name === notesToolOf(recallTool) || notesToolOf(name) === recallTool;
+/** True for a tool whose calls are answered here, not by the client. `privateTools`: the joined names. */
+export function isPrivateTool(name: string | undefined, privateTools: string | undefined): boolean {
+  if (name === undefined || privateTools === undefined) return false;
+  return name === privateTools || privateTools.split(' ').includes(name);
 }
 
 /** Returns the places of recalls, of their answers, and of the media that they gave back. */

@@ -6,6 +6,7 @@ import type { Codec, ModelReply, RecallAnswer, StreamRelay } from '../codecs/cod
 import type { Usage } from '../conversation/conversation.ts';
 import { awaitsRecall, recallsWithCalls } from '../codecs/shared-json.ts';
 import type { KeptReply, RecallRound } from '../conversation/conversation.ts';
+import { privateToolsOf } from '../conversation/turns.ts';
 import type { PreparedRequest } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';
 import { peekBody, peekBytes } from './http/body.ts';
@@ -39,7 +40,7 @@ const maxResponseBytes = 64 * 1024 * 1024;
 /** Yields the client's bytes of a streamed response as they arrive. An error of the first response ends the stream with that error. */
 export async function* relayStream(exchange: Exchange, first: UpstreamResponse): AsyncGenerator<Uint8Array> {
   const { codec, prepared, note } = exchange;
-  const relay = codec.openStream({ recallTool: prepared.recallTool });
+  const relay = codec.openStream({ recallTool: privateToolsOf([prepared.recallTool, prepared.notesTool]) });
   const recorder = recordHiddenRecalls(prepared, note, 'first');
   const budget = openBudget(exchange);
   let sent = prepared.body;
@@ -149,6 +150,7 @@ export async function relayWhole(
   first: UpstreamResponse,
 ): Promise<{ readonly response: UpstreamResponse; readonly body: Uint8Array | AsyncIterable<Uint8Array> }> {
   const { codec, prepared, note } = exchange;
+  const privateTools = privateToolsOf([prepared.recallTool, prepared.notesTool]);
   const earlier: ModelReply[] = [];
   const recorder = recordHiddenRecalls(prepared, note, 'last');
   const budget = openBudget(exchange);
@@ -162,7 +164,7 @@ export async function relayWhole(
       return { response, body: peeked.body };
     }
     const body = peeked.bytes;
-    const reply = response.status === 200 ? readReply(codec, body, prepared.recallTool) : undefined;
+    const reply = response.status === 200 ? readReply(codec, body, privateTools) : undefined;
     if (!reply) return { response, body };
     note.used(sumUsage([...earlier, reply]));
     if (!codec.isComplete(reply) || !awaitsRecall(reply) || budget.isSpent(round)) {

@@ -54,9 +54,11 @@ describe('the tool for notes', () => {
         required: ['text'],
       },
     });
-    expect(name('save_context')).toBe('leporello_read_memory');
+    expect(recallToolFor(['save_context'], 'id or query', true).name).toBe('leporello_read_memory');
+    expect(name('save_context')).toBe('read_memory');
     expect(recallToolFor(['read_memory'], 'id or query', true).notes?.name).toBe('leporello_save_context');
-    expect(recallToolFor(['leporello_save_context', 'save_context']).name).toBe('leporello_read_memory_2');
+    const taken = ['leporello_save_context', 'save_context'];
+    expect(recallToolFor(taken, 'id or query', true).name).toBe('leporello_read_memory_2');
   });
 
   it.each([

@@ -7,7 +7,7 @@ import type { RecallTool } from '../codecs/codec.ts';
 import type { Conversation, RecalledMedia } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { inputOf } from '../conversation/messages.ts';
-import { callsByResult, notesToolOf, type PartPlace, placeKey } from '../conversation/turns.ts';
+import { callsByResult, type PartPlace, placeKey } from '../conversation/turns.ts';
 import { parseArguments, resolveRecall } from './resolve.ts';
 import { type OriginalTitle, spellCall } from './read-original.ts';
 
@@ -23,7 +23,7 @@ export function recallToolFor(
   by: 'id' | 'id or query' = 'id or query',
   withNotes = false,
 ): RecallTool {
-  const name = freeName(new Set(takenNames));
+  const name = freeName(new Set(takenNames), withNotes);
   const tool = name === usualName ? usualTools[by] : toolNamed(name, by);
   if (!withNotes) return tool;
   return tool === usualTools['id or query'] ? usualWithNotes : { ...tool, notes: notesToolFor(name) };
@@ -38,6 +38,11 @@ function toolNamed(name: string, by: 'id' | 'id or query'): RecallTool {
 /** Returns the tool for notes that is offered besides a recall tool. */
 export function notesToolFor(recallTool: string): RecallTool {
   return { name: notesToolOf(recallTool), description: notesDescription, parameters: notesParameters };
+}
+
+/** Returns the name of the tool for notes that may be offered besides a recall tool: `save_context` besides `read_memory`. */
+function notesToolOf(recallTool: string): string {
+  return recallTool.replace(usualName, 'save_context');
 }
 
 const notesDescription =
@@ -67,8 +72,8 @@ const notesParameters = {
 const usualTools = { id: toolNamed(usualName, 'id'), 'id or query': toolNamed(usualName, 'id or query') };
 const usualWithNotes: RecallTool = { ...usualTools['id or query'], notes: notesToolFor(usualName) };
 
-function freeName(taken: ReadonlySet<string>): string {
-  const isTaken = (name: string) => taken.has(name) || taken.has(notesToolOf(name));
+function freeName(taken: ReadonlySet<string>, withNotes: boolean): string {
+  const isTaken = (name: string) => taken.has(name) || (withNotes && taken.has(notesToolOf(name)));
   if (!isTaken(usualName)) return usualName;
   const own = `leporello_${usualName}`;
   let name = own;

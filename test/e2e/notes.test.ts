@@ -112,3 +112,20 @@ describe.each(clients)('the official %s client', (_, run, model) => {
     expect(bodies.filter((body) => !body.includes('Keeps a text in view'))).toEqual([]);
   });
 });
+
+it("a client's own tool of that name is the client's when no notes are offered", async () => {
+  await using stack = await startStack(() => ({ type: 'turn', parts: [save('n1', notes[0])] }), {
+    offerRecall: 'always',
+  });
+  const response = await fetch(`${stack.url}/v1/chat/completions`, {
+    method: 'POST',
+    body: JSON.stringify({
+      model: 'gpt-4o',
+      tools: [{ type: 'function', function: { name: 'save_context', parameters: { type: 'object' } } }],
+      messages: [{ role: 'user', content: 'Note it.' }],
+    }),
+  });
+  const sent = new TextDecoder().decode(stack.provider.requests[0]!.body);
+  expect(sent).toContain('"name":"read_memory"');
+  expect(await response.text()).toContain('"name":"save_context"');
+});

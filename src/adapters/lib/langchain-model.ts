@@ -19,7 +19,7 @@ import { isPrivateTool } from '../../conversation/turns.ts';
 import type { Leporello } from '../../library/leporello.ts';
 import { langchainForm, replyBlocks, usageFields } from './langchain-messages.ts';
 import { type AdapterOptions, type ModelRound, type OpenModelCall, openModelCall } from './model-call.ts';
-import { ownTools } from './wire-body.ts';
+import { ownToolNames, ownTools } from './wire-body.ts';
 
 type InnerModel = Runnable<BaseLanguageModelInput, AIMessageChunk> & Pick<BaseChatModel, 'bindTools'>;
 
@@ -58,9 +58,9 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
     const rounds: AIMessage[] = [];
     for (let reply: AIMessage | undefined = call.reply; reply; ) {
       rounds.push(reply);
-      reply = await call.next(roundOf(reply, call.recallTool?.name));
+      reply = await call.next(roundOf(reply, ownToolNames(call.recallTool)));
     }
-    const message = joined(rounds, call.recallTool?.name);
+    const message = joined(rounds, ownToolNames(call.recallTool));
     return { generations: [{ message, text: message.text }] };
   }
 
@@ -72,7 +72,7 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
     const call = await this.#open(messages, (model, folded) => model.stream(folded, innerOptions(options)));
     let isEnded = false;
     try {
-      const show = openChunks(call.recallTool?.name);
+      const show = openChunks(ownToolNames(call.recallTool));
       for (let reply: AsyncIterable<AIMessageChunk> | undefined = call.reply; reply; ) {
         let whole: AIMessageChunk | undefined;
         for await (const chunk of reply) {
@@ -84,7 +84,7 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
           });
         }
         show.endRound();
-        reply = whole && (await call.next(roundOf(whole, call.recallTool?.name)));
+        reply = whole && (await call.next(roundOf(whole, ownToolNames(call.recallTool))));
       }
       isEnded = true;
       yield show.end();

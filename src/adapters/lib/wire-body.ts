@@ -5,6 +5,7 @@
  * Pure.
  */
 import { type JsonRecord, objectsOf, scanArray, scanObject, wordAt } from '../../conversation/json-scan.ts';
+import { privateToolsOf } from '../../conversation/turns.ts';
 import type { RecallTool } from '../../codecs/codec.ts';
 
 /** Says how a framework writes messages. One object serves all requests. */
@@ -173,6 +174,11 @@ export function addressOf(source: JsonRecord): unknown {
 export function ownTools(recallTool: RecallTool | undefined): readonly RecallTool[] {
   if (!recallTool) return [];
   return recallTool.notes ? [recallTool, recallTool.notes] : [recallTool];
+}
+
+/** Returns the joined names of the tools whose calls the program must not see. */
+export function ownToolNames(recallTool: RecallTool | undefined): string | undefined {
+  return privateToolsOf(ownTools(recallTool).map(({ name }) => name));
 }
 
 function recallToolIn(definition: JsonRecord): RecallTool {

@@ -15,7 +15,7 @@ import {
   elementsOf,
 } from '../shared-json.ts';
 import { type OverflowWording, readOverflow } from '../provider-errors.ts';
-import { isPrivateTool } from '../../conversation/turns.ts';
+import { isPrivateTool, privateToolsOf } from '../../conversation/turns.ts';
 
 const decoder = new TextDecoder();
 
@@ -160,7 +160,7 @@ export function refusesReasoning(status: number, body: string): boolean {
 }
 
 function visibleBlocks(reply: ModelReply): readonly Uint8Array[] {
-  const recallTool = reply.recalls[0]?.name;
+  const recallTool = privateToolsOf(reply.recalls.map(({ name }) => name));
   const isPrivate = (block: unknown) =>
     stringIn(block, 'type') === 'tool_use' && isPrivateTool(stringIn(block, 'name'), recallTool);
   return elementsOf(reply.turn)

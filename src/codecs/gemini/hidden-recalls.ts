@@ -13,7 +13,7 @@ import { memoized } from '../../conversation/messages.ts';
 import { namedMembers, spellings, nameInId } from './read-part.ts';
 import { readOn, writer } from './request.ts';
 import { callIn, partsOf } from './response.ts';
-import { isPrivateTool } from '../../conversation/turns.ts';
+import { isPrivateTool, privateToolsOf } from '../../conversation/turns.ts';
 
 const read = readOn({ model: undefined, streaming: false });
 
@@ -97,7 +97,7 @@ function isCall(part: Part): part is Part & { readonly type: 'tool-call' } {
  * these. The client's calls are in the order of the ids.
  */
 function withIds({ turn, answers }: RecallRound, ids: readonly (string | undefined)[]): Uint8Array {
-  const recallTool = answers[0]?.call.name;
+  const recallTool = privateToolsOf(answers.map(({ call }) => call.name));
   const parts = partsOf(turn);
   let next = 0;
   const named = parts.map(({ bytes, value }) => {
@@ -139,7 +139,7 @@ function resultSplices(
 
 /** Counts the client's calls before the private call of this answer. */
 function callsBefore({ turn, answers }: RecallRound, answer: number): number {
-  const recallTool = answers[answer]?.call.name;
+  const recallTool = privateToolsOf(answers.map(({ call }) => call.name));
   let recalls = 0;
   let others = 0;
   for (const { value } of partsOf(turn)) {

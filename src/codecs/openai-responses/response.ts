@@ -19,7 +19,7 @@ import {
   elementsOf,
 } from '../shared-json.ts';
 import { type OverflowWording, contextLengthWordings, readOverflow } from '../provider-errors.ts';
-import { isPrivateTool } from '../../conversation/turns.ts';
+import { isPrivateTool, privateToolsOf } from '../../conversation/turns.ts';
 
 export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
   const response = parseResponse(body);
@@ -193,7 +193,7 @@ export function withoutStrayReasoning(items: readonly JsonElement[]): readonly J
  */
 export function visibleItems(reply: ModelReply): readonly JsonElement[] {
   const items = elementsOf(reply.turn);
-  const recallTool = reply.recalls[0]?.name;
+  const recallTool = privateToolsOf(reply.recalls.map(({ name }) => name));
   if (recallTool === undefined) return items;
   return items.filter((item, index) =>
     isReasoning(item) ? !ledToRecallsOnly(items, index, recallTool) : !isPrivate(item.value, recallTool),
