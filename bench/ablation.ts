@@ -50,7 +50,7 @@ async function main(): Promise<void> {
   const [first, ...others] = rows;
   const engines = [first!, ...others.filter(({ name }) => values.row.some((text) => name.includes(text)))];
   const settings = {
-    enginesOnly: true,
+    set: 'engines',
     window: Number(values.window),
     prefix: 15_000,
     pauses: !values.warm,

@@ -30,7 +30,7 @@ async function main(): Promise<void> {
     .slice(0, Number(values.sessions));
   const played = await replayInProcesses([...longHorizon(records), ...sessions], {
     engines: [{ name: 'Leporello', settings: { usdPerMillionTokens: pricesIn('anthropic') } }],
-    enginesOnly: true,
+    set: 'engines',
     window: 200_000,
     prefix: 15_000,
     pauses: false,

@@ -11,11 +11,9 @@
  * `--static-share 0.66` makes them that share of the mean request. With `--cache-ttl 1h`, each client marks its tools for a cache lifetime of
  * an hour. A written token then costs 2 input tokens, and engines read the lifetime from the mark.
  *
- * The policy "Leporello, asked blind" is the first engine with a model that does not know the values that it lacks (bench/replay/blind.ts).
- *
  * Traps: (1) The recording does not react. A model that saw less might have acted differently. Its needs are estimated from the values of its
- * calls (src/replay/needs.ts), which are not all of its needs, and not every occurrence is a need. (2) Except in that policy, the model always
- * knows which original to recall, and recalls only what it will use. Real recalls may be more frequent or larger. (3) Without `--pauses`, no cache
+ * calls (src/replay/needs.ts), which are not all of its needs, and not every occurrence is a need. (2) The model of this replay always knows
+ * which original to recall, and recalls only what it will use; bench/blind-replay.ts has one that does not. Real recalls may be more frequent or larger. (3) Without `--pauses`, no cache
  * expires. (4) Tools and system text are filler, by default 15,000 tokens, because the recordings lack them. The smaller the filler, the more
  * expensive is a rewritten history. (5) Sessions of one client in one repository have nine tenths of all tokens.
  */
@@ -79,7 +77,7 @@ async function main(): Promise<void> {
       { name: 'Leporello, no cache', settings: { usdPerMillionTokens: pricesIn('uncached') } },
       ...(values.engine ?? []).map(engineChoice),
     ],
-    enginesOnly: values['engines-only'] ?? false,
+    set: values['engines-only'] ? 'engines' : 'all',
     window: Number(values.window ?? 200_000),
     prefix,
     pauses: values.pauses ?? false,

@@ -88,7 +88,7 @@ export const presetOptions: BenchOptions = {
     const { settings } = engineChoice(`${name}=${JSON.stringify({ preset: name })}`);
     return { name, settings: { ...settings, usdPerMillionTokens: pricesIn('anthropic') } };
   }),
-  enginesOnly: true,
+  set: 'engines',
   window: 200_000,
   prefix: 15_000,
   pauses: false,

@@ -69,10 +69,6 @@ export function costBySource(figures: ReplayFigures): string {
   const rows = sourcesOf(figures).map(({ title, conversations, requests, source }) => {
     const own = ofPolicy(figures, source, 'Leporello');
     const uncached = ofPolicy(figures, source, 'Leporello, no cache');
-    // A result that was recorded before this policy existed has no row for it.
-    const blind = figures.sources
-      .find((one) => one.source === source)
-      ?.policies.find(({ policy }) => policy === 'Leporello, asked blind');
     return [
       title,
       number(conversations),
@@ -83,9 +79,6 @@ export function costBySource(figures: ReplayFigures): string {
       percent(own.lost, 1),
       percent(own.stable, 1),
       percent(own.visible, 1),
-      blind ? bestPrices(blind).toFixed(3) : '-',
-      blind ? blind.recallsPer100.toFixed(1) : '-',
-      blind ? percent(blind.lost, 1) : '-',
     ];
   });
   return markdown(
@@ -99,19 +92,13 @@ export function costBySource(figures: ReplayFigures): string {
       'lost',
       'stable',
       'visible',
-      'cost, asked blind',
-      'calls, asked blind',
-      'run again',
     ],
     rows,
   );
 }
 
 export function costByPolicy(figures: ReplayFigures): string {
-  // The last columns of the table of sources show what a model that asks blind costs.
-  const [coding, long] = (['coding', 'long'] as const).map((source) =>
-    policiesOf(figures, source).filter(({ policy }) => !policy.endsWith('asked blind')),
-  );
+  const [coding, long] = (['coding', 'long'] as const).map((source) => policiesOf(figures, source));
   const rows = coding!.map((one, at) => {
     const other = long![at]!;
     return [
@@ -178,5 +165,18 @@ export function breakEvenTable(rows: readonly Row[]): string {
     recalls: 'recalls',
     'break-even at a static share of 25 %': ({ 'at 25 %': at = 0 }) => Number(at).toFixed(2),
     'at 66 %': ({ 'at 66 %': at = 0 }) => Number(at).toFixed(2),
+  });
+}
+
+/** Shows what a model that does not know the values costs, beside one that does, as bench/blind-replay.ts measured it. */
+export function blindTable(rows: readonly Row[]): string {
+  return columns(rows, {
+    '': ({ source = '' }) => titles[String(source)] ?? String(source),
+    'the model': ({ isBlind }) => (String(isBlind) === 'true' ? 'asks blind' : 'knows the value'),
+    conversations: 'conversations',
+    cost: ({ cost = 0 }) => Number(cost).toFixed(3),
+    'calls per 100 replies': 'calls per 100 replies',
+    visible: ({ 'visible %': visible = 0 }) => `${visible} %`,
+    'run again': ({ 'run again %': again = 0 }) => `${again} %`,
   });
 }

@@ -4,6 +4,7 @@ import type { Origin } from '../results.ts';
 import type { StepTimes } from '../steps.ts';
 import { type Cell, columns, markdown, number, percent, type Row, significant } from './markdown.ts';
 import {
+  blindTable,
   breakEvenTable,
   costByPolicy,
   costBySource,
@@ -28,6 +29,7 @@ export const blocks: Readonly<Record<string, FigureBlock>> = {
   summaries: block('summaries', summaries),
   planted: block('planted', planted),
   presets: block('presets', (result) => presetTable(rowsOf(result))),
+  'blind-replay': block('blind-replay', (result) => blindTable(rowsOf(result))),
   'break-even': { from: 'break-even', text: (result) => breakEvenTable(rowsOf(result)) },
   images: block('images', images),
   gateway: block('gateway', gateway),

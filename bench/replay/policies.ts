@@ -22,8 +22,8 @@ export type BenchEngine = EngineChoice & {
 
 export type BenchOptions = {
   readonly engines: readonly BenchEngine[];
-  /** Leaves out all policies except the full context, the engines and the client's own compaction. */
-  readonly enginesOnly: boolean;
+  /** `engines`: the full context, the engines and the client's own compaction. `blind`: the full context, and the engines, also asked blind. */
+  readonly set: 'all' | 'engines' | 'blind';
   /** The context window in tokens. */
   readonly window: number;
   /** Tokens of tools and system text before the messages. */
@@ -52,14 +52,12 @@ export function benchPolicies(options: BenchOptions, counter: TokenCounter): rea
       strategies,
     });
   });
-  // The first engine is also asked by a model that does not know the values.
-  const blind = engines.slice(0, 1).map(askedBlind);
+  if (options.set === 'blind') return [fullContext, ...engines, ...engines.map(askedBlind)];
   const compaction = clientCompaction({ atTokens: 160_000, summaryTokens: 5_000, counter });
-  if (options.enginesOnly) return [fullContext, ...engines, ...blind, compaction];
+  if (options.set === 'engines') return [fullContext, ...engines, compaction];
   return [
     fullContext,
     ...engines,
-    ...blind,
     langchainContextEditing,
     pruneOverThreshold,
     pruneAlways,
