@@ -234,8 +234,8 @@ export type SeenBodiesOptions = {
   readonly caches?: Caches | undefined;
 };
 
-/** Bytes of the shortest list that is remembered: shorter ones are read as fast as they are compared. */
-const minBytes = 32 * 1024;
+/** Bytes of the shortest list that is remembered: shorter ones are read quickly, and hold few bytes to look them up by. */
+const minBytes = 16 * 1024;
 /**
  * Lists are looked up by bytes at two places, because hashing all of their beginning takes as long as comparing it. Sessions of one client
  * may share these bytes, so the lists found are compared completely.

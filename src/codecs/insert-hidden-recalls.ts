@@ -52,7 +52,13 @@ type Placement = {
 /** The parts of a hidden recall that the client was shown: of each round, and of the closing reply. */
 type VisibleRounds = { readonly rounds: readonly ReplyPieces[]; readonly closing: ReplyPieces | undefined };
 
-type Placer = HiddenRecallWriter & { shown(hiddenRecall: HiddenRecall): VisibleRounds };
+/** The pieces of a copy, and how many of them the rounds cover; `matched` is undefined when the copy is of another reply. */
+type ComparedCopy = { readonly said: ReplyPieces; readonly matched: MatchedPieces | undefined };
+
+type Placer = HiddenRecallWriter & {
+  shown(hiddenRecall: HiddenRecall): VisibleRounds;
+  compared(conversation: Conversation, copy: readonly Message[], hiddenRecall: HiddenRecall): ComparedCopy;
+};
 
 /** Creates the `insertHiddenRecalls` of a codec. */
 export function hiddenRecallInserter(
@@ -60,9 +66,21 @@ export function hiddenRecallInserter(
   messages: MessageWriter,
 ): Codec['insertHiddenRecalls'] {
   // A hidden recall is put back into every later request of its conversation.
-  const placer = {
+  const shown = memoized((hiddenRecall: HiddenRecall) => readShown(writer, hiddenRecall));
+  const known = new WeakMap<HiddenRecall, ComparedCopy & { readonly copy: readonly Message[] }>();
+  const placer: Placer = {
     ...writer,
-    shown: memoized((hiddenRecall: HiddenRecall) => readShown(writer, hiddenRecall)),
+    shown,
+    compared(conversation, copy, hiddenRecall) {
+      const before = known.get(hiddenRecall);
+      // The same message objects are the same bytes.
+      if (before?.copy.length === copy.length && copy.every((message, at) => message === before.copy[at]))
+        return before;
+      const said = piecesOfCopy(writer, conversation, copy, hiddenRecall);
+      const made = { copy, said, matched: matchedBy(shown(hiddenRecall), said) };
+      known.set(hiddenRecall, made);
+      return made;
+    },
   };
   return function insertHiddenRecalls(conversation, hiddenRecalls) {
     const placed = hiddenRecalls.flatMap(
@@ -109,8 +127,7 @@ function placementOf(
   hiddenRecall: HiddenRecall,
 ): Placement | undefined {
   const shown = placer.shown(hiddenRecall);
-  const said = piecesOfCopy(placer, conversation, copy, hiddenRecall);
-  const matched = matchedBy(shown, said);
+  const { said, matched } = placer.compared(conversation, copy, hiddenRecall);
   const [first] = copy;
   const last = hiddenRecall.rounds.at(-1);
   if (!first || !last || !matched) return undefined;

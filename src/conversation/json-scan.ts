@@ -257,6 +257,7 @@ export type Splice = { readonly span: Span; readonly bytes: Uint8Array };
 
 const encoder = new TextEncoder();
 const nothing = new Uint8Array(0);
+const comma = encoder.encode(',');
 
 /**
  * Applies splices in order of position; several at one empty span keep their order. Returns `body` itself when there are none.
@@ -364,9 +365,9 @@ function insertionSplice(
   const previous = elements[before - 1];
   const at = previous ? previous.end : (elements[0]?.start ?? end);
   const joined = items.map((item, index) => {
-    const lead = previous || index > 0 ? ',' : '';
-    const trail = !previous && keptAny && index === items.length - 1 ? ',' : '';
-    return [encoder.encode(lead), item, encoder.encode(trail)];
+    const lead = previous || index > 0 ? comma : nothing;
+    const trail = !previous && keptAny && index === items.length - 1 ? comma : nothing;
+    return [lead, item, trail];
   });
   return { span: { start: at, end: at }, bytes: concatBytes(joined.flat()) };
 }
