@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { McpServer } from '@modelcontextprotocol/server';
 import { type Memory, memoryIn, registerMemoryTools } from '../adapters/mcp.ts';
 import { LeporelloError } from '../errors.ts';
-import { refuseForeign } from '../gateway/app.ts';
+import { refuseForeign } from '../gateway/routing/tenant.ts';
 import {
   type GatewayRequest,
   type GatewayResponse,

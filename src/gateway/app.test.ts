@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { refuseForeign } from './app.ts';
+import { refuseForeign } from './routing/tenant.ts';
 import type { HeaderList } from './http/http.ts';
 
 const allowed = ['localhost', '127.0.0.1', '[::1]'];

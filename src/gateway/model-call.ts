@@ -1,48 +1,117 @@
 /**
- * Serves one model call: read the body, fold, send, relay the response, write the receipt. If preparing the request fails, the client's
- * own bytes are sent; a failure of the upstream, or in the middle of a response, is reported to the client as an error.
+ * Serves each request: guards and routes it, and serves model calls: read the body, fold, send, relay the response, write the receipt. Values and
+ * bytes in, values and bytes out; it has no transport. If preparing a request fails, the client's own bytes are sent; a failure of the
+ * upstream, or in the middle of a response, is reported to the client as an error. admin.ts serves the gateway's own paths.
  */
+import type { Codec, GatewayProblem } from '../codecs/codec.ts';
 import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
 import { passThrough } from '../engine/report.ts';
 import { LeporelloError } from '../errors.ts';
+import { answerOwn } from './admin.ts';
+import { addSummaryReceipt } from './background-summarizer.ts';
+import { type ReceivedBody, peekBody, readBody, unpackBody } from './http/body.ts';
 import {
   type GatewayRequest,
   type GatewayResponse,
+  type Handler,
   type HeaderList,
-  type Upstream,
   answer,
   headerOf,
+  headersToClient,
   headersToUpstream,
   problemResponse,
   splitUrl,
   upstreamProblem,
   withHeaders,
 } from './http/http.ts';
-import { type AnsweredRequest, pauseUnless, sendPrepared } from './send-with-retries.ts';
-import { type ReceivedBody, peekBody, readBody, unpackBody } from './http/body.ts';
+import type { GatewayOptions } from './options.ts';
 import {
   type OpenReceipt,
-  type CostTracker,
-  type Prices,
-  type ReceiptLog,
-  type GatewayLog,
-  type GatewayMetrics,
-  maxNameLength,
-  openReceipt,
   logCompressions,
   logFold,
+  maxNameLength,
+  openReceipt,
 } from './receipts/receipts.ts';
-import type { ReceiptArchive } from './receipts/archive.ts';
-import { type Exchange, type RecallLimits, relayStream, relayWhole } from './recall-loop.ts';
-import { type Route, type UpstreamUrls, promptUrl } from './routing/routes.ts';
-import { type BackgroundSummarizer, addSummaryReceipt } from './background-summarizer.ts';
-import type { Engine } from '../engine/types.ts';
-import type { FoldSettings } from '../library/default-engine.ts';
-import type { PageClients } from '../page/setup.ts';
-import type { Controls } from '../store/controls.ts';
-import type { EncryptedStore } from '../store/encrypted-store.ts';
-import type { ReceiptTotals } from '../receipts/totals.ts';
-import { type TenantRule, sessionOf } from './routing/tenant.ts';
+import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
+import { type Route, promptUrl, routeOf } from './routing/routes.ts';
+import { carriesToken, refuseForeign, sessionOf } from './routing/tenant.ts';
+import { type AnsweredRequest, pauseUnless, sendPrepared } from './send-with-retries.ts';
+
+/** Creates the handler of all requests. */
+export function createGateway(options: GatewayOptions): Handler {
+  return async function handle(request) {
+    const refused = refuseForeign(request, options.allowedHosts);
+    if (refused) return refused;
+    if (options.archive && wantsPage(request))
+      return { status: 302, headers: [['location', '/_leporello/']], body: undefined };
+    const route = routeOf(request.method, request.target, request.headers, options.urls);
+    if (route.kind !== 'own' && route.kind !== 'refused' && holdsAdminToken(options, request))
+      return problemResponse(route.codec, adminTokenProblem, []);
+    switch (route.kind) {
+      case 'own':
+        return answerOwn(options, request, route);
+      case 'refused':
+        return problemResponse(route.codec, route.problem, []);
+      case 'pass':
+        return pass(options, forwarded(options, request), route.url, route.codec);
+      case 'model':
+      case 'count': {
+        const tenant = options.tenants.tenantOf(request);
+        if (tenant.label === undefined)
+          return problemResponse(route.codec, { status: 401, message: tenant.problem }, []);
+        return serveModel(options, forwarded(options, request), route, tenant.label);
+      }
+    }
+  };
+}
+
+/** True when a person opened the gateway's address in a browser. Programs do not ask for HTML. */
+function wantsPage({ method, target, headers }: GatewayRequest): boolean {
+  const isFront = method === 'GET' && (target === '/' || target === '/_leporello');
+  return isFront && headerOf(headers, 'accept')?.includes('text/html') === true;
+}
+
+function forwarded({ tenants }: GatewayOptions, request: GatewayRequest): GatewayRequest {
+  return { ...request, headers: tenants.forwarded(request.headers) };
+}
+
+/** True when the request contains the admin token, alone or next to another credential. It opens every tenant's originals, so no provider may see it. */
+function holdsAdminToken({ adminToken }: GatewayOptions, request: GatewayRequest): boolean {
+  return adminToken !== undefined && carriesToken(request, adminToken);
+}
+
+const adminTokenProblem: GatewayProblem = {
+  status: 401,
+  message:
+    "The request was not sent: it contains this gateway's adminToken, which is only for /_leporello/* and /metrics. Send the provider's own key.",
+};
+
+/** Streams the request and the response through, without reading or buffering either. */
+async function pass(
+  options: GatewayOptions,
+  request: GatewayRequest,
+  url: string,
+  codec: Codec,
+): Promise<GatewayResponse> {
+  try {
+    const response = await options.upstream.send({
+      method: request.method,
+      url,
+      headers: headersToUpstream(request.headers, 'same'),
+      body: request.body,
+      signal: request.signal,
+    });
+    return {
+      status: response.status,
+      headers: headersToClient(response.headers, 'same'),
+      body: response.body,
+    };
+  } catch (error) {
+    return problemResponse(codec, upstreamProblem(error), []);
+  }
+}
+
+// Model calls
 
 type ModelRoute = Route & { readonly kind: 'model' | 'count' };
 
@@ -308,46 +377,8 @@ async function receiptOf(
   return receipt;
 }
 
-// Dependencies of the gateway's core: its parts, limits, clock and source of ids
+/** Returns the milliseconds since the epoch, more finely than `Date.now`. */
+export const clock = (): number => performance.timeOrigin + performance.now();
 
-export type GatewayOptions = {
-  readonly engine: Engine;
-  readonly encryptedStore: EncryptedStore;
-  /** The settings of the engine. */
-  readonly foldSettings: FoldSettings;
-  readonly upstream: Upstream;
-  readonly urls: UpstreamUrls;
-  readonly receipts: ReceiptLog;
-  /** Keeps receipts beyond the process; undefined when they end with it. */
-  readonly archive: ReceiptArchive | undefined;
-  readonly pageClients: PageClients | undefined;
-  /** Decisions of users; undefined when there is no page to decide on. */
-  readonly controls: Controls | undefined;
-  readonly totals: ReceiptTotals;
-  readonly prices: Prices;
-  readonly costs: CostTracker;
-  /** Metrics of the gateway; undefined when none are kept. */
-  readonly metrics: GatewayMetrics | undefined;
-  /** True to show metrics to anyone when there is no `adminToken`. */
-  readonly openMetrics: boolean;
-  readonly log: GatewayLog;
-  /** Writes summaries ahead of the folds that need them; undefined when no model writes summaries. */
-  readonly summaries: BackgroundSummarizer | undefined;
-  readonly recall: RecallLimits;
-  /** Bytes of a request body at most. Larger bodies are answered with 413. */
-  readonly maxBodyBytes: number;
-  /**
-   * Milliseconds that a request waits for the store, and for a fold that only saves money. After that, known folds are repeated, and only a
-   * fold that the request needs to fit is made.
-   */
-  readonly prepareDeadlineMs: number;
-  /** Credential that shows the receipts and originals of all tenants. */
-  readonly adminToken: string | undefined;
-  /** Decides which tenant each request belongs to. */
-  readonly tenants: TenantRule;
-  /** Host names (without a port) that requests may be addressed to; undefined allows any. Protects a loopback gateway from web pages. */
-  readonly allowedHosts: readonly string[] | undefined;
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number;
-  readonly newId: () => string;
-};
+/** Makes the id of a receipt. */
+export const newId = (): string => crypto.randomUUID();

@@ -3,7 +3,7 @@
  * receipts, and tells when no wrap uses the gateway any more. A wrap is alive as long as its connection is open or its client runs, so a
  * wrap that was killed leaves nothing to clean up, and its client continues.
  */
-import { refuseForeign } from '../../gateway/app.ts';
+import { refuseForeign } from '../../gateway/routing/tenant.ts';
 import { type GatewayResponse, type Handler, headerOf, jsonResponse } from '../../gateway/http/http.ts';
 import type { AnyReceipt } from '../../gateway/receipts/receipts.ts';
 import { createReceiptTotals, type Totals } from '../../receipts/totals.ts';

@@ -1,0 +1,56 @@
+/** Defines the parts that serve requests: those of the gateway, its limits, clock and source of ids. */
+import type { Engine } from '../engine/types.ts';
+import type { FoldSettings } from '../library/default-engine.ts';
+import type { PageClients } from '../page/setup.ts';
+import type { ReceiptTotals } from '../receipts/totals.ts';
+import type { Controls } from '../store/controls.ts';
+import type { EncryptedStore } from '../store/encrypted-store.ts';
+import type { BackgroundSummarizer } from './background-summarizer.ts';
+import type { Upstream } from './http/http.ts';
+import type { RecallLimits } from './recall-loop.ts';
+import type { ReceiptArchive } from './receipts/archive.ts';
+import type { CostTracker, GatewayLog, GatewayMetrics, Prices, ReceiptLog } from './receipts/receipts.ts';
+import type { UpstreamUrls } from './routing/routes.ts';
+import type { TenantRule } from './routing/tenant.ts';
+
+export type GatewayOptions = {
+  readonly engine: Engine;
+  readonly encryptedStore: EncryptedStore;
+  /** The settings of the engine. */
+  readonly foldSettings: FoldSettings;
+  readonly upstream: Upstream;
+  readonly urls: UpstreamUrls;
+  readonly receipts: ReceiptLog;
+  /** Keeps receipts beyond the process; undefined when they end with it. */
+  readonly archive: ReceiptArchive | undefined;
+  readonly pageClients: PageClients | undefined;
+  /** Decisions of users; undefined when there is no page to decide on. */
+  readonly controls: Controls | undefined;
+  readonly totals: ReceiptTotals;
+  readonly prices: Prices;
+  readonly costs: CostTracker;
+  /** Metrics of the gateway; undefined when none are kept. */
+  readonly metrics: GatewayMetrics | undefined;
+  /** True to show metrics to anyone when there is no `adminToken`. */
+  readonly openMetrics: boolean;
+  readonly log: GatewayLog;
+  /** Writes summaries ahead of the folds that need them; undefined when no model writes summaries. */
+  readonly summaries: BackgroundSummarizer | undefined;
+  readonly recall: RecallLimits;
+  /** Bytes of a request body at most. Larger bodies are answered with 413. */
+  readonly maxBodyBytes: number;
+  /**
+   * Milliseconds that a request waits for the store, and for a fold that only saves money. After that, known folds are repeated, and only a
+   * fold that the request needs to fit is made.
+   */
+  readonly prepareDeadlineMs: number;
+  /** Credential that shows the receipts and originals of all tenants. */
+  readonly adminToken: string | undefined;
+  /** Decides which tenant each request belongs to. */
+  readonly tenants: TenantRule;
+  /** Host names (without a port) that requests may be addressed to; undefined allows any. Protects a loopback gateway from web pages. */
+  readonly allowedHosts: readonly string[] | undefined;
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number;
+  readonly newId: () => string;
+};
