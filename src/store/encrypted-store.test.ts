@@ -156,6 +156,18 @@ describe('keep and recall', () => {
     expect(await encryptedStore.recallAny(id)).toEqual(missing);
   });
 
+  it('delete an original for its tenant, and for the operator that of any tenant', async () => {
+    const encryptedStore = open();
+    const one = await keepOne(encryptedStore, 'one', bytes('"a"'));
+    const two = await keepOne(encryptedStore, 'two', bytes('"a"'));
+    await encryptedStore.forget('two', { original: one });
+    expect(await encryptedStore.recall('one', one)).toEqual(found(bytes('"a"')));
+    await encryptedStore.forgetAny(one);
+    expect(await encryptedStore.recall('one', one)).toEqual(missing);
+    expect(await encryptedStore.recall('two', two)).toEqual(found(bytes('"a"')));
+    await encryptedStore.forgetAny('mem_0123456789abcdef');
+  });
+
   it('keep originals for 30 days by default', async () => {
     const { store, written } = watchedStore();
     await keepOne(open({ store, clock: () => 5 }), 'one', bytes('"a"'));
