@@ -39,7 +39,8 @@ export async function startFakeProvider(options: FakeProviderOptions): Promise<F
     for (const { count, resolve } of waiting) if (requests.length >= count) resolve();
     await answer(endpoint, request, outgoing);
   };
-  const server = createServer((incoming, outgoing) => {
+  // The usual 5 s would end on a machine that stalls, and the next request would be sent on a connection that is just being closed.
+  const server = createServer({ keepAliveTimeout: 600_000 }, (incoming, outgoing) => {
     serve(incoming, outgoing).catch(() => outgoing.destroy());
   });
   await new Promise<void>((resolve) => {
