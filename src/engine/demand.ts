@@ -3,7 +3,7 @@ import type { Overflow } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { runInSlices, runSteps } from '../conversation/steps.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { idleContent } from './idle-content.ts';
+import { finishedSteps, idleContent, type IdleSteps } from './idle-content.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { foldableTokens } from './protect.ts';
 import type { FoundLastRequest } from './finish.ts';
@@ -93,58 +93,76 @@ type TriggerInputs = {
   readonly now: number | undefined;
 };
 
-/** The state of a request. While `isDeciding`, reading `fixed` throws `NotMeasured` until it was measured: see `withMeasured`. */
-export type MeasuredState = TriggerState & { isDeciding: boolean; measureFixed(): Promise<void> };
+/**
+ * The state of a request. While `isDeciding`, reading something that takes a pass over a long conversation throws `NotMeasured` until
+ * `measure` was called: see `withMeasured`.
+ */
+export type MeasuredState = TriggerState & { isDeciding: boolean; measure(): Promise<void> };
 
 class NotMeasured extends Error {}
 
-/** Runs a decision on the state. If it needs `fixed`, that is measured, and the decision is made again. */
+/** Runs a decision on the state. If it needs something that was not measured, that is measured, and the decision is made again. */
 export async function withMeasured<T>(state: MeasuredState, decide: () => T): Promise<T> {
-  state.isDeciding = true;
-  try {
-    return decide();
-  } catch (error) {
-    if (!(error instanceof NotMeasured)) throw error;
-  } finally {
-    state.isDeciding = false;
+  for (;;) {
+    state.isDeciding = true;
+    try {
+      return decide();
+    } catch (error) {
+      if (!(error instanceof NotMeasured)) throw error;
+    } finally {
+      state.isDeciding = false;
+    }
+    await state.measure();
   }
-  await state.measureFixed();
-  return decide();
 }
+
+/** The idle steps of a conversation of more messages are found in steps. */
+const manyMessages = 2_000;
 
 /** Computes the state that triggers look at. */
 export function triggerState(inputs: TriggerInputs): MeasuredState {
   const { clientConversation, input, start, window, correction, idle, now } = inputs;
   const tokens = correction.correct(start.tokens);
   let fixed: number | undefined;
+  let steps: IdleSteps | undefined;
+  let missing: 'fixed' | 'steps' = 'fixed';
   const fixedWithout = (foldable: number) => Math.max(0, Math.round(tokens - correction.slope * foldable));
-  return {
-    economy: economyOf(inputs),
+  const need = (what: typeof missing): void => {
+    missing = what;
+    if (state.isDeciding) throw new NotMeasured();
+  };
+  const state: MeasuredState = {
+    economy: economyOf(inputs, (keepForRequests) => {
+      if (steps === undefined && input.conversation.messages.length > manyMessages) need('steps');
+      return idleContent(input, start, keepForRequests, (steps ??= runSteps(finishedSteps(input, start))));
+    }),
     idleMs: now === undefined ? undefined : idleMs({ clientConversation, ...idle, now }),
     tokens,
     /** Computed on demand, because most requests are far too small for it to matter. */
     get fixed() {
-      if (fixed === undefined && this.isDeciding) throw new NotMeasured();
+      if (fixed === undefined) need('fixed');
       return (fixed ??= fixedWithout(runSteps(foldableTokens(input, start))));
     },
     isDeciding: false,
-    async measureFixed() {
-      fixed = fixedWithout(await runInSlices(foldableTokens(input, start), input.slices));
+    async measure() {
+      if (missing === 'fixed')
+        fixed = fixedWithout(await runInSlices(foldableTokens(input, start), input.slices));
+      else steps = await runInSlices(finishedSteps(input, start), input.slices);
     },
     bytes: start.body.length,
     window: window.tokens,
     reserved: reservedTokens(input.conversation, window, input.recallTool !== undefined),
     messages: start.messages,
   };
+  return state;
 }
 
-function economyOf({
-  clientConversation,
-  input,
-  start,
-  prices,
-  correction,
-}: TriggerInputs): TriggerState['economy'] {
+type Candidates = NonNullable<TriggerState['economy']>['candidates'];
+
+function economyOf(
+  { clientConversation, input, start, prices, correction }: TriggerInputs,
+  candidates: Candidates,
+): TriggerState['economy'] {
   return (
     prices &&
     correctedEconomy(
@@ -155,7 +173,7 @@ function economyOf({
         ahead: preambleTokens(input),
         keptMs: longer(prices.keptMs, clientConversation.keptMs),
         bringsTool: input.recallTool !== undefined && !start.offers,
-        candidates: (keepForRequests) => idleContent(input, start, keepForRequests),
+        candidates,
       },
       correction,
     )

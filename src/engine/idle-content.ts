@@ -4,6 +4,7 @@
  */
 import type { Message, Part } from '../conversation/conversation.ts';
 import { mediaOf } from '../conversation/messages.ts';
+import { runSteps, type Steps } from '../conversation/steps.ts';
 import { unitsOf, userSpeaks } from '../conversation/turns.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { openMedia, stubTokens, tokensOfTexts } from './protect.ts';
@@ -24,12 +25,12 @@ export function idleContent(
   input: PlanInput,
   start: Draft,
   keepForRequests: KeepForRequests,
+  steps: IdleSteps = runSteps(finishedSteps(input, start)),
 ): readonly EvictionCandidate[] {
   const { conversation, counter, protects, recallTool } = input;
   if (!recallTool) return [];
   const { messages } = conversation;
   const edited = placesEdited(start.edits);
-  const steps = finishedSteps(input, edited.messages);
   const behind = tokensBehind(start, counter);
   const candidates: EvictionCandidate[] = [];
   const saved = savedByMessage(start.shrinks);
@@ -93,8 +94,19 @@ export function idleContent(
 /** A step: a reply with the results of its calls. It is dropped as a unit. */
 type IdleStep = { readonly kind: 'steps' | 'recalls' | 'replies'; readonly messages: readonly Message[] };
 
-/** Finds the complete steps that may be dropped, by the index of each of their messages. It runs on every request, in one pass. */
-function finishedSteps({ conversation, protects, codec }: PlanInput, edited: EditedPlaces['messages']) {
+/** The steps that may be dropped, by the index of each of their messages. */
+export type IdleSteps = readonly (IdleStep | undefined)[];
+
+/** Messages that are looked at in one step. */
+const messagesPerStep = 500;
+
+/** Finds the complete steps that may be dropped. It runs on every request, in one pass. */
+export function* finishedSteps(
+  { conversation, protects, codec, recallTool }: PlanInput,
+  { edits }: Pick<Draft, 'edits'>,
+): Steps<IdleSteps> {
+  if (!recallTool) return [];
+  const edited = placesEdited(edits).messages;
   const isFree = (message: Message) => {
     const { index } = message;
     if (edited.has(index) || !isDroppable(protects, message)) return false;
@@ -104,7 +116,12 @@ function finishedSteps({ conversation, protects, codec }: PlanInput, edited: Edi
     );
   };
   const steps = Array.from<IdleStep | undefined>({ length: conversation.messages.length });
+  let pauseAt = messagesPerStep;
   for (const messages of unitsOf(conversation)) {
+    if (messages[0]!.index >= pauseAt) {
+      yield;
+      pauseAt += messagesPerStep;
+    }
     if (messages[0]!.role !== 'assistant') continue;
     const kind = kindOf(messages, protects);
     // A step with an unanswered call is not complete.
