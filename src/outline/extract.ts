@@ -128,7 +128,7 @@ function historyLines({
     ...stillOpen,
     ...others.filter(({ worth }) => worth > 1).toReversed(),
     ...prose.slice(0, whole),
-    ...inTurns(turns, { lines: named, share: 60 }, maxBefore),
+    ...inTurns(turns, { lines: named, share: 20 }, maxBefore),
   ];
 }
 
