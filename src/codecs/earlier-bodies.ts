@@ -92,15 +92,21 @@ type Start = {
 /** Finds the newest message up to which the conversation was written with the same edits. */
 function startOf({ messages }: Conversation, edits: readonly Edit[]): Start | undefined {
   if (edits.length === 0) return undefined;
+  let tries = maxTries;
   for (let at = messages.length - 1; at >= 0; at--) {
     const last = messages[at]!;
     for (const written of writtenBy.get(last) ?? []) {
-      const start = written.messages[at] === last && startAt(written, last, at, edits);
+      if (written.messages[at] !== last) continue;
+      const start = startAt(written, last, at, edits);
       if (start) return start;
+      if (--tries === 0) return undefined;
     }
   }
   return undefined;
 }
+
+/** Each try compares all edits. After a new fold, none succeeds. */
+const maxTries = 16;
 
 function startAt(written: Written, last: Message, at: number, edits: readonly Edit[]): Start | undefined {
   let common = 0;
@@ -144,12 +150,14 @@ function remember(
 ): void {
   const first = messages[0]!.span.start;
   const ahead = tool && tool.span.start < first ? growthOf([tool]) : 0;
-  const sent = start && start.written.ahead === ahead ? sentUpTo(start) : [];
-  const before = start?.written;
+  // While this request was paused, another one may have written a branch.
+  const isCurrent = start !== undefined && start.written.messages[start.last.index] === start.last;
+  const before = isCurrent ? start.written : undefined;
+  const sent = before?.ahead === ahead ? sentUpTo(start!) : [];
   let written: Written;
-  if (before && before.edits.length === start.edits && before.splices.length === start.splices) {
+  if (start && before?.edits.length === start.edits && before.splices.length === start.splices) {
     for (let index = start.edits; index < edits.length; index++) before.edits.push(edits[index]!);
-    before.splices.push(...own);
+    for (const splice of own) before.splices.push(splice);
     written = before;
     Object.assign(written, { messages, ahead, sent });
   } else {
