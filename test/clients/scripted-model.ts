@@ -2,7 +2,7 @@
  * The model of a run: it follows steps, reads files with any tool that the client offers, recalls files that it read long ago, and says their
  * secrets. A request that lacks something the step needs is an error that ends the run.
  */
-import { isObject } from '../support/fake-provider/json.ts';
+import { isObject, objectsIn as namedObjects } from '../support/fake-provider/json.ts';
 import type { ScriptRequest, Turn, TurnPart } from '../support/fake-provider/script.ts';
 import { offeredTools, type OfferedTool, readingCall } from './offered-tools.ts';
 import { namesLoaded } from './loaded-tools.ts';
@@ -122,7 +122,9 @@ function seen(file: string, text: string): string {
 function memoryOf(file: string, text: string): string {
   if (secretIn(file, text) !== undefined)
     throw new Error(`${file} is not folded: its secret is in the request.`);
-  const answers = [...resultsOf(file, JSON.parse(text))].map((answer) => JSON.stringify(answer)).join('\n');
+  const [history, body] = JSON.parse(text) as [unknown, Parsed];
+  const results = [...resultsOf(file, [history, body]), ...responsesOf(file, body)];
+  const answers = results.map((answer) => JSON.stringify(answer)).join('\n');
   const id = stubIdsIn(answers)[0] ?? idNear(text, file) ?? stubIdsIn(text)[0];
   if (id === undefined) throw new Error(`The request has neither ${file} nor a stub.`);
   return id;
@@ -133,16 +135,25 @@ type Parsed = Readonly<Record<string, unknown>>;
 /** Yields the results of calls that name this file, in formats whose calls have ids. */
 function* resultsOf(file: string, request: unknown): Generator<Parsed> {
   const objects = [...objectsIn(request)];
-  const isCall = ({ input, args, arguments: given, function: called }: Parsed) =>
-    JSON.stringify(input ?? args ?? given ?? called ?? '').includes(file);
+  const isCall = ({ input, arguments: given, function: called }: Parsed) =>
+    JSON.stringify(input ?? given ?? called ?? '').includes(file);
   const ids = new Set(objects.filter(isCall).flatMap(({ call_id, id }) => [call_id, id]));
   ids.delete(undefined);
   for (const object of objects) {
-    const { type, role, call_id, tool_call_id, tool_use_id, functionResponse } = object;
+    const { type, role, call_id, tool_call_id, tool_use_id } = object;
     const isResult = role === 'tool' || String(type).endsWith('_output') || type === 'tool_result';
     if (isResult && ids.has(tool_call_id ?? tool_use_id ?? call_id)) yield object;
-    // Gemini's results are objects within parts.
-    if (isObject(functionResponse) && ids.has(functionResponse.id)) yield object;
+  }
+}
+
+/** Yields the same in generateContent, where calls may have no ids: responses are in the order of the calls, in the next content. */
+function* responsesOf(file: string, { contents }: Parsed): Generator<unknown> {
+  const parts = namedObjects(contents).map((content) => namedObjects(content['parts']));
+  for (const [at, said] of parts.entries()) {
+    const calls = said.flatMap(({ functionCall }) => (isObject(functionCall) ? [functionCall] : []));
+    const responses = (parts[at + 1] ?? []).flatMap(({ functionResponse }) => functionResponse ?? []);
+    for (const [index, { args }] of calls.entries())
+      if (JSON.stringify(args ?? '').includes(file)) yield responses[index];
   }
 }
 
