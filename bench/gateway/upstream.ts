@@ -16,7 +16,8 @@ export async function startUpstream(): Promise<string> {
     choices,
     usage,
   });
-  const server = createServer((incoming, outgoing) => {
+  // A target waits for its turn for longer than the usual 5 s, and would then send on a connection that is just being closed.
+  const server = createServer({ keepAliveTimeout: 600_000 }, (incoming, outgoing) => {
     incoming.resume().once('end', () => {
       outgoing.writeHead(200, { 'content-type': 'application/json', 'content-length': answer.length });
       outgoing.end(answer);
