@@ -2,14 +2,12 @@
  * Lists other gateways that bench/gateway.ts measures where bench/peers/install.ts has installed them, and starts them on the loopback. Each
  * runs one process with its own defaults, without a rate limit, without a cache of whole responses, and with dummy keys.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '../../test/support/free-port.ts';
 
 export type Peer = {
   readonly name: string;
@@ -43,24 +41,7 @@ export const peers: readonly Peer[] = [
     env: { TRUSTED_CUSTOM_HOSTS: '127.0.0.1,localhost', NODE_ENV: 'production' },
     headers: (upstream) => ({ 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `${upstream}/v1` }),
   },
-  {
-    name: 'LiteLLM',
-    version: '1.106.2',
-    install: (folder) => python(folder, 'litellm[proxy]==1.106.2'),
-    serve: (folder, port, upstream) => {
-      const config = join(folder, `config-${port}.yaml`);
-      const model = { model: 'openai/gpt-4.1', api_base: `${upstream}/v1`, api_key: 'dummy' };
-      // JSON is YAML.
-      writeFileSync(
-        config,
-        JSON.stringify({ model_list: [{ model_name: 'gpt-4.1', litellm_params: model }] }),
-      );
-      const host = ['--host', '127.0.0.1', '--port', `${port}`];
-      return [join(folder, 'bin/litellm'), '--config', config, ...host, '--num_workers', '1'];
-    },
-    env: { LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_LOG: 'ERROR', LITELLM_MASTER_KEY: masterKey },
-    headers: () => ({ authorization: `Bearer ${masterKey}` }),
-  },
+  liteLlm({ version: '1.106.2', model: 'gpt-4.1' }),
   {
     name: 'Headroom',
     version: '0.42.0',
@@ -82,12 +63,55 @@ export const peers: readonly Peer[] = [
   },
 ];
 
-export function folderOf({ name, version }: Peer): string {
+/** Returns LiteLLM's proxy in front of one model of an upstream, with guardrails if there are any. */
+export function liteLlm({
+  version,
+  model,
+  guardrails = [],
+}: {
+  readonly version: string;
+  readonly model: string;
+  readonly guardrails?: readonly object[];
+}): Peer {
+  return {
+    name: 'LiteLLM',
+    version,
+    install: (folder) => python(folder, `litellm[proxy]==${version}`),
+    serve: (folder, port, upstream) => {
+      const config = join(folder, `config-${port}.yaml`);
+      const served = { model: `openai/${model}`, api_base: `${upstream}/v1`, api_key: 'dummy' };
+      // JSON is YAML.
+      writeFileSync(
+        config,
+        JSON.stringify({ model_list: [{ model_name: model, litellm_params: served }], guardrails }),
+      );
+      const host = ['--host', '127.0.0.1', '--port', `${port}`];
+      return [join(folder, 'bin/litellm'), '--config', config, ...host, '--num_workers', '1'];
+    },
+    env: { LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_LOG: 'ERROR', LITELLM_MASTER_KEY: masterKey },
+    headers: () => ({ authorization: `Bearer ${masterKey}` }),
+  };
+}
+
+function folderOf({ name, version }: Peer): string {
   return join(peersFolder, `${name.toLowerCase()}-${version}`);
 }
 
 export function isInstalled(peer: Peer): boolean {
   return existsSync(join(folderOf(peer), 'installed'));
+}
+
+/** Installs a peer once. Returns the command that failed; undefined if it is installed. */
+export function installPeer(peer: Peer): string | undefined {
+  const folder = folderOf(peer);
+  mkdirSync(folder, { recursive: true });
+  if (isInstalled(peer)) return undefined;
+  const failed = peer.install(folder).find(([command = '', ...args]) => {
+    return spawnSync(command, args, { stdio: 'inherit' }).status !== 0;
+  });
+  if (failed) return failed.join(' ');
+  writeFileSync(join(folder, 'installed'), '');
+  return undefined;
 }
 
 export type RunningPeer = { readonly origin: string; readonly child: ChildProcess };
@@ -146,15 +170,6 @@ function statOf(pid: number) {
   } catch {
     return undefined;
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 function npm(folder: string, name: string): readonly string[] {

@@ -3,42 +3,10 @@ import { HeadroomClient } from 'headroom-ai';
 import { describe, expect, it } from 'vitest';
 import { hashOf, idOfHash } from '../../src/gateway/retrieve.ts';
 import type { Script } from '../support/fake-provider/script.ts';
+import { type ChatRow, reactorLog, readsLogs } from '../support/reactor-logs.ts';
 import { type Stack, startStack } from './stack.ts';
 
 const silent: Script = () => ({ type: 'turn', parts: [{ type: 'text', text: 'Not asked.' }] });
-
-type Row = { readonly role: string; readonly content: string | null; readonly [key: string]: unknown };
-
-/** Returns a log file of some 9 kB in which one line tells something. */
-function logOf(step: number): string {
-  const lines = Array.from({ length: 150 }, (_, at) => {
-    return `${at} ${((step * 7_919 + at * 104_729) % 999_983).toString(36)} module ${at % 13} loaded in ${(at * 31 + step) % 97} ms`;
-  });
-  lines[75] = `75 ERROR in step ${step}: the pump of reactor ${step} is blocked`;
-  return lines.join('\n');
-}
-
-/** Returns a conversation of so many steps, each a call with its result. */
-function conversationOf(steps: number): readonly Row[] {
-  return [
-    { role: 'system', content: 'You repair reactors.' },
-    { role: 'user', content: 'Find out which pump is blocked.' },
-    ...Array.from({ length: steps }, (_, step): readonly Row[] => [
-      {
-        role: 'assistant',
-        content: null,
-        tool_calls: [
-          {
-            id: `call-${step}`,
-            type: 'function',
-            function: { name: 'read_log', arguments: `{"step":${step}}` },
-          },
-        ],
-      },
-      { role: 'tool', tool_call_id: `call-${step}`, content: logOf(step) },
-    ]).flat(),
-  ];
-}
 
 const settings = { triggers: { tokenBudget: { triggerTokens: 20_000, targetTokens: 10_000 } } };
 
@@ -56,7 +24,7 @@ async function post(stack: Stack, path: string, body: unknown, credential = 'dum
 }
 
 type Compressed = {
-  readonly messages: readonly Row[];
+  readonly messages: readonly ChatRow[];
   readonly tokens_before: number;
   readonly tokens_after: number;
   readonly tokens_saved: number;
@@ -73,9 +41,9 @@ describe('the npm client headroom-ai', () => {
   it('gets the same messages with old results folded, and every original by its hash', async () => {
     await using stack = await startStack(silent, settings);
     const client = clientOf(stack);
-    const messages = conversationOf(12);
+    const messages = readsLogs(12);
     const result = await client.compress([...messages] as never, { model: 'gpt-4o' });
-    const sent = result.messages as unknown as readonly Row[];
+    const sent = result.messages as unknown as readonly ChatRow[];
     expect(sent.map(({ role }) => role)).toEqual(messages.map(({ role }) => role));
     expect([result.tokensAfter < 12_000, result.tokensBefore - result.tokensAfter]).toEqual([
       true,
@@ -97,7 +65,7 @@ describe('the npm client headroom-ai', () => {
   it('finds the passage that answers a query, and gets the answer to a call of the tool', async () => {
     await using stack = await startStack(silent, settings);
     const client = clientOf(stack);
-    const { ccrHashes } = await client.compress([...conversationOf(12)] as never, { model: 'gpt-4o' });
+    const { ccrHashes } = await client.compress([...readsLogs(12)] as never, { model: 'gpt-4o' });
     const found = await client.retrieve(ccrHashes[0]!, { query: 'blocked pump' });
     expect(JSON.stringify(found)).toContain('the pump of reactor 0 is blocked');
     const answer: unknown = await client.handleToolCall({
@@ -109,13 +77,13 @@ describe('the npm client headroom-ai', () => {
     });
     expect(answer).toEqual({
       success: true,
-      toolResult: { role: 'tool', toolCallId: 'call-9', content: logOf(0) },
+      toolResult: { role: 'tool', toolCallId: 'call-9', content: reactorLog(0) },
     });
   });
 
   it('gets a conversation within its budget of tokens', async () => {
     await using stack = await startStack(silent);
-    const result = await clientOf(stack).compress([...conversationOf(12)] as never, {
+    const result = await clientOf(stack).compress([...readsLogs(12)] as never, {
       model: 'gpt-4o',
       tokenBudget: 9_000,
     });
@@ -124,7 +92,7 @@ describe('the npm client headroom-ai', () => {
 
   it('gets a short conversation unchanged', async () => {
     await using stack = await startStack(silent, settings);
-    const messages = conversationOf(1);
+    const messages = readsLogs(1);
     const result = await clientOf(stack).compress([...messages] as never, { model: 'gpt-4o' });
     expect([result.messages, result.tokensSaved, result.compressionRatio, result.ccrHashes]).toEqual([
       messages,
@@ -142,8 +110,7 @@ describe('the npm client headroom-ai', () => {
 
 describe("LiteLLM's guardrail", () => {
   /** The messages that LiteLLM 1.109 sends: it keeps the model's replies and the newest exchange back. */
-  const sentBy = (steps: number) =>
-    conversationOf(steps).filter(({ role }) => role === 'tool' || role === 'user');
+  const sentBy = (steps: number) => readsLogs(steps).filter(({ role }) => role === 'tool' || role === 'user');
 
   it('gets as many messages as it sent, in its order, also where the replies with the calls are missing', async () => {
     await using stack = await startStack(silent, settings);
@@ -157,7 +124,7 @@ describe("LiteLLM's guardrail", () => {
     const response = await fetch(`${stack.url}/v1/retrieve/${hash}`, {
       headers: { authorization: 'Bearer dummy' },
     });
-    expect(await response.json()).toMatchObject({ original_content: logOf(0) });
+    expect(await response.json()).toMatchObject({ original_content: reactorLog(0) });
   });
 
   it('gets the same bytes for the same beginning when the conversation goes on', async () => {
@@ -195,14 +162,14 @@ describe('a request that cannot be served', () => {
 
   it('opens no original of another tenant', async () => {
     await using stack = await startStack(silent, settings);
-    const { ccr_hashes: hashes } = await compressed(stack, { messages: conversationOf(12), model: 'gpt-4o' });
+    const { ccr_hashes: hashes } = await compressed(stack, { messages: readsLogs(12), model: 'gpt-4o' });
     const response = await post(stack, '/v1/retrieve', { hash: hashes[0] }, 'another');
     expect(response.status).toBe(404);
   });
 
   it('reaches no provider', async () => {
     await using stack = await startStack(silent);
-    await post(stack, '/v1/compress', { messages: conversationOf(2), model: 'gpt-4o' });
+    await post(stack, '/v1/compress', { messages: readsLogs(2), model: 'gpt-4o' });
     expect(stack.provider.requests).toEqual([]);
   });
 });

@@ -5,9 +5,9 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from './free-port.ts';
 
 const binary = ['redis-server', 'valkey-server'].find(
   (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).error === undefined,
@@ -83,15 +83,4 @@ async function launch(program: string, flags: readonly string[]): Promise<ChildP
     child.once('exit', () => reject(new Error(`${program} ${flags.join(' ')} ended: ${said}`)));
   });
   return child;
-}
-
-/** Returns a port that was free a moment ago, because the server cannot choose one. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('The loopback gave no port.');
-  return address.port;
 }

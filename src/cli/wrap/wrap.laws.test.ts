@@ -12,12 +12,12 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../../../test/support/eventually.ts';
 import { type FakeProvider, startFakeProvider } from '../../../test/support/fake-provider/fake-provider.ts';
+import { freePort } from '../../../test/support/free-port.ts';
 import { portUser } from '../running-gateway.ts';
 
 /** A client: it asks once for each `ask`, waits until a file exists for each other word, and ends with 7. */
@@ -73,15 +73,6 @@ afterEach(async () => {
   await eventually(async () => expect(await user()).toBe('nobody'));
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }, 240_000);
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port: free } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return free;
-}
 
 async function user(): Promise<string> {
   return (await portUser({ host: '127.0.0.1', port }, undefined, 10_000)).kind;
