@@ -3,6 +3,7 @@
  * LiteLLM's guardrail `headroom` and the npm package `headroom-ai`. The messages are folded as in a model call, but by strategies that keep the
  * number of messages. The module is loaded with the first such request.
  */
+import { engineCacheMb, minCacheMb } from '../caches.ts';
 import { type JsonRecord, isRecord } from '../conversation/json-scan.ts';
 import type { Engine, PreparedRequest } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';
@@ -87,10 +88,17 @@ const keepsMessages: ReadonlySet<string> = new Set([
 function engineOf({ encryptedStore, foldSettings }: CompressDeps): Engine {
   const known = engines.get(encryptedStore);
   if (known) return known;
-  const strategies = defaultStrategies({ minResultBytes: foldSettings.minResultBytes });
+  const { minResultBytes, cacheMb = engineCacheMb } = foldSettings;
+  const strategies = defaultStrategies({ minResultBytes });
   const engine = createDefaultEngine(
-    // A reference to an earlier result names its call, which the service may not know.
-    { ...foldSettings, offerRecall: 'always', repairEdits: false, shrinks: withoutRepeats(foldSettings) },
+    {
+      ...foldSettings,
+      cacheMb: Math.max(minCacheMb, cacheMb / 4),
+      offerRecall: 'always',
+      repairEdits: false,
+      // A reference to an earlier result names its call, which the service may not know.
+      shrinks: withoutRepeats(foldSettings),
+    },
     encryptedStore,
     { strategies: strategies.filter(({ name }) => keepsMessages.has(name)) },
   );

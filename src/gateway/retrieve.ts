@@ -3,6 +3,7 @@
  * so nothing is stored for it.
  */
 import { type JsonRecord, isRecord } from '../conversation/json-scan.ts';
+import { openSlices, runInSlices } from '../conversation/steps.ts';
 import { resolveRecall } from '../recall/resolve.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
@@ -46,7 +47,8 @@ async function textOfHash(
   if (query === undefined) {
     const value: unknown = JSON.parse(original);
     const text = typeof value === 'string' ? value : original;
-    return { text, tokens: countTokens(text) };
+    const steps = counter.countInSteps?.(text);
+    return { text, tokens: steps ? await runInSlices(steps, openSlices()) : countTokens(text) };
   }
   const text = await resolveRecall({
     argumentsJson: JSON.stringify({ id, query }),
