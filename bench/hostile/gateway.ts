@@ -12,8 +12,8 @@ import { round } from '../tokens/arithmetic.ts';
 import type { HostileCase } from './bodies.ts';
 import type { FormatName } from './spell.ts';
 
-/** Figures of the gateway since they were last taken, in milliseconds of CPU. `stallMs` and `mainMs`: of its main thread. `cpuMs`: of all threads. */
-export type GatewayFigures = { readonly stallMs: number; readonly mainMs: number; readonly cpuMs: number };
+/** Figures of the gateway since they were last taken, in milliseconds of CPU. `stallMs`: of its main thread. `cpuMs`: of all threads. */
+export type GatewayFigures = { readonly stallMs: number; readonly cpuMs: number };
 
 export type ProbedGateway = {
   readonly url: string;
@@ -77,12 +77,11 @@ export async function startProbedGateway(
     return taken;
   };
   const figuresWhenQuiet = async (): Promise<GatewayFigures> => {
-    const sum = { stallMs: 0, mainMs: 0, cpuMs: 0 };
+    const sum = { stallMs: 0, cpuMs: 0 };
     for (;;) {
       await new Promise((resolve) => setTimeout(resolve, quietMs));
-      const { stallMs, mainMs, cpuMs } = await figures();
+      const { stallMs, cpuMs } = await figures();
       sum.stallMs = Math.max(sum.stallMs, stallMs);
-      sum.mainMs += mainMs;
       sum.cpuMs += cpuMs;
       if (cpuMs < maxQuietCpuMs) return sum;
     }
@@ -130,11 +129,10 @@ export async function measureInGateway(one: HostileCase): Promise<readonly InGat
     for (const body of bodiesOf(one)) {
       await gateway.figures();
       await send('POST', gateway.url + paths[one.format], body, `tenant-${measured.length}`);
-      const { stallMs, mainMs, cpuMs } = await gateway.figuresWhenQuiet();
+      const { stallMs, cpuMs } = await gateway.figuresWhenQuiet();
       measured.push({
         MB: round(body.length / 1e6, 2),
         stallMs: round(stallMs, 1),
-        mainMs: round(mainMs, 1),
         cpuMs: round(cpuMs, 1),
       });
     }

@@ -1,6 +1,6 @@
 /**
- * Preloaded into a program: measures the longest stall of its event loop in CPU time of the main thread, and the CPU time of the main thread
- * and of the process. It sends the figures since the last request for them to the parent process on request.
+ * Preloaded into a program: measures the longest stall of its event loop in CPU time of the main thread, and the CPU time of the process. It
+ * sends the figures since the last request for them to the parent process on request.
  */
 import { isMainThread } from 'node:worker_threads';
 import type { GatewayFigures } from './gateway.ts';
@@ -9,26 +9,21 @@ import type { GatewayFigures } from './gateway.ts';
 const intervalMs = 2;
 
 if (isMainThread && process.send) {
-  const now = () => ({ main: msOf(process.threadCpuUsage()), all: msOf(process.cpuUsage()) });
-  let begin = now();
-  let last = begin.main;
+  const mainMs = () => msOf(process.threadCpuUsage());
+  const allMs = () => msOf(process.cpuUsage());
+  let begin = allMs();
+  let last = mainMs();
   let longest = 0;
   setInterval(() => {
-    const { main } = now();
-    longest = Math.max(longest, main - last);
+    longest = Math.max(longest, mainMs() - last);
     // The time of the probe itself is not part of the next stall.
-    last = now().main;
+    last = mainMs();
   }, intervalMs).unref();
   process.on('message', () => {
-    const end = now();
-    const figures: GatewayFigures = {
-      stallMs: longest,
-      mainMs: end.main - begin.main,
-      cpuMs: end.all - begin.all,
-    };
+    const figures: GatewayFigures = { stallMs: longest, cpuMs: allMs() - begin };
     process.send?.(figures);
     longest = 0;
-    begin = now();
+    begin = allMs();
   });
   process.channel?.unref();
 }

@@ -43,7 +43,7 @@ function blindRecovery(recording: Recording, client: Client): Recovery {
       for (const { words, needs } of callsWith(recording, step, missing)) {
         const query = `${words.said} ${words.call}`.trim();
         const stub = mostSimilar(stubs, query);
-        // Where nothing is folded, the model has nobody to ask.
+        // Without a stub, nothing is folded, and the model has nothing to ask for.
         const asks = stub === undefined ? [] : [{ query }, { id: stub }];
         for (const asked of asks) {
           if (!needs.some((need) => left.includes(need))) break;

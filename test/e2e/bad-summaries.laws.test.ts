@@ -1,5 +1,5 @@
 /**
- * Tests models that fail to write summaries, in every format. Whatever a model answers, the request sent is valid, folded messages can be
+ * Tests models that fail to write summaries, in every format. After every answer of a model, the request sent is valid, folded messages can be
  * restored by id, and the request begins with the checked summary or an extractive one; the receipt says which and why.
  */
 import { describe, expect, it } from 'vitest';
