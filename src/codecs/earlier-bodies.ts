@@ -73,6 +73,8 @@ type Written = {
   ahead: number;
   /** The first messages of the body that was written, as far as they were read. */
   sent: readonly Message[];
+  /** How many bodies were written. Two may be of the same messages, with different edits. */
+  version: number;
 };
 
 const writtenBy = new WeakMap<Message, readonly Written[]>();
@@ -83,6 +85,7 @@ const maxForms = 4;
 /** How far the last message of `written` that this conversation has, and everything before it, was written the same way. */
 type Start = {
   readonly written: Written;
+  readonly version: number;
   readonly last: Message;
   /** The number of edits and of splices up to its end. */
   readonly edits: number;
@@ -130,7 +133,7 @@ function startAt(written: Written, last: Message, at: number, edits: readonly Ed
   const newest = written.splices[splices - 1];
   // A message that is removed may be removed together with the next one.
   if (newest && newest.span.end === end && newest.span.start <= last.span.start) return undefined;
-  return { written, last, edits: common, splices };
+  return { written, version: written.version, last, edits: common, splices };
 }
 
 type MadeBody = {
@@ -151,27 +154,33 @@ function remember(
   const first = messages[0]!.span.start;
   const ahead = tool && tool.span.start < first ? growthOf([tool]) : 0;
   // While this request was paused, another one may have written a branch.
-  const isCurrent = start !== undefined && start.written.messages[start.last.index] === start.last;
-  const before = isCurrent ? start.written : undefined;
+  const before = start?.written.version === start?.version ? start?.written : undefined;
   const sent = before?.ahead === ahead ? sentUpTo(start!) : [];
   let written: Written;
   if (start && before?.edits.length === start.edits && before.splices.length === start.splices) {
     for (let index = start.edits; index < edits.length; index++) before.edits.push(edits[index]!);
     for (const splice of own) before.splices.push(splice);
     written = before;
-    Object.assign(written, { messages, ahead, sent });
+    Object.assign(written, { messages, ahead, sent, version: before.version + 1 });
   } else {
-    written = { messages, edits: [...edits], splices: [...splices], ahead, sent };
+    written = { messages, edits: [...edits], splices: [...splices], ahead, sent, version: 1 };
   }
   const others = (writtenBy.get(messages.at(-1)!) ?? []).filter((one) => one !== written);
   rememberAt(writtenBy, messages, 0, [written, ...others].slice(0, maxForms));
-  listsWritten.set(out, { format, written, messages, start: sent.length > 0 ? start : undefined });
+  listsWritten.set(out, {
+    format,
+    written,
+    version: written.version,
+    messages,
+    start: sent.length > 0 ? start : undefined,
+  });
 }
 
 /** The list of messages of a body that was written and not read yet. */
 type ListWritten = {
   readonly format: string;
   readonly written: Written;
+  readonly version: number;
   readonly messages: readonly Message[];
   readonly start: Start | undefined;
 };
@@ -184,9 +193,9 @@ export function listWritten(body: Uint8Array, format: string): SeenList | undefi
   if (made?.format !== format) return undefined;
   // The owner of a body may change its bytes later.
   listsWritten.delete(body);
-  const { written, messages } = made;
+  const { written, version } = made;
   // Another request may have written a branch meanwhile.
-  if (written.messages !== messages) return undefined;
+  if (written.version !== version) return undefined;
   const unchanged = unchangedMessages(made);
   return {
     messages: written.sent,
@@ -195,7 +204,7 @@ export function listWritten(body: Uint8Array, format: string): SeenList | undefi
       return message && message.span.end - message.span.start === end - start ? message : undefined;
     },
     keep(sent) {
-      if (written.messages === messages) written.sent = sent;
+      if (written.version === version) written.sent = sent;
     },
   };
 }

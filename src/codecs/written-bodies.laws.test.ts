@@ -91,23 +91,25 @@ function openChat() {
   };
   const bodyOf = (texts: readonly string[]) =>
     encoder.encode(JSON.stringify({ messages: texts.map((content) => ({ role: 'user', content })) }));
-  return {
-    /** Writes a body. The returned function reads it, after some steps if it may pause. */
-    write(texts: readonly string[], edits: readonly Edit[]) {
-      const body = openaiChat.write(openaiChat.read(bodyOf(texts), reading), edits);
-      const fresh = () => ({ digest: sha256, blocks: new Map() });
+  const fresh = () => ({ digest: sha256, blocks: new Map() });
+  /** Reads a request. `write` gives it some edits, and returns a function that reads the body. Both may pause after some steps. */
+  function read(texts: readonly string[]) {
+    const conversation = openaiChat.read(bodyOf(texts), reading);
+    return function write(edits: readonly Edit[], writing = openRun(() => false)) {
+      const body = runPausably(writing, () => openaiChat.write(conversation, edits));
       expect(body).toEqual(openaiChat.write(openaiChat.read(bodyOf(texts), fresh()), edits));
       const expected = openaiChat.read(body.slice(), fresh());
       return (run = openRun(() => false)) =>
         expect(runPausably(run, () => openaiChat.read(body, reading))).toEqual(expected);
-    },
-  };
+    };
+  }
+  return { read, write: (texts: readonly string[], edits: readonly Edit[]) => read(texts)(edits) };
 }
 
 const first = Array.from({ length: 6 }, (_, at) => `${at} `.repeat(4_000));
 
-function replacing(message: number): Edit {
-  return { kind: 'replace-text', at: { message, part: 0, text: 0 }, stub: 'less', memory: undefined };
+function replacing(message: number, stub = 'less'): Edit {
+  return { kind: 'replace-text', at: { message, part: 0, text: 0 }, stub, memory: undefined };
 }
 
 it('are not mixed up by branches in which one edit changes different places', () => {
@@ -139,6 +141,35 @@ it('are not mixed up when a branch is written while the other one is being read'
   readOne(run);
   readOther();
   write([...first, 'another', 'and more'], edits)();
+});
+
+it('are not mixed up when a branch is written while the other one is being written', () => {
+  for (let steps = 0; steps < 8; steps++) {
+    const { read, write } = openChat();
+    const begun = [...first, 'one', 'two'];
+    const early = replacing(2);
+    write(begun, [early])();
+    const writeOne = read([...begun, 'three', 'four']);
+    let left = steps;
+    const run = openRun(() => left-- === 0);
+    const edits = [early, replacing(9)];
+    const writeOn = () => writeOne(edits, run);
+    expect(writeOn).toThrow(Paused);
+    // The stub is as long as the text that it replaces.
+    write([...begun, 'another'], [early, replacing(7, 'TWO')])();
+    writeOn()();
+    write([...begun, 'three', 'four', 'and more'], edits)();
+  }
+});
+
+it.each([
+  [0, 1],
+  [1, 0],
+])('are not mixed up when a request is written twice before form %d and then %d is read', (...order) => {
+  const write = openChat().read([...first, 'one', 'two', 'three']);
+  const early = replacing(2);
+  const forms = [write([early]), write([early, replacing(7)])];
+  for (const form of order) forms[form]!();
 });
 
 /** Runs a function that pauses once after some steps. */
