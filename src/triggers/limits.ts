@@ -1,6 +1,6 @@
 /**
- * Implements three triggers that compare the tokens of a request with a limit: a share of the context window, the whole window, or a budget. Also
- * decides whether a fold saves enough of what a trigger asked for.
+ * Implements four triggers that compare a request with a limit: its tokens with a share of the context window, the whole window, or a budget, and
+ * its number of messages with a number. Also decides whether a fold saves enough of what a trigger asked for.
  */
 import { checkSettings, fraction, object, wholeNumber } from '../checks.ts';
 import type { Demand, Economy, Trigger } from './trigger.ts';
