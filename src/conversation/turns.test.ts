@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import type { Conversation, Message, Part, Role } from './conversation.ts';
-import { lastAssistant, lastUser, newestBatch, turnStart } from './turns.ts';
+import { isPrivateTool, lastAssistant, lastUser, newestBatch, privateToolsOf, turnStart } from './turns.ts';
+
+it('tells tools of Leporello from those of a client, even if one of these has both names', () => {
+  const tools = privateToolsOf(['read_memory', undefined, 'save_context']);
+  const names = ['read_memory', 'save_context', 'read_memory save_context', 'read', ''];
+  expect(names.filter((name) => isPrivateTool(name, tools))).toEqual(['read_memory', 'save_context']);
+  expect(isPrivateTool('read_memory', privateToolsOf([undefined]))).toBe(false);
+});
 
 describe('where a turn begins', () => {
   it('is the newest user message that answers no call', () => {

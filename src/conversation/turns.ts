@@ -313,7 +313,8 @@ export function privateToolsOf(names: readonly (string | undefined)[]): string |
 /** True for a tool whose calls are answered here, not by the client. `privateTools`: the joined names. */
 export function isPrivateTool(name: string | undefined, privateTools: string | undefined): boolean {
   if (name === undefined || privateTools === undefined) return false;
-  return name === privateTools || privateTools.split(' ').includes(name);
+  // A client's tool may have a name with spaces.
+  return privateTools.split(' ').includes(name);
 }
 
 /** Returns the places of recalls, of their answers, and of the media that they gave back. */
