@@ -163,7 +163,7 @@ export function breakEvenTable(rows: readonly Row[]): string {
     '': ({ source = '' }) => (source === longHorizonId ? 'long session' : 'coding sessions'),
     'tokens folded': 'tokens folded',
     recalls: 'recalls',
-    'break-even at a static share of 25 %': ({ 'at 25 %': at = 0 }) => Number(at).toFixed(2),
+    'break-even, tools and system text 25 % of a request': ({ 'at 25 %': at = 0 }) => Number(at).toFixed(2),
     'at 66 %': ({ 'at 66 %': at = 0 }) => Number(at).toFixed(2),
   });
 }
