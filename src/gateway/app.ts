@@ -43,7 +43,7 @@ import {
 } from '../store/encrypted-store.ts';
 import { type KeptReplies, createKeptReplies } from '../store/hidden-recalls.ts';
 import { createControls } from '../store/controls.ts';
-import type { Store } from '../store/store.ts';
+import { type Store, timedStore } from '../store/store.ts';
 import { loadModelInfo } from '../tokens/models.ts';
 
 /** Settings of the gateway: those of the engine, and limits, upstreams and access. */
@@ -117,8 +117,10 @@ export function gatewayParts(
   // The main thread and the two threads that fold large bodies have an engine each.
   const engineMb = deps.foldThread ? cacheMb / 3 : cacheMb;
   const caches = createCaches(engineMb);
+  const { metrics } = deps;
+  const store = metrics ? timedStore(deps.store, metrics.storeCalled) : deps.store;
   const encryptedStore = createEncryptedStore({
-    store: deps.store,
+    store,
     secret: deps.secret,
     ttlMs,
     storeDeadlineMs,
@@ -127,7 +129,7 @@ export function gatewayParts(
   const keptReplies = createKeptReplies({ encryptedStore, ttlMs, caches });
   const engineSettings = { ...foldSettings(settings), cacheMb: engineMb };
   const local = createDefaultEngine(engineSettings, encryptedStore, { ...engineParts, keptReplies });
-  const { store, secret, log, foldThread, archive } = deps;
+  const { secret, log, foldThread, archive } = deps;
   archive?.open({ encryptedStore, log });
   return {
     engine:
@@ -151,7 +153,7 @@ export function gatewayParts(
     totals: createReceiptTotals(),
     prices: pricesFrom(settings.usdPerMillionTokens),
     costs: createCostTracker(caches),
-    metrics: deps.metrics,
+    metrics,
     openMetrics: settings.openMetrics ?? isOneTenant(settings.tenant),
     log: deps.log,
     summaries: backgroundSummarizer(settings, deps.log),

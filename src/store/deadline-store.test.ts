@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { LeporelloError } from '../errors.ts';
 import { storeSuite } from '../../test/support/store-suite.ts';
-import { type Store, storeWithDeadline } from './store.ts';
+import { type Store, storeWithDeadline, timedStore } from './store.ts';
 import { inMemoryStore } from './in-memory.ts';
 
+storeSuite('a store whose calls are timed', {
+  open: (clock) => timedStore(inMemoryStore({ clock }), () => undefined),
+});
 storeSuite('a store with a deadline', { open: (clock) => storeWithDeadline(inMemoryStore({ clock })) });
 
 const calls = {
@@ -218,3 +221,14 @@ function settled(promise: Promise<unknown>) {
     },
   };
 }
+
+it('a timed store reports each call, whether it was answered or not', async () => {
+  const reported: string[] = [];
+  const store = timedStore(inMemoryStore(), (call, seconds, isAnswered) => {
+    reported.push(`${call} ${isAnswered ? 'answered' : 'failed'} ${seconds >= 0 ? 'in time' : ''}`);
+  });
+  await store.getMany(['a']);
+  await store.close();
+  await store.get('a').catch(() => undefined);
+  expect(reported).toEqual(['getMany answered in time', 'get failed in time']);
+});

@@ -46,6 +46,39 @@ export type FirstFound = { readonly at: number; readonly value: Uint8Array };
 /** Returns the time in milliseconds since the epoch. Passed in, so that tests control it. */
 export type Clock = () => number;
 
+/** Takes the duration of one call of a store, such as `getMany`. */
+export type StoreTimes = (call: string, seconds: number, isAnswered: boolean) => void;
+
+/** Returns the same store, and reports how long each of its calls takes, except `close`. */
+export function timedStore(store: Store, report: StoreTimes): Store {
+  async function watch<T>(call: string, work: () => Promise<T>): Promise<T> {
+    const started = performance.now();
+    let isAnswered = false;
+    try {
+      const answer = await work();
+      isAnswered = true;
+      return answer;
+    } finally {
+      report(call, (performance.now() - started) / 1_000, isAnswered);
+    }
+  }
+  return {
+    name: store.name,
+    get isShared() {
+      return store.isShared ?? true;
+    },
+    mayHold: (keys) => store.mayHold?.(keys) ?? true,
+    get: (key) => watch('get', () => store.get(key)),
+    getMany: (keys) => watch('getMany', () => store.getMany(keys)),
+    getFirst: (keys) => watch('getFirst', () => store.getFirst(keys)),
+    putMany: (entries) => watch('putMany', () => store.putMany(entries)),
+    putUnless: (guards, entries) => watch('putUnless', () => store.putUnless(guards, entries)),
+    touch: (keys, expiresAt) => watch('touch', () => store.touch(keys, expiresAt)),
+    delete: (keys) => watch('delete', () => store.delete(keys)),
+    close: () => store.close(),
+  };
+}
+
 // Deadlines for every call of a store, so that no caller waits for a store that hangs. The encrypted store uses them, so they
 // cover the gateway and the library. After several slow failures in a row the store rests: calls fail at once until a trial
 // call succeeds.

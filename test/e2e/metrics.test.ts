@@ -39,6 +39,11 @@ describe('metrics', () => {
       'tokens_folded_total counter',
       'folds_total counter',
       'recalls_total counter',
+      'recalls_per_folded_request histogram',
+      'provider_tokens_total counter',
+      'count_error_ratio histogram',
+      'prefix_changes_total counter',
+      'store_seconds histogram',
       'prepare_seconds histogram',
       'compression_ratio histogram',
       'compression_tokens_saved_total counter',
@@ -54,6 +59,11 @@ describe('metrics', () => {
       'failures_total{stage="response"} 0',
       'recalls_total{found="yes"} 0',
       'recalls_total{found="no"} 0',
+      'recalls_per_folded_request_sum 0',
+      'recalls_per_folded_request_count 0',
+      'count_error_ratio_sum 0',
+      'count_error_ratio_count 0',
+      'prefix_changes_total 0',
       'prepare_seconds_sum 0',
       'prepare_seconds_count 0',
       'compression_warnings_total{warning="under"} 0',
@@ -90,7 +100,11 @@ describe('metrics', () => {
     await ask(longBody('chat', 25));
     await ask(requestBody('chat', { model: 'made-up' }));
     const { lines } = await metricsOf(stack.url);
-    expect(values(lines)).toEqual([
+    const storeCalls = values(lines).filter((line) => line.startsWith('store_seconds_count'));
+    expect(storeCalls.map((line) => line.replace(/ .*/, ''))).toContain(
+      'store_seconds_count{call="putUnless",outcome="answered"}',
+    );
+    expect(values(lines).filter((line) => !line.startsWith('store_seconds'))).toEqual([
       'requests_total{format="openai-chat",model="gpt-4o",outcome="untouched"} 1',
       'requests_total{format="openai-chat",model="gpt-4o",outcome="compacted"} 1',
       'requests_total{format="openai-chat",model="other",outcome="untouched"} 1',
@@ -107,6 +121,15 @@ describe('metrics', () => {
       'folds_total{trigger="token-budget"} 1',
       'recalls_total{found="yes"} 0',
       'recalls_total{found="no"} 0',
+      'recalls_per_folded_request_sum 0',
+      'recalls_per_folded_request_count 1',
+      'provider_tokens_total{model="gpt-4o",kind="input"} n',
+      'provider_tokens_total{model="gpt-4o",kind="cache_read"} 0',
+      'provider_tokens_total{model="gpt-4o",kind="cache_write"} 0',
+      'provider_tokens_total{model="gpt-4o",kind="output"} 4',
+      'count_error_ratio_sum n',
+      'count_error_ratio_count 2',
+      'prefix_changes_total 0',
       'prepare_seconds_sum n',
       'prepare_seconds_count 3',
       'compression_ratio_sum{level="history",by="both"} 3',

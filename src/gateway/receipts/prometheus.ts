@@ -26,6 +26,8 @@ export function prometheusMetrics(): GatewayMetrics {
   return {
     requestEnded: (format, receipt) => record((metrics) => metrics.requestEnded(format, receipt)),
     summaryEnded: (ended) => record((metrics) => metrics.summaryEnded(ended)),
+    storeCalled: (call, seconds, isAnswered) =>
+      record((metrics) => metrics.storeCalled(call, seconds, isAnswered)),
     page: async (state) => (await open()).page(state),
   };
 }
@@ -43,6 +45,7 @@ function openMetrics(loaded: typeof client): GatewayMetrics {
       for (const stage of failuresOf(receipt)) series.failures.inc({ stage });
       for (const { found } of receipt.recalls) series.recalls.inc({ found: found ? 'yes' : 'no' });
       addTokens(series, model, receipt);
+      addUsage(series, model, receipt);
       addFold(series, receipt);
     },
     summaryEnded({ model: name, outcome, paid }) {
@@ -50,6 +53,9 @@ function openMetrics(loaded: typeof client): GatewayMetrics {
       (isWritten ? series.written : series.failed).inc();
       const model = models.labelOf(name, isWritten);
       if (paid) series.usdPaid.inc({ model, for: 'summaries' }, paid.total);
+    },
+    storeCalled(call, seconds, isAnswered) {
+      series.store.observe({ call, outcome: isAnswered ? 'answered' : 'failed' }, seconds);
     },
     async page({ summariesRunning }) {
       series.running.set(summariesRunning);
@@ -91,8 +97,28 @@ function addTokens(
   if (outcome.status === 'compacted') series.folded.inc({ model }, tokensFoldedBy({ steps }));
 }
 
-function addFold(series: Series, { outcome, steps, trigger = 'none', compressions }: Receipt): void {
+/** Adds what the provider reported: its cache, and how far the count of the prompt was off. */
+function addUsage(
+  { usage: tokens, countError, prefixChanges }: Series,
+  model: string,
+  receipt: Receipt,
+): void {
+  const { usage, prompt, unstableFrom } = receipt;
+  if (usage) {
+    const { input, cacheRead, cacheWrite, output } = usage;
+    tokens.inc({ model, kind: 'input' }, Math.max(0, input - cacheRead - cacheWrite));
+    tokens.inc({ model, kind: 'cache_read' }, cacheRead);
+    tokens.inc({ model, kind: 'cache_write' }, cacheWrite);
+    tokens.inc({ model, kind: 'output' }, output);
+  }
+  if (prompt) countError.observe(prompt.errorPercent / 100);
+  if (unstableFrom !== undefined) prefixChanges.inc();
+}
+
+function addFold(series: Series, receipt: Receipt): void {
+  const { outcome, steps, trigger = 'none', compressions, recalls, memories } = receipt;
   if (outcome.status !== 'compacted') return;
+  if (memories.length > 0) series.recallsPerRequest.observe(recalls.length);
   if (steps.some(({ edits }) => edits > 0)) series.folds.inc({ trigger });
   for (const { level, by, ratio, tokensBefore, tokensAfter, warning, problem } of compressions) {
     series.ratio.observe({ level, by }, ratio);
@@ -144,7 +170,34 @@ function seriesIn({ Counter, Gauge, Histogram }: typeof client, registry: Regist
       'model',
     ),
     folds: counter('folds_total', 'New folds.', 'trigger'),
-    recalls: counter('recalls_total', 'Recalls that were answered.', 'found'),
+    recalls: counter('recalls_total', 'Recalls that were answered: found, or missed.', 'found'),
+    recallsPerRequest: histogram(
+      'recalls_per_folded_request',
+      'Recalls in each request that was sent with folded content.',
+      recallCounts,
+    ),
+    usage: counter(
+      'provider_tokens_total',
+      'Tokens that providers reported: input (neither read from nor written to a cache), cache_read, cache_write, output.',
+      'model',
+      'kind',
+    ),
+    countError: histogram(
+      'count_error_ratio',
+      "Counted prompt tokens divided by the provider's, minus 1, after correction: negative when the count was too low.",
+      errorRatios,
+    ),
+    prefixChanges: counter(
+      'prefix_changes_total',
+      'Requests whose sent prefix changed without a fold, so that the provider could not use its cache: a bug.',
+    ),
+    store: histogram(
+      'store_seconds',
+      'Seconds of each call of the store, answered or failed.',
+      storeSeconds,
+      'call',
+      'outcome',
+    ),
     prepare: histogram(
       'prepare_seconds',
       'Seconds from receiving the whole body to sending the request.',
@@ -175,6 +228,9 @@ function seriesIn({ Counter, Gauge, Histogram }: typeof client, registry: Regist
 }
 
 const prepareSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+const storeSeconds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
+const errorRatios = [-0.5, -0.2, -0.1, -0.05, -0.02, 0, 0.02, 0.05, 0.1, 0.2, 0.5, 1];
+const recallCounts = [0, 1, 2, 3, 5, 10];
 const ratios = [1, 1.5, 2, 3, 5, 7.5, 10, 15, 20, 30, 50, 100];
 
 /**

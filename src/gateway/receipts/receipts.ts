@@ -27,6 +27,7 @@ import {
   sentPromptOf,
   usageSince,
 } from '../../receipts/cost.ts';
+import type { StoreTimes } from '../../store/store.ts';
 import { loadCatalog } from '../../tokens/catalog.ts';
 
 /** The receipt of a request in progress. */
@@ -385,6 +386,8 @@ export interface GatewayMetrics {
   requestEnded(format: string, receipt: Receipt): void;
   /** Counts a summary that was written in the background, or failed. */
   summaryEnded(receipt: SummaryReceipt): void;
+  /** Counts a call of the store, such as `getMany`. */
+  readonly storeCalled: StoreTimes;
   /** Returns all metrics as text. */
   page(now: { readonly summariesRunning: number }): Promise<{
     readonly contentType: string;
