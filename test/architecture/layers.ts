@@ -11,7 +11,7 @@ const layers: readonly (readonly string[])[] = [
   ['cli'],
   ['adapters'],
   ['gateway', 'replay', 'index'],
-  ['library', 'trajectory', 'page'],
+  ['library', 'trajectory', 'page', 'experiment'],
   ['engine'],
   ['strategies', 'recall'],
   ['receipts'],
