@@ -7,6 +7,7 @@ import * as markers from '../src/arrival/markers.ts';
 import { sameLines, sameNumbered, sameText } from '../src/arrival/shown-texts.ts';
 import { shrink } from '../src/arrival/shrink.ts';
 import { runSteps } from '../src/conversation/steps.ts';
+import { hookNote } from '../src/cli/hook/hook.ts';
 import { openBudget } from '../src/gateway/recall-loop.ts';
 import type { PreparedRequest } from '../src/engine/types.ts';
 import { extract } from '../src/outline/extract.ts';
@@ -55,6 +56,10 @@ it('every text that a model may read is in the golden file', async () => {
     ],
     ['Marks in shortened results', markerTexts()],
     ['Results, shortened on arrival', arrivalTexts()],
+    [
+      'The last line of a result that a hook of an agent shortened',
+      [hookNote({ characters: 9_000, memory, recall: 'leporello recall' })],
+    ],
     ['An extractive summary', [extract(request) ?? '']],
     ['Prompts for a summary', await promptTexts()],
     ['A trajectory', await trajectoryTexts()],

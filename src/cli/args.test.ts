@@ -183,6 +183,20 @@ describe('parseArgs', () => {
       settings: nothing,
       json: false,
     });
+    expect(parse('hook codex --print --json')).toEqual({
+      command: 'hook',
+      client: 'codex',
+      print: true,
+      settings: nothing,
+      json: true,
+    });
+    expect(parse('off --dry-run --originals')).toEqual({
+      command: 'off',
+      dryRun: true,
+      originals: true,
+      settings: nothing,
+      json: false,
+    });
     expect(parse('doctor --port 1 --json')).toEqual({
       command: 'doctor',
       settings: { file: undefined, values: [{ flag: '--port', key: 'port', text: '1' }] },
@@ -193,15 +207,15 @@ describe('parseArgs', () => {
   it.each([
     [
       'srve',
-      'There is no command srve. Did you mean serve? The commands are serve, wrap, compact, recall, inspect, mcp, replay, savings, doctor, demo and help.',
+      'There is no command srve. Did you mean serve? The commands are serve, wrap, compact, recall, inspect, mcp, replay, savings, doctor, hook, off, demo and help.',
     ],
     [
       'start',
-      'There is no command start. The commands are serve, wrap, compact, recall, inspect, mcp, replay, savings, doctor, demo and help.',
+      'There is no command start. The commands are serve, wrap, compact, recall, inspect, mcp, replay, savings, doctor, hook, off, demo and help.',
     ],
     [
       'help me',
-      'There is no command me. The commands are serve, wrap, compact, recall, inspect, mcp, replay, savings, doctor, demo and help.',
+      'There is no command me. The commands are serve, wrap, compact, recall, inspect, mcp, replay, savings, doctor, hook, off, demo and help.',
     ],
     ['--prot', 'leporello without a command has no flag --prot. Its flags are --help, --json, --version.'],
     ['-x', 'leporello without a command has no flag -x. Its flags are --help, --json, --version.'],
@@ -267,6 +281,11 @@ describe('parseArgs', () => {
       'recall m --raw --query q --max-tokens 5',
       '--raw prints the whole original and cannot be combined with --query or --max-tokens. Leave out one of them.',
     ],
+    [
+      'hook gemini',
+      'hook does not take gemini: leporello hook claude|codex|cursor. Gemini CLI marks each result that a hook replaces as failed; use leporello wrap gemini.',
+    ],
+    ['hook', 'hook needs a client: leporello hook claude|codex|cursor.'],
     ['recall m --max-tokens=1e3', '--max-tokens is 1e3, but must be a whole number of at least 1.'],
   ])('refuses: %s', (line, sentence) => {
     expect(problem(line.split(' '))).toBe(`bad-usage: ${sentence}`);

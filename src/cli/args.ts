@@ -6,11 +6,11 @@ import type { ParseArgsOptionsConfig } from 'node:util';
 import { LeporelloError } from '../errors.ts';
 import { parseRange } from '../recall/text-ranges.ts';
 import { nearest } from '../checks.ts';
-import { type AgentCliName, agentCliIn } from './wrap/clients.ts';
+import { hookedClientIn } from './hook/contracts.ts';
+import { agentCliIn } from './wrap/clients.ts';
+import { type Args, type CommandName, type RecallArgs, commandNames } from './command-args.ts';
 import {
-  type Format,
   type ParsedFlags,
-  type SettingArgs,
   formatIn,
   noOperands,
   oneOperand,
@@ -20,136 +20,6 @@ import {
   settingsIn,
   wholeNumber,
 } from './flags.ts';
-
-/** A parsed command line. */
-export type Args =
-  | { readonly command: 'help'; readonly topic: CommandName | undefined }
-  | { readonly command: 'version'; readonly json: boolean }
-  | { readonly command: 'state' }
-  | ServeArgs
-  | WrapArgs
-  | CompactArgs
-  | RecallArgs
-  | InspectArgs
-  | McpArgs
-  | ReplayArgs
-  | SavingsArgs
-  | DoctorArgs
-  | DemoArgs;
-
-export type ServeArgs = {
-  readonly command: 'serve';
-  readonly settings: SettingArgs;
-  /** Whether the gateway ends with the last `leporello wrap` that uses it. */
-  readonly forWraps: boolean;
-  readonly json: boolean;
-};
-
-export type WrapArgs = {
-  readonly command: 'wrap';
-  readonly client: AgentCliName;
-  /** Arguments for the client. */
-  readonly rest: readonly string[];
-  /** Whether only the environment and the arguments are printed. */
-  readonly print: boolean;
-  readonly settings: SettingArgs;
-  readonly json: boolean;
-};
-
-export type CompactArgs = {
-  readonly command: 'compact';
-  /** A path, or `-` for standard input. */
-  readonly file: string;
-  readonly format: Format;
-  readonly model: string | undefined;
-  /** The window in tokens. */
-  readonly window: number | undefined;
-  readonly out: string | undefined;
-  readonly settings: SettingArgs;
-  readonly json: boolean;
-};
-
-export type RecallArgs = {
-  readonly command: 'recall';
-  readonly id: string;
-  readonly part: { readonly query?: string; readonly lines?: string; readonly path?: string };
-  readonly maxTokens: number | undefined;
-  readonly raw: boolean;
-  readonly settings: SettingArgs;
-  readonly json: boolean;
-};
-
-export type InspectArgs = {
-  readonly command: 'inspect';
-  /** The id of a receipt; undefined for the newest ones. */
-  readonly receipt: string | undefined;
-  /** The number of newest receipts. */
-  readonly last: number;
-  /** The label of the tenant; undefined for the one that all requests belong to. */
-  readonly tenant: string | undefined;
-  readonly settings: SettingArgs;
-  readonly json: boolean;
-};
-
-export type McpArgs = {
-  readonly command: 'mcp';
-  /** The port of an HTTP server; undefined for standard input and output. */
-  readonly port: number | undefined;
-  /** The label of the tenant; undefined for `local`. */
-  readonly tenant: string | undefined;
-  readonly settings: SettingArgs;
-  readonly json: boolean;
-};
-
-export type ReplayArgs = {
-  readonly command: 'replay';
-  readonly files: readonly string[];
-  readonly format: Format;
-  /** The window in tokens. */
-  readonly window: number | undefined;
-  /** Tokens of the prefix of a recorded conversation. */
-  readonly prefix: number | undefined;
-  /** Maximum number of conversations of each source. */
-  readonly limit: number | undefined;
-  readonly source: string | undefined;
-  /** Further engines, as `NAME=JSON`. */
-  readonly engines: readonly string[];
-  readonly html: string | undefined;
-  readonly settings: SettingArgs;
-  readonly json: boolean;
-};
-
-export type SavingsArgs = {
-  readonly command: 'savings';
-  /** How many days back; undefined means a week. */
-  readonly days: number | undefined;
-  /** Whether all conversations are replayed, however long it takes. */
-  readonly all: boolean;
-  readonly settings: SettingArgs;
-  readonly json: boolean;
-};
-
-export type DoctorArgs = {
-  readonly command: 'doctor';
-  readonly settings: SettingArgs;
-  readonly json: boolean;
-};
-
-export type DemoArgs = { readonly command: 'demo'; readonly json: boolean };
-
-export const commandNames = [
-  'serve',
-  'wrap',
-  'compact',
-  'recall',
-  'inspect',
-  'mcp',
-  'replay',
-  'savings',
-  'doctor',
-  'demo',
-] as const;
-export type CommandName = (typeof commandNames)[number];
 
 /** Parses the arguments of the process. */
 export function parseArgs(argv: readonly string[]): Args {
@@ -236,6 +106,8 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
   },
   savings: { days: text, all: yes, ...configFlags, ...everywhere },
   doctor: { port: text, ...settingFlags, set: texts, ...everywhere },
+  hook: { print: yes, ...settingFlags, ...everywhere },
+  off: { 'dry-run': yes, originals: yes, port: text, ...settingFlags, ...everywhere },
   demo: everywhere,
 };
 
@@ -359,6 +231,26 @@ const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
   doctor(given) {
     noOperands(given);
     return { command: 'doctor', settings: settingsIn(given), json: given.has('json') };
+  },
+  hook(given) {
+    checkJson(given, 'hook', 'print', "the output of a hook is the client's");
+    return {
+      command: 'hook',
+      client: hookedClientIn(given.operands),
+      print: given.has('print'),
+      settings: settingsIn(given),
+      json: given.has('json'),
+    };
+  },
+  off(given) {
+    noOperands(given);
+    return {
+      command: 'off',
+      dryRun: given.has('dry-run'),
+      originals: given.has('originals'),
+      settings: settingsIn(given),
+      json: given.has('json'),
+    };
   },
   demo(given) {
     noOperands(given);

@@ -16,7 +16,7 @@ import type { Receipt } from '../receipts/receipt.ts';
 import { LeporelloError } from '../errors.ts';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
 import { type ReceiptStore, createReceiptStore } from '../store/receipt-store.ts';
-import type { InspectArgs } from './args.ts';
+import type { InspectArgs } from './command-args.ts';
 import { loadConfig } from './config/load-config.ts';
 import { gatewaySettings } from './config/to-settings.ts';
 import { openExistingStore } from './open-store.ts';

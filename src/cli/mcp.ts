@@ -11,7 +11,7 @@ import {
   jsonResponse,
 } from '../gateway/http/http.ts';
 import { serveNode } from '../gateway/http/node-server.ts';
-import type { McpArgs } from './args.ts';
+import type { McpArgs } from './command-args.ts';
 import { loadConfig } from './config/load-config.ts';
 import { openExistingStore } from './open-store.ts';
 import type { Terminal } from './terminal.ts';

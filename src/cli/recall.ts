@@ -7,7 +7,7 @@ import { findsAny } from '../recall/search.ts';
 import { resolveRecall } from '../recall/resolve.ts';
 import { selectPath } from '../recall/json-path.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
-import type { RecallArgs } from './args.ts';
+import type { RecallArgs } from './command-args.ts';
 import { loadConfig } from './config/load-config.ts';
 import { type StoreConfig, openExistingStore, storeServer } from './open-store.ts';
 import type { Environment, Terminal } from './terminal.ts';

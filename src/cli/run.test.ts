@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { helpText } from './help.ts';
+import { helpText } from './help/help.ts';
 import { run } from './run.ts';
 import { testTerminal } from '../../test/support/test-terminal.ts';
 
@@ -33,7 +33,7 @@ describe('run', () => {
     expect(await runs('srve')).toEqual({
       code: 2,
       out: '',
-      err: 'leporello: There is no command srve. Did you mean serve? The commands are serve, wrap, compact, recall, inspect, mcp, replay, savings, doctor, demo and help.\n',
+      err: 'leporello: There is no command srve. Did you mean serve? The commands are serve, wrap, compact, recall, inspect, mcp, replay, savings, doctor, hook, off, demo and help.\n',
     });
     expect(await runs('serve', '--port', 'high')).toEqual({
       code: 2,

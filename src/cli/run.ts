@@ -3,7 +3,8 @@
  * when they are called, so that help is fast.
  */
 import { LeporelloError } from '../errors.ts';
-import { type Args, parseArgs } from './args.ts';
+import { parseArgs } from './args.ts';
+import type { Args } from './command-args.ts';
 import { packageVersion, withCheckoutNote } from './home.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -12,14 +13,16 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
   try {
     return await runCommand(parseArgs(argv), terminal);
   } catch (error) {
-    return failure(error, terminal);
+    const code = failure(error, terminal);
+    // To some clients, the exit code 2 of a hook is a refusal, and hides the result.
+    return argv[0] === 'hook' ? 1 : code;
   }
 }
 
 async function runCommand(args: Args, terminal: Terminal): Promise<number> {
   switch (args.command) {
     case 'help': {
-      const { helpText } = await import('./help.ts');
+      const { helpText } = await import('./help/help.ts');
       await terminal.out(withCheckoutNote(helpText(args.topic)));
       return 0;
     }
@@ -48,6 +51,10 @@ async function runCommand(args: Args, terminal: Terminal): Promise<number> {
       return (await import('./doctor/doctor.ts')).doctor(args, terminal);
     case 'state':
       return (await import('./doctor/doctor.ts')).state(terminal);
+    case 'hook':
+      return (await import('./hook/hook.ts')).hook(args, terminal);
+    case 'off':
+      return (await import('./hook/off.ts')).off(args, terminal);
     case 'demo':
       return (await import('./demo/demo.ts')).demo(args, terminal);
   }

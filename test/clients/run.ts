@@ -1,7 +1,8 @@
 /**
  * Runs real agent CLIs through the gateway: installs each once, at a pinned version, and plays its loops against the scripted provider.
  * Usage: npm run test:clients [-- [--bodies FOLDER] NAME...]. A name is a client's, or `client/format`. With `--wrapped`, the clients run
- * under `leporello wrap` instead, two at once, and a name is one that `wrap` knows. With `--guardrail`, LiteLLM's proxy calls the gateway instead.
+ * under `leporello wrap` instead, two at once, and a name is one that `wrap` knows. With `--guardrail`, LiteLLM's proxy calls the gateway instead,
+ * and with `--hooks`, clients without a gateway run `leporello hook`.
  */
 import { parseArgs } from 'node:util';
 import type { Client, Variant } from './client.ts';
@@ -22,7 +23,12 @@ const clients: readonly Client[] = [codex, claudeCode, geminiCli, opencode, pi, 
 
 const { values, positionals: names } = parseArgs({
   allowPositionals: true,
-  options: { bodies: { type: 'string' }, wrapped: { type: 'boolean' }, guardrail: { type: 'boolean' } },
+  options: {
+    bodies: { type: 'string' },
+    wrapped: { type: 'boolean' },
+    guardrail: { type: 'boolean' },
+    hooks: { type: 'boolean' },
+  },
 });
 const all = clients.flatMap((client) => client.variants.map((variant) => ({ client, variant })));
 const unknown = names.filter((name) => !all.some((one) => isCalled(one, name)));
@@ -35,6 +41,15 @@ if (values.guardrail) {
   for (const { check, passed } of await playGuardrail()) {
     say(`${passed ? 'passed' : 'FAILED'}  LiteLLM, ${check}`);
     counts[passed ? 'passed' : 'failed'] += 1;
+  }
+  say(`${counts.passed} passed, ${counts.failed} failed`);
+  if (counts.failed > 0) process.exitCode = 1;
+} else if (values.hooks) {
+  const { playHooks } = await import('./hooked.ts');
+  for (const { check, problems } of await playHooks()) {
+    say(`${problems.length === 0 ? 'passed' : 'FAILED'}  ${check}`);
+    for (const problem of problems) say(`       ${problem}`);
+    counts[problems.length === 0 ? 'passed' : 'failed'] += 1;
   }
   say(`${counts.passed} passed, ${counts.failed} failed`);
   if (counts.failed > 0) process.exitCode = 1;

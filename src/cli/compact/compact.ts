@@ -4,7 +4,7 @@ import { createDefaultEngine } from '../../library/default-engine.ts';
 import type { Engine } from '../../engine/types.ts';
 import type { PreparedRequest } from '../../engine/types.ts';
 import { createEncryptedStore, type EncryptedStore } from '../../store/encrypted-store.ts';
-import type { CompactArgs } from '../args.ts';
+import type { CompactArgs } from '../command-args.ts';
 import {
   byteLines,
   type Input,

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { commandNames } from '../args.ts';
+import { commandNames } from '../command-args.ts';
 import { keyOfFlag } from '../flags.ts';
-import { helpText } from '../help.ts';
+import { helpText } from '../help/help.ts';
 import { type Option, options } from './options.ts';
 import { presets } from '../../strategies/by-name.ts';
 import { configSchema } from './schema.ts';

@@ -8,7 +8,7 @@ import { serveNode } from '../../gateway/http/node-server.ts';
 import { undiciUpstream } from '../../gateway/http/undici-upstream.ts';
 import { sqliteStore } from '../../store/sqlite/sqlite.ts';
 import type { Receipt } from '../../receipts/receipt.ts';
-import type { DemoArgs } from '../args.ts';
+import type { DemoArgs } from '../command-args.ts';
 import { ownCommand } from '../home.ts';
 import { type ChatBody, type ChatClient, type ChatMessage, chatClient, sampleBody } from './client.ts';
 import { type ScriptedProvider, demoScript, startScriptedProvider } from './model.ts';

@@ -8,7 +8,7 @@ import { readRecording, type RecordingSource } from '../../replay/recording.ts';
 import { type Played, replay as play } from '../../replay/replay.ts';
 import { loadExactCounter } from '../../tokens/load-counter.ts';
 import type { TokenCounter } from '../../tokens/token-counter.ts';
-import type { ReplayArgs } from '../args.ts';
+import type { ReplayArgs } from '../command-args.ts';
 import { byteLines, isBlank, openInput, recordsOf, systemProblem } from '../compact/input.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { gatewaySettings } from '../config/to-settings.ts';

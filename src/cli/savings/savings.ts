@@ -15,7 +15,7 @@ import { costOf } from '../../replay/tally.ts';
 import { loadExactCounter } from '../../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
 import type { TokenCounter } from '../../tokens/token-counter.ts';
-import type { SavingsArgs } from '../args.ts';
+import type { SavingsArgs } from '../command-args.ts';
 import { type AgentCliName, agentClis } from '../wrap/clients.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { gatewaySettings } from '../config/to-settings.ts';

@@ -7,7 +7,7 @@ import { type NodeServer, serveNode } from '../../gateway/http/node-server.ts';
 import { prometheusMetrics } from '../../gateway/receipts/prometheus.ts';
 import { undiciUpstream } from '../../gateway/http/undici-upstream.ts';
 import { warmUp } from '../../gateway/warm-up.ts';
-import type { ServeArgs } from '../args.ts';
+import type { ServeArgs } from '../command-args.ts';
 import { loadConfig } from '../config/load-config.ts';
 import type { Config } from '../config/schema.ts';
 import { gatewaySettings, isLoopback } from '../config/to-settings.ts';

@@ -26,7 +26,8 @@ export function parsedJson(text: string | undefined): SettingsObject | undefined
   }
 }
 
-function isObject(value: unknown): value is SettingsObject {
+/** True for an object that is no list. */
+export function isObject(value: unknown): value is SettingsObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

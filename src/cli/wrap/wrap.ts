@@ -10,7 +10,7 @@ import { delimiter, join } from 'node:path';
 import { LeporelloError } from '../../errors.ts';
 import { defaultUpstreams } from '../../gateway/routing/routes.ts';
 import { loadSecret } from '../../store/secret.ts';
-import type { WrapArgs } from '../args.ts';
+import type { WrapArgs } from '../command-args.ts';
 import {
   type AgentCli,
   type ClientConnection,

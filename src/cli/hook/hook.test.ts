@@ -1,0 +1,181 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { afterAll, describe, expect, it } from 'vitest';
+import { testTerminal } from '../../../test/support/test-terminal.ts';
+import { run } from '../run.ts';
+import { hookContracts, hookedClients } from './contracts.ts';
+
+const home = mkdtempSync(join(tmpdir(), 'leporello-hook-'));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const buildLog = Array.from(
+  { length: 120 },
+  (_, at) => `2026-01-01T00:00:00Z INFO worker step ${at} of the build ended and all is well`,
+).join('\n');
+
+const bash = (command: string, stdout = buildLog, more: object = {}) => ({
+  hook_event_name: 'PostToolUse',
+  tool_name: 'Bash',
+  tool_input: { command },
+  tool_response: { stdout, stderr: '', interrupted: false, isImage: false, ...more },
+});
+
+async function replyTo(client: string, payload: unknown, flags: readonly string[] = []) {
+  const input = typeof payload === 'string' ? payload : JSON.stringify(payload);
+  const terminal = testTerminal({ cwd: home, env: { HOME: home }, input: [input] });
+  const code = await run(['hook', client, ...flags], terminal);
+  const out = terminal.written.out();
+  return { code, reply: out === '' ? undefined : (JSON.parse(out) as object), err: terminal.written.err() };
+}
+
+async function recalled(id: string): Promise<string> {
+  const terminal = testTerminal({ cwd: home, env: { HOME: home } });
+  expect(await run(['recall', id], terminal)).toBe(0);
+  return terminal.written.out();
+}
+
+const idIn = (reply: unknown): string => /mem_[a-z0-9]{16}/.exec(JSON.stringify(reply))![0];
+
+describe('leporello hook', () => {
+  it('replaces the output of a command of Claude Code in its own shape, and keeps the original', async () => {
+    const { code, reply, err } = await replyTo('claude', bash('sh build.sh', buildLog, { stderr: 'note' }));
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    const note = new RegExp(
+      String.raw`\n\[Shortened from ${buildLog.length} characters\. To read it again run .* recall mem_[a-z0-9]{16}, or call read_memory with \{"id":"mem_[a-z0-9]{16}"\} if you have that tool\.\]$`,
+    );
+    expect(reply).toEqual({
+      hookSpecificOutput: {
+        hookEventName: 'PostToolUse',
+        updatedToolOutput: {
+          stdout: expect.stringMatching(note) as string,
+          stderr: 'note',
+          interrupted: false,
+          isImage: false,
+        },
+      },
+    });
+    expect(JSON.stringify(reply).length).toBeLessThan(buildLog.length / 2);
+    expect(await recalled(idIn(reply))).toBe(buildLog);
+  });
+
+  it('replaces the result of Codex as the reason of a block, also of an MCP tool', async () => {
+    const event = { hook_event_name: 'PostToolUse', tool_input: { command: 'sh build.sh' } };
+    const fromShell = await replyTo('codex', { ...event, tool_name: 'Bash', tool_response: buildLog });
+    expect(fromShell.reply).toEqual({
+      decision: 'block',
+      reason: expect.stringContaining('[Shortened') as string,
+    });
+    const content = [{ type: 'text', text: buildLog }];
+    const fromMcp = await replyTo('codex', {
+      ...event,
+      tool_name: 'mcp__ci__run',
+      tool_response: { content },
+    });
+    expect(fromMcp.reply).toEqual(fromShell.reply);
+  });
+
+  it('replaces results of MCP tools in Cursor, and no others', async () => {
+    const event = { hook_event_name: 'postToolUse', tool_input: {}, cursor_version: '2026.09.18' };
+    const content = [{ type: 'text', text: buildLog }];
+    const fromMcp = await replyTo('cursor', {
+      ...event,
+      tool_name: 'MCP:run',
+      tool_output: JSON.stringify({ content }),
+    });
+    expect(fromMcp.reply).toEqual({
+      updated_mcp_tool_output: {
+        content: [{ type: 'text', text: expect.stringContaining('[Shortened') as string }],
+      },
+    });
+    const output = JSON.stringify({ output: buildLog, exitCode: 0 });
+    expect((await replyTo('cursor', { ...event, tool_name: 'Shell', tool_output: output })).reply).toEqual(
+      {},
+    );
+  });
+
+  it.each([
+    ['a file that was read', bash('cat src/build.log')],
+    ['a search', bash('rg -n worker .')],
+    ['a file in a loop', bash('cd src && sed -n 1,200p a.ts')],
+    ['a recall', bash('leporello  recall mem_5h8v0c2k9qtz31ax')],
+    ['a failure', bash('npm test', `${buildLog}\nError: 2 tests failed`)],
+    ['a small result', bash('sh build.sh', buildLog.slice(0, 1_000))],
+    ['an interrupted command', bash('sh build.sh', buildLog, { interrupted: true })],
+    [
+      'an output that Claude Code keeps in a file',
+      bash('sh build.sh', buildLog, { persistedOutputPath: 'a.txt' }),
+    ],
+    ['a tool that reads', { ...bash(''), tool_name: 'mcp__files__read_file', tool_response: buildLog }],
+    ['our own tool', { ...bash(''), tool_name: 'mcp__leporello__list_folds', tool_response: buildLog }],
+    [
+      'an MCP failure',
+      { ...bash(''), tool_name: 'mcp__ci__run', tool_response: { isError: true, content: buildLog } },
+    ],
+    [
+      'a result with an image',
+      {
+        ...bash(''),
+        tool_name: 'mcp__ci__run',
+        tool_response: [{ type: 'text', text: buildLog }, { type: 'image' }],
+      },
+    ],
+    ['another event', { ...bash('sh build.sh'), hook_event_name: 'PostToolUseFailure' }],
+    ['a hook of Claude Code that Cursor runs', { ...bash('sh build.sh'), cursor_version: '2026.09.18' }],
+    [
+      'text that cannot be made smaller',
+      bash('sh build.sh', 'Lorem ipsum dolor sit amet. '.repeat(3) + buildLog.replaceAll(/\d|\n/g, '')),
+    ],
+  ])('leaves %s as it is', async (_, payload) => {
+    expect(await replyTo('claude', payload)).toEqual({ code: 0, reply: {}, err: '' });
+  });
+
+  it('leaves a result that was shortened before', async () => {
+    const { reply } = await replyTo('codex', { ...bash('sh build.sh'), tool_response: buildLog });
+    const { reason } = reply as { readonly reason: string };
+    expect(
+      (await replyTo('codex', { ...bash('sh build.sh'), tool_response: `${reason}\n`.repeat(9) })).reply,
+    ).toEqual({});
+  });
+
+  it('ends with 1, and prints no reply, whatever is wrong', async () => {
+    for (const [client, payload, flags] of [
+      ['claude', 'no JSON', []],
+      ['claude', '[]', []],
+      ['claud', bash('sh build.sh'), []],
+      ['gemini', bash('sh build.sh'), []],
+      ['claude', bash('sh build.sh'), ['--bad']],
+      ['claude', bash('sh build.sh'), ['--config', 'missing.json']],
+      ['claude', bash('sh build.sh'), ['--data', '/dev/null/x']],
+    ] as const) {
+      const { code, reply, err } = await replyTo(client, payload, flags);
+      expect({ code, reply, err }).toEqual({
+        code: 1,
+        reply: undefined,
+        err: expect.stringMatching(/^leporello: /) as string,
+      });
+    }
+  });
+
+  it('leaves everything when shrinks are off', async () => {
+    const terminal = testTerminal({
+      env: { HOME: home, LEPORELLO_SHRINKS: 'false' },
+      input: [JSON.stringify(bash('sh build.sh'))],
+    });
+    expect(await run(['hook', 'claude'], terminal)).toBe(0);
+    expect(terminal.written.out()).toBe('{}\n');
+  });
+
+  it('prints an entry that does nothing where Leporello is not installed', async () => {
+    for (const client of hookedClients) {
+      const { reply } = await replyTo(client, '', ['--print', '--json']);
+      const { file, entry } = reply as { readonly file: string; readonly entry: object };
+      expect(file).toBe(hookContracts[client].file(home));
+      const command = /"command":("(?:[^"\\]|\\.)*")/.exec(JSON.stringify(entry))![1]!;
+      const text = (JSON.parse(command) as string).replaceAll(process.execPath, 'no-such-program');
+      const end = spawnSync('sh', ['-c', text], { encoding: 'utf8' });
+      expect({ status: end.status, out: end.stdout + end.stderr }).toEqual({ status: 0, out: '' });
+    }
+  });
+});

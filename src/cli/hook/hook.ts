@@ -1,0 +1,146 @@
+/**
+ * Implements `leporello hook`: the post-tool hook of an agent CLI. It reads a tool result from standard input, stores the original, and
+ * prints a reply with a smaller text. Whatever goes wrong, the client keeps the result that it has.
+ */
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { mayLose } from '../../arrival/kind.ts';
+import { shrink } from '../../arrival/shrink.ts';
+import { parseRecord } from '../../conversation/json-scan.ts';
+import { LeporelloError } from '../../errors.ts';
+import { isFileContent } from '../../outline/files-shown.ts';
+import { commandIn, isListingCall, isSearch } from '../../outline/outcome.ts';
+import { kindOf, pathIn } from '../../outline/step-line.ts';
+import { createEncryptedStore } from '../../store/encrypted-store.ts';
+import type { HookArgs } from '../command-args.ts';
+import { loadConfig } from '../config/load-config.ts';
+import { homeOf, ownCommand } from '../home.ts';
+import { openStore } from '../open-store.ts';
+import type { Terminal } from '../terminal.ts';
+import { type HookedResult, hookContracts } from './contracts.ts';
+
+/** UTF-16 units of a result below which a hook does nothing. */
+const minLength = 2_000;
+
+/** The share of a result that the new text may have at most, so that the note and the reader's effort pay. */
+const maxShare = 0.9;
+
+/** The tenant of a gateway on this machine. */
+const tenant = 'local';
+
+/** Runs the command. Resolves with the exit code, which is 0 also when the result stays as it is. */
+export async function hook(args: HookArgs, terminal: Terminal): Promise<number> {
+  if (args.print) return printEntry(args, terminal);
+  const payload = parseRecord(await textOf(terminal));
+  if (payload === undefined)
+    throw new LeporelloError(
+      'bad-usage',
+      'hook needs the JSON of a tool call on standard input. An agent CLI runs it: see leporello hook --help.',
+    );
+  const result = hookContracts[args.client].read(payload);
+  const reply = result && mayShrink(result) ? await shrunkReply(result, args, terminal) : undefined;
+  await terminal.out(`${JSON.stringify(reply ?? {})}\n`);
+  return 0;
+}
+
+/** True unless the call read or searched, is our own, or failed. */
+function mayShrink({ tool, input, text }: HookedResult): boolean {
+  if (text.length < minLength || !mayLose(text)) return false;
+  const sent = parseRecord(input) ?? {};
+  const call = { name: tool, input };
+  if (isFileContent(call) || isSearch(tool) || isListingCall(kindOf(tool, sent, pathIn(sent)), sent))
+    return false;
+  const isOwn =
+    /read_memory|search_memory|list_folds/.test(tool) || /leporello.* recall /.test(commandIn(sent) ?? '');
+  return !isOwn;
+}
+
+async function shrunkReply(
+  { text, replyWith }: HookedResult,
+  args: HookArgs,
+  terminal: Terminal,
+): Promise<object | undefined> {
+  const { config, dataDir } = await loadConfig(args.settings, terminal);
+  if (!config.shrinks) return undefined;
+  const shrunk = shrink(text, config.shrinks);
+  if (shrunk === undefined || shrunk.text.length > text.length * maxShare) return undefined;
+  const { store, secret } = await openStore(dataDir, terminal.env, config.memory);
+  try {
+    const encryptedStore = createEncryptedStore({ store, secret });
+    const original = new TextEncoder().encode(JSON.stringify(text));
+    const memory = encryptedStore.idOf(tenant, original);
+    await encryptedStore.keep(tenant, [{ id: memory, original }]);
+    const kept = await encryptedStore.recall(tenant, memory);
+    if (kept.status !== 'found' || !Buffer.from(kept.original).equals(original))
+      throw new LeporelloError(
+        'store-failed',
+        `The original ${memory} could not be read back, so the result stays as it is.`,
+      );
+    const note = hookNote({ characters: text.length, memory, recall: recallCommand(args, terminal) });
+    return replyWith(`${shrunk.text.trimEnd()}\n${note}`);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Ends a result that a hook shortened. The model can run the command, or call the tool of `leporello mcp`. */
+export function hookNote(shrunk: {
+  readonly characters: number;
+  readonly memory: string;
+  readonly recall: string;
+}): string {
+  const { characters, memory, recall } = shrunk;
+  return `[Shortened from ${characters} characters. To read it again run ${recall} ${memory}, or call read_memory with ${JSON.stringify({ id: memory })} if you have that tool.]`;
+}
+
+function recallCommand(args: HookArgs, terminal: Terminal): string {
+  return [commandLine(), 'recall', ...placeFlags(args, terminal)].join(' ');
+}
+
+/** Returns the flags with which a process in another folder finds the same store. */
+function placeFlags({ settings: { file, values } }: HookArgs, { cwd }: Terminal): readonly string[] {
+  const own = file === undefined ? [] : [['--config', file] as const];
+  return [...own, ...values.map(({ flag, text }) => [flag, text] as const)].flatMap(([flag, path]) => [
+    flag,
+    quoted(resolve(cwd, path)),
+  ]);
+}
+
+/** Returns the command for a shell in any folder. In a checkout there is none, so Node runs the entry. */
+function commandLine(): string {
+  if (ownCommand === 'leporello') return ownCommand;
+  return [process.execPath, fileURLToPath(new URL('../main.ts', import.meta.url))].map(quoted).join(' ');
+}
+
+/** Quotes a word for a POSIX shell, where that is needed. */
+function quoted(word: string): string {
+  return /^[\w./:@=+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+async function printEntry(args: HookArgs, terminal: Terminal): Promise<number> {
+  const { title, file, entry, note } = hookContracts[args.client];
+  const place = file(homeOf(terminal.env) ?? '~');
+  const run = [commandLine(), 'hook', args.client, ...placeFlags(args, terminal)].join(' ');
+  // Without Leporello, the entry does nothing.
+  const [program = ''] = commandLine().split(' ');
+  const command = `command -v ${program} >/dev/null || exit 0; ${run}`;
+  const content = entry(command);
+  if (args.json) {
+    await terminal.out(`${JSON.stringify({ file: place, entry: content })}\n`);
+    return 0;
+  }
+  const intro = `Put this into ${place} of ${title}, beside what is there:\n\n`;
+  const notes = [
+    ...(note === undefined ? [] : [note]),
+    `To let the model read originals as a tool, add the MCP server ${[commandLine(), 'mcp', ...placeFlags(args, terminal)].join(' ')}.`,
+    `Nothing was written. ${ownCommand} off removes the entry again.`,
+  ];
+  await terminal.out(`${intro}${JSON.stringify(content, null, 2)}\n\n${notes.join('\n')}\n`);
+  return 0;
+}
+
+async function textOf(terminal: Terminal): Promise<string> {
+  const pieces: Buffer[] = [];
+  for await (const piece of terminal.input()) pieces.push(piece as Buffer);
+  return Buffer.concat(pieces).toString('utf8');
+}
