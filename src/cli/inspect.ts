@@ -11,7 +11,7 @@ import {
   wordsOfKept,
   wordsOfTrigger,
 } from '../receipts/detail.ts';
-import type { Money } from '../receipts/cost.ts';
+import { type Money, breakEvenText } from '../receipts/cost.ts';
 import type { Receipt } from '../receipts/receipt.ts';
 import { LeporelloError } from '../errors.ts';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
@@ -139,7 +139,7 @@ function moneyLines(money: Money | undefined): readonly string[] {
   if (!money) return ['  cost: unknown (no usage or no price)'];
   const { paid, untouched, net, fold, recalls } = money;
   return [
-    `  cost: paid ${usdText(paid.total)}, estimate without Leporello ${usdText(untouched.total)}, net ${usdText(net)}`,
+    `  cost: paid ${usdText(paid.total)}, estimate without Leporello ${usdText(untouched.total)}, net ${usdText(net)}${breakEvenText(money)}`,
     `        of what was paid: the fold ${usdText(fold)}, recalls ${usdText(recalls)}`,
   ];
 }

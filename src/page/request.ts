@@ -10,6 +10,7 @@ import {
   wordsOfKept,
   wordsOfTrigger,
 } from '../receipts/detail.ts';
+import { breakEvenText } from '../receipts/cost.ts';
 import type { Receipt } from '../receipts/receipt.ts';
 import { type PageContent, actionButton, messagePageOf, pageRoot, tableOf } from './frame.ts';
 import { type Html, html, timeTag, usdText } from './html.ts';
@@ -84,7 +85,7 @@ function factsOf(receipt: Receipt): Html {
       ? [
           [
             'Cost',
-            `paid ${usdText(money.paid.total)}; estimate without Leporello ${usdText(money.untouched.total)}; net ${usdText(money.net)}; the fold ${usdText(money.fold)}, recalls ${usdText(money.recalls)}`,
+            `paid ${usdText(money.paid.total)}; estimate without Leporello ${usdText(money.untouched.total)}; net ${usdText(money.net)}${breakEvenText(money)}; the fold ${usdText(money.fold)}, recalls ${usdText(money.recalls)}`,
           ] as const,
         ]
       : []),

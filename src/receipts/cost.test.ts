@@ -92,6 +92,8 @@ describe('a request that replays a fold', () => {
       untouched: { uncached: 0, cacheRead: 0.09, cacheWrite: 0.05, output: 0.05, total: 0.19 },
       untouchedUsage: { input: 94_000, cacheRead: 90_000, cacheWrite: 4_000, output: 1_000 },
       net: 0.054,
+      // 0.054 of savings pay for 0.4 requests of 0.136; the request lacks 54,000 tokens.
+      extraRequestsPer1000Tokens: 0.0074,
     });
   });
 
@@ -132,6 +134,7 @@ describe('a request that replays a fold', () => {
           untouched: { uncached: 0.94, cacheRead: 0, cacheWrite: 0, output: 0.05, total: 0.99 },
           untouchedUsage: { input: 94_000, cacheRead: 0, cacheWrite: 0, output: 1_000 },
           net: 0.54,
+          extraRequestsPer1000Tokens: 0.0222,
         },
       );
     }
@@ -157,6 +160,7 @@ describe('a request that folds', () => {
       untouched: { uncached: 0, cacheRead: 0.09, cacheWrite: 0.05, output: 0.05, total: 0.19 },
       untouchedUsage: { input: 94_000, cacheRead: 90_000, cacheWrite: 4_000, output: 1_000 },
       net: -0.245,
+      extraRequestsPer1000Tokens: 0,
     });
   });
 

@@ -127,7 +127,17 @@ export type Money = {
   readonly untouchedUsage: Usage;
   /** `untouched` minus `paid`: the savings. Negative if folding cost more. */
   readonly net: number;
+  /**
+   * The break-even point: extra requests like this one, for each 1,000 tokens that it was sent without, that cost as much as it saved. 0 if it saved
+   * nothing; undefined if it was sent with all its tokens.
+   */
+  readonly extraRequestsPer1000Tokens?: number | undefined;
 };
+
+/** Words the break-even point for people; empty for a request that saved nothing. */
+export function breakEvenText({ extraRequestsPer1000Tokens: extra }: Money): string {
+  return !extra ? '' : ` (break-even: ${extra} extra requests for each 1,000 folded tokens)`;
+}
 
 /** Computes the cost of a request; undefined if the price is unknown. */
 export function computeMoney(request: BilledRequest, priceOf: PriceOf): Money | undefined {
@@ -140,13 +150,22 @@ export function computeMoney(request: BilledRequest, priceOf: PriceOf): Money | 
   const untouched = billOf(priceOf, untouchedUsage);
   if (!atOnce || !untouched || !bills.every((bill) => bill !== undefined)) return undefined;
   const paid = bills.reduce(addedBill);
+  const net = usd(untouched.total - paid.total);
+  const { tokensBefore = 0, tokensAfter = 0 } = request.difference ?? {};
+  const saving = {
+    saved: Math.max(0, net),
+    tokensFolded: tokensBefore - tokensAfter,
+    perRequest: atOnce.total,
+  };
+  const extra = extraRequestsPer1000Tokens(saving);
   return {
     paid,
     recalls: usd(paid.total - atOnce.total),
     fold: foldPrice(request, priceOf),
     untouched,
     untouchedUsage,
-    net: usd(untouched.total - paid.total),
+    net,
+    ...(extra !== undefined && { extraRequestsPer1000Tokens: Math.round(extra * 1e4) / 1e4 }),
   };
 }
 

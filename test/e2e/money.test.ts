@@ -107,8 +107,11 @@ describe.each(['plain', 'streamed'])('a conversation of five requests, %s', (way
         untouched: { uncached: 0, cacheRead: 0.03, cacheWrite: 0.125, output: 0.01, total: 0.165 },
         untouchedUsage: { input: 40_000, cacheRead: 30_000, cacheWrite: 10_000, output: 200 },
         net: -0.12375,
+        extraRequestsPer1000Tokens: 0,
       },
     });
+    // The next request is sent without 20,000 tokens and saves 0.02 of 0.17.
+    expect(stack.receipts[4]!.money).toMatchObject({ net: 0.02, extraRequestsPer1000Tokens: 0.0067 });
   });
 
   it('is added to the totals by session, model and tenant, for its tenant and for the administrator', async () => {
