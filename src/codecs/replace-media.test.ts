@@ -90,22 +90,14 @@ describe('Stubs in place of media', () => {
     });
   });
 
-  it('are input texts in Responses, and never stand for the screenshot of a computer call', () => {
+  it('are input texts in Responses', () => {
     const image = { type: 'input_image', image_url: url };
     const file = { type: 'input_file', filename: 'a.pdf', file_data: `data:application/pdf;base64,${data}` };
-    const rest = [
-      { type: 'function_call', call_id: 'c1', name: 'look', arguments: '{}' },
-      { type: 'computer_call', call_id: 'c2', action: { type: 'screenshot' } },
-      {
-        type: 'computer_call_output',
-        call_id: 'c2',
-        output: { type: 'computer_screenshot', image_url: url },
-      },
-    ];
+    const call = { type: 'function_call', call_id: 'c1', name: 'look', arguments: '{}' };
     const request = {
       input: [
         { role: 'user', content: [file] },
-        ...rest,
+        call,
         { type: 'function_call_output', call_id: 'c1', output: [image] },
       ],
     };
@@ -113,15 +105,74 @@ describe('Stubs in place of media', () => {
       request: {
         input: [
           { role: 'user', content: [{ type: 'input_text', text: '[mem_0.0.0]' }] },
-          ...rest,
+          call,
           {
             type: 'function_call_output',
             call_id: 'c1',
-            output: [{ type: 'input_text', text: '[mem_4.0.0]' }],
+            output: [{ type: 'input_text', text: '[mem_2.0.0]' }],
           },
         ],
       },
       originals: [file, image],
+    });
+  });
+
+  it('make a computer call of Responses the call of a function, because its output takes only a screenshot', () => {
+    const screenshot = { type: 'computer_screenshot', image_url: url.padEnd(1_200, 'A') };
+    const click = { type: 'click', button: 'left', x: 10, y: 20 };
+    const step = (id: string, rest: object, output: object = screenshot) => [
+      { type: 'computer_call', id: `cu_${id}`, call_id: id, ...rest, pending_safety_checks: [] },
+      { type: 'computer_call_output', call_id: id, output },
+    ];
+    const small = step('c3', { action: click }, { type: 'computer_screenshot', file_id: 'file_1' });
+    const reasoning = { type: 'reasoning', id: 'rs_1', summary: [] };
+    const said = { type: 'message', role: 'assistant', content: 'I click.' };
+    const led = step('c4', { action: click });
+    const request = {
+      tools: [{ type: 'computer_use_preview', display_width: 1_280, display_height: 800 }],
+      input: [
+        ...step('c1', { action: click }),
+        ...step('c2', { actions: [click, { type: 'wait' }] }),
+        ...small,
+        reasoning,
+        said,
+        ...led,
+      ],
+    };
+    const asFunction = (id: string, input: object, stub: string) => [
+      { type: 'function_call', call_id: id, name: 'computer', arguments: JSON.stringify(input) },
+      { type: 'function_call_output', call_id: id, output: [{ type: 'input_text', text: stub }] },
+    ];
+    expect(stubbed(openaiResponses, request)).toEqual({
+      request: {
+        ...request,
+        input: [
+          ...asFunction('c1', click, '[mem_1.0.0]'),
+          ...asFunction('c2', { actions: [click, { type: 'wait' }] }, '[mem_3.0.0]'),
+          ...small,
+          // The reasoning led to a message besides the call, and would be left without it.
+          reasoning,
+          said,
+          ...led,
+        ],
+      },
+      originals: [screenshot, screenshot],
+    });
+  });
+
+  it('take the reasoning that led only to a computer call with its screenshot', () => {
+    const screenshot = { type: 'computer_screenshot', image_url: url.padEnd(1_200, 'A') };
+    const input = [
+      { type: 'reasoning', id: 'rs_1', summary: [] },
+      { type: 'computer_call', id: 'cu_1', call_id: 'c1', action: { type: 'wait' } },
+      { type: 'computer_call_output', call_id: 'c1', output: screenshot },
+    ];
+    const conversation = view(openaiResponses, encoder.encode(JSON.stringify({ input })));
+    const edit: Edit = { kind: 'replace-media', message: 2, part: 0, media: 0, stub: '[1]', memory: 'mem_1' };
+    expect(openaiResponses.rules.mayEdit(conversation, edit)).toBe(true);
+    expect(openaiResponses.rules.complete(conversation, [edit], false)).toEqual({
+      status: 'ok',
+      edits: [edit, { kind: 'drop-message', message: 0, memory: undefined }],
     });
   });
 

@@ -49,8 +49,12 @@ export type MessageWriter = {
   insertedMessage(role: 'user', text: string): Uint8Array;
   /** Returns the splices that take parts out of a message which keeps others. */
   dropParts(edits: MessageEdits, body: Uint8Array): readonly Splice[];
-  /** Returns the splices that put stubs in the place of media. */
-  replaceMedia(edits: MessageEdits, body: Uint8Array): readonly Splice[];
+  /** Returns the splices that put stubs in the place of media. `dropped`: the messages that are removed as a whole. */
+  replaceMedia(
+    edits: MessageEdits,
+    conversation: Conversation,
+    dropped: ReadonlySet<number>,
+  ): readonly Splice[];
 };
 
 /** Returns splices that put content parts with the stubs in the place of the media. */
@@ -93,7 +97,7 @@ export function messageSplices(
   for (const group of perMessage) {
     for (const splice of group.replaced) splices.push(splice);
     if (group.dropped.size > 0) splices.push(...writer.dropParts(group, conversation.body));
-    if (group.media.length > 0) splices.push(...writer.replaceMedia(group, conversation.body));
+    if (group.media.length > 0) splices.push(...writer.replaceMedia(group, conversation, dropped));
   }
   return splices;
 }

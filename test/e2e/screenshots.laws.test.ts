@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { ScriptFormat, ScriptRequest, Turn } from '../support/fake-provider/script.ts';
-import { actionOf, screenshot, screenshotLoop } from '../support/screenshot-loop.ts';
+import type { ScriptRequest, Turn } from '../support/fake-provider/script.ts';
+import { actionOf, type LoopFormat, screenshot, screenshotLoop } from '../support/screenshot-loop.ts';
 import { startStack } from './stack.ts';
 
 const steps = 100;
 const bytes = 3_000;
 const windowTokens = 32_000;
-const formats: readonly ScriptFormat[] = ['messages', 'responses', 'chat', 'gemini'];
+const formats: readonly LoopFormat[] = ['messages', 'responses', 'computer tool', 'chat', 'gemini'];
 
 /** The numbers of the screenshots that a request holds. */
 function screenshotsIn(text: string): readonly number[] {

@@ -54,8 +54,11 @@ const parameters = {
 };
 const done = 'Clicked.';
 
+/** The formats of the loops: those of the scripts, and OpenAI Responses with its own computer tool, whose calls come after reasoning. */
+export type LoopFormat = ScriptFormat | 'computer tool';
+
 /** Returns the loop of a format with screenshots of so many bytes. */
-export function screenshotLoop(format: ScriptFormat, bytes: number): ScreenshotLoop {
+export function screenshotLoop(format: LoopFormat, bytes: number): ScreenshotLoop {
   const url = (number: number) => `data:image/png;base64,${screenshot(number, bytes)}`;
   const listOf =
     (key: string): ScreenshotLoop['messagesOf'] =>
@@ -134,6 +137,29 @@ export function screenshotLoop(format: ScriptFormat, bytes: number): ScreenshotL
         }),
         messagesOf: listOf('input'),
       };
+    case 'computer tool': {
+      const responses = screenshotLoop('responses', bytes);
+      return {
+        ...responses,
+        step: (number) => [
+          { type: 'reasoning', id: `rs_${number}`, summary: [], encrypted_content: `c2ln${number}` },
+          {
+            type: 'computer_call',
+            id: `cu_${number}`,
+            call_id: `call_${number}`,
+            actions: [{ type: 'click', button: 'left', x: number, y: 2 * number }],
+            pending_safety_checks: [],
+            status: 'completed',
+          },
+          {
+            type: 'computer_call_output',
+            call_id: `call_${number}`,
+            output: { type: 'computer_screenshot', image_url: url(number) },
+          },
+        ],
+        body: (messages, stream) => ({ ...responses.body(messages, stream), tools: [{ type: 'computer' }] }),
+      };
+    }
     case 'messages':
       return {
         model: 'claude-sonnet-4-5',

@@ -309,7 +309,7 @@ const writer: MessageWriter = {
     const spans = message.parts.map((part) => shift(part.span, message.span.start));
     return listSplices(spans, message.span.end, (index) => dropped.has(index));
   },
-  replaceMedia: ({ media }, body) =>
+  replaceMedia: ({ media }, { body }) =>
     mediaSplices(media, (text, span) => {
       const mark = memberBytes(body.subarray(span.start, span.end), 'cache_control');
       const block = jsonBytes({ type: 'text', text });

@@ -2,7 +2,7 @@
  * Spells stubs in place of images, documents and sounds. A part of the user's becomes a text. A response holds media in two places: among its
  * parts, which may hold nothing else, so that the stubs become texts in its object; and as MCP spells them, in that object.
  */
-import type { Span } from '../../conversation/conversation.ts';
+import type { Conversation, Span } from '../../conversation/conversation.ts';
 import {
   type Splice,
   concatBytes,
@@ -16,7 +16,10 @@ import { type MediaStub, type MessageEdits, mediaSplices, shift } from '../write
 import { namedMembers } from './read-part.ts';
 
 /** Returns the splices that put the stubs of one content in their places. */
-export function replaceMedia({ message, media }: MessageEdits, body: Uint8Array): readonly Splice[] {
+export function replaceMedia(
+  { message, media }: MessageEdits,
+  { body }: Pick<Conversation, 'body'>,
+): readonly Splice[] {
   return [...Map.groupBy(media, ({ edit }) => edit.part)].flatMap(([index, stubs]) => {
     const part = message.parts[index]!;
     if (part.type !== 'tool-result') return mediaSplices(stubs, (text) => jsonBytes({ text }));

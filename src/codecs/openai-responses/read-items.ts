@@ -102,6 +102,12 @@ const calls: Readonly<Record<string, { readonly input: readonly string[]; readon
   computer_call: { input: ['actions', 'action'], name: 'computer' },
 };
 
+/** Returns the name that the calls of a tool without a name have: one of the provider's own, whose calls the client answers. */
+export function builtInName(type: string | undefined): string | undefined {
+  const [kind = ''] = type?.split('_use_preview') ?? [];
+  return Object.hasOwn(calls, `${kind}_call`) ? calls[`${kind}_call`]!.name : undefined;
+}
+
 function readCall(
   bytes: Uint8Array,
   byKey: ItemMembers,
@@ -125,7 +131,7 @@ function readOutput(bytes: Uint8Array, byKey: ItemMembers, kind: string): ItemRe
   const status = kind === 'apply_patch_call_output' ? stringAt(bytes, byKey.get('status')) : undefined;
   const isError = status === undefined ? undefined : status === 'failed';
   const { texts, media, stays } = output
-    ? parseOutput(bytes, output)
+    ? parseOutput(bytes, output, kind)
     : { texts: [], media: [], stays: undefined };
   return {
     role: 'tool',
@@ -234,6 +240,7 @@ function parseContent(bytes: Uint8Array, content: Span): readonly Part[] {
 function parseOutput(
   bytes: Uint8Array,
   output: Span,
+  kind: string,
 ): {
   readonly texts: readonly Span[];
   readonly media: readonly Media[];
@@ -243,14 +250,15 @@ function parseOutput(
   const isList = startsWith(bytes, output, '[');
   if (!isList && !startsWith(bytes, output, '{')) return { texts: [], media: [], stays: undefined };
   const elements = isList ? elementsAt(bytes, output) : [output];
+  // The writer spells a computer call and its output as those of a function (./structure.ts).
+  const isFixed = !isList && kind !== 'computer_call_output';
   const items = inSteps(elements, (span) => ({ span, ...parseElement(bytes, span) }));
   return {
     texts: items.flatMap(({ text, printed }) => text ?? printed),
     media: items.flatMap(({ span, text, media, printed }) =>
       text || printed.length > 0
         ? []
-        : // A computer call takes nothing but a screenshot as its output.
-          [{ ...(media ?? { kind: 'other', span, data: undefined }), ...(isList ? {} : { isFixed: true }) }],
+        : [{ ...(media ?? { kind: 'other', span, data: undefined }), ...(isFixed && { isFixed }) }],
     ),
     stays: items.find(({ stays }) => stays)?.stays,
   };

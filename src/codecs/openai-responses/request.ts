@@ -51,8 +51,8 @@ import {
   unremembered,
 } from '../read-body.ts';
 import { Paused, inSteps, oneStep } from '../../conversation/steps.ts';
-import { parseItem } from './read-items.ts';
-import { continuesElsewhere, itemText } from './structure.ts';
+import { builtInName, parseItem } from './read-items.ts';
+import { continuesElsewhere, itemText, recalledPart, screenshotSplices } from './structure.ts';
 import type { Edit } from '../../conversation/edit.ts';
 import {
   type MessageWriter,
@@ -196,15 +196,16 @@ function namesIn(bytes: Uint8Array, list: Span): readonly string[] {
   return inSteps(elementsAt(bytes, list), (tool) => namesOf(bytes, tool)).flat();
 }
 
-/** Returns the names of a tool. Built-in tools have none; a namespace has those of the tools in it. */
+/** Returns the names of a tool. Built-in tools whose calls the provider answers have none; a namespace has those of the tools in it. */
 function namesOf(bytes: Uint8Array, tool: Span): readonly string[] {
   if (!startsWith(bytes, tool, '{')) return [];
   const { byKey } = lastMembers(scanObject(bytes, tool.start).members);
-  if (stringAt(bytes, byKey.get('type')) === 'namespace') {
+  const type = stringAt(bytes, byKey.get('type'));
+  if (type === 'namespace') {
     const inner = byKey.get('tools')?.value;
     return inner ? namesIn(bytes, inner) : [];
   }
-  const name = stringAt(bytes, byKey.get('name'));
+  const name = stringAt(bytes, byKey.get('name')) ?? builtInName(type);
   return name === undefined ? [] : [name];
 }
 
@@ -249,7 +250,7 @@ function answerItem({ call, text, media = [] }: RecallAnswer): Uint8Array {
   if (media.length === 0) return jsonBytes(item);
   const output = jsonList([
     jsonBytes({ type: 'input_text', text }),
-    ...media.map(({ json }) => encoder.encode(json)),
+    ...media.map(({ json }) => recalledPart(json)),
   ]);
   return withMembers(jsonBytes(item), { output });
 }
@@ -294,6 +295,8 @@ function asList(body: Uint8Array): Uint8Array {
   return applySplices(body, [{ span: input.value, bytes: jsonList([message]) }]);
 }
 
+const inputText = (text: string) => jsonBytes({ type: 'input_text', text });
+
 const writer: MessageWriter = {
   insertedMessage: (role, text) => jsonBytes({ type: 'message', role, content: text }),
   dropParts({ message, dropped }): readonly Splice[] {
@@ -301,7 +304,8 @@ const writer: MessageWriter = {
     const spans = message.parts.map((part) => shift(part.span, message.span.start));
     return listSplices(spans, message.span.end, (index) => dropped.has(index));
   },
-  replaceMedia: ({ media }) => mediaSplices(media, (text) => jsonBytes({ type: 'input_text', text })),
+  replaceMedia: (edits, conversation, dropped) =>
+    screenshotSplices(edits, conversation, dropped) ?? mediaSplices(edits.media, inputText),
 };
 
 /** Adds the recall tool after the client's own tools. A request that brings all of them in items has no list, or an empty one. */

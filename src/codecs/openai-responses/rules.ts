@@ -1,6 +1,15 @@
 /** Says which edits of an OpenAI Responses body are allowed and which must go together, and checks what a compressor could break. */
 import type { FormatRules, Problem } from '../codec.ts';
-import { type ReasoningGroup, isKind, isOfProgram, itemText, structureOf, isReasoning } from './structure.ts';
+import {
+  type ReasoningGroup,
+  computerCallOf,
+  isKind,
+  isOfProgram,
+  itemText,
+  isReasoning,
+  mayHoldStub,
+  structureOf,
+} from './structure.ts';
 import { objectsOf, wordAt } from '../../conversation/json-scan.ts';
 import { parsedBody } from '../../conversation/steps.ts';
 import { type Edit, exceptKept, lastMessageOf } from '../../conversation/edit.ts';
@@ -34,7 +43,7 @@ function mayEdit(conversation: Conversation, edit: Edit): boolean {
       return (part?.type === 'text' || part?.type === 'tool-result') && edit.at.text in part.texts;
     }
     case 'replace-media':
-      return !isOfProgram(conversation, message);
+      return !isOfProgram(conversation, message) && mayHoldStub(conversation, message);
     case 'replace-input':
       return (
         message.parts[edit.part]?.type === 'tool-call' &&
@@ -75,7 +84,7 @@ function splits(conversation: Conversation, before: Message): boolean {
 }
 
 /**
- * Removes reasoning together with everything that followed it, and moves messages inserted ahead of a compaction after it:
+ * Removes reasoning together with everything that followed it, or that is spelled as a call of a function, and moves messages inserted ahead of a compaction after it:
  * nothing may precede one. Refuses edits that would remove only a part of a group.
  */
 function complete(conversation: Conversation, edits: readonly Edit[]): ReturnType<FormatRules['complete']> {
@@ -84,8 +93,18 @@ function complete(conversation: Conversation, edits: readonly Edit[]): ReturnTyp
   if (continues) return refused('The provider keeps the history of this request.');
   const gone = droppedMessages(conversation, edits);
   const alone: number[] = [];
+  const respelled = new Set(
+    edits.flatMap((edit) =>
+      edit.kind === 'replace-media'
+        ? (computerCallOf(conversation, conversation.messages[edit.message]!) ?? [])
+        : [],
+    ),
+  );
   for (const group of groups) {
-    if (isWhole(group, gone)) continue;
+    // The provider would miss the call that the reasoning led to.
+    const isRespelled = group.followers.some((index) => respelled.has(index) && !gone.has(index));
+    if (isRespelled) alone.push(...group.reasoning.filter((index) => !gone.has(index)));
+    if (isRespelled || isWhole(group, gone)) continue;
     if (!group.followers.every((index) => gone.has(index)) || group.followers.length === 0)
       return refused('Reasoning and the items after it go together or not at all.');
     alone.push(...group.reasoning.filter((index) => !gone.has(index)));

@@ -3,9 +3,12 @@
  * compaction, outputs whose call the provider keeps. Computed once for each conversation.
  */
 import type { Conversation, Message } from '../../conversation/conversation.ts';
-import { parseSpan, scanObject, skipSpace } from '../../conversation/json-scan.ts';
-import { pairCalls } from '../../conversation/turns.ts';
+import { type Splice, jsonBytes, parseSpan, scanObject, skipSpace } from '../../conversation/json-scan.ts';
+import { inputOf, memoized } from '../../conversation/messages.ts';
+import { callsByResult, pairCalls, placeKey } from '../../conversation/turns.ts';
 import { lastMembers, stringAt } from '../read-body.ts';
+import { setMembers, stringIn } from '../shared-json.ts';
+import type { MessageEdits } from '../write-body.ts';
 
 /**
  * Reasoning and what the model made of it, up to the next reasoning or the next item of another side. "Item 'rs_…' of type
@@ -75,6 +78,65 @@ export function isOfProgram(conversation: Conversation, message: Message): boole
   if (!caller) return false;
   const value = parseSpan(conversation.body, caller.value);
   return typeof value === 'object' && value !== null && 'type' in value && value.type === 'program';
+}
+
+// Computer calls. Their output takes nothing but a screenshot, so a stub can only stand in it if the call and its output are spelled as those of a
+// function: the model still sees what it did, and the id of the screenshot.
+
+const callsOf = memoized(callsByResult);
+
+/** Returns the index of the computer call whose screenshot is in this message; undefined for all other messages. */
+export function computerCallOf(conversation: Conversation, message: Message): number | undefined {
+  if (itemText(conversation, message, 'type') !== 'computer_call_output') return undefined;
+  const call = callsOf(conversation).get(placeKey({ message: message.index, part: 0 }));
+  const isComputer =
+    call && itemText(conversation, conversation.messages[call.message]!, 'type') === 'computer_call';
+  return isComputer ? call.message : undefined;
+}
+
+/** Bytes of the smallest output that is spelled as that of a function: the function's call is longer than the computer's. */
+const minScreenshotBytes = 1_000;
+
+/** True unless a stub cannot stand for the screenshot in this message. Reasoning that led only to its call goes with the screenshot. */
+export function mayHoldStub(conversation: Conversation, message: Message): boolean {
+  if (itemText(conversation, message, 'type') !== 'computer_call_output') return true;
+  const call = computerCallOf(conversation, message);
+  if (call === undefined || message.span.end - message.span.start < minScreenshotBytes) return false;
+  const group = structureOf(conversation).groupOf.get(call);
+  const isOnlyFollower = group === undefined || group.followers.length === 1;
+  return isOnlyFollower && !isOfProgram(conversation, conversation.messages[call]!);
+}
+
+/** Returns the splices that put the stub of a screenshot in its place; undefined for all other media. */
+export function screenshotSplices(
+  { message, media: [stubbed] }: MessageEdits,
+  conversation: Conversation,
+  dropped: ReadonlySet<number>,
+): readonly Splice[] | undefined {
+  const call = stubbed && computerCallOf(conversation, message);
+  const asking = call === undefined ? undefined : conversation.messages[call]!;
+  const part = asking?.parts[0];
+  if (part?.type !== 'tool-call') return undefined;
+  const { id, name } = part;
+  const output = [{ type: 'input_text', text: stubbed!.edit.stub }];
+  const answer = {
+    span: message.span,
+    bytes: jsonBytes({ type: 'function_call_output', call_id: id, output }),
+  };
+  if (dropped.has(asking!.index)) return [answer];
+  const action = inputOf(conversation.body, asking!, part);
+  const input = action.startsWith('[') ? `{"actions":${action}}` : action;
+  return [
+    { span: asking!.span, bytes: jsonBytes({ type: 'function_call', call_id: id, name, arguments: input }) },
+    answer,
+  ];
+}
+
+/** Returns a recalled content part in the form that the output of a function takes. */
+export function recalledPart(json: string): Uint8Array {
+  const bytes = new TextEncoder().encode(json);
+  const isScreenshot = stringIn(JSON.parse(json), 'type') === 'computer_screenshot';
+  return isScreenshot ? setMembers(bytes, { type: jsonBytes('input_image') }) : bytes;
 }
 
 function membersOf({ body }: Conversation, { span }: Message) {
