@@ -17,7 +17,7 @@ import { install } from './install.ts';
 import { figuresOf, problemsOf } from './judge.ts';
 import { foldedLoop, type Loop, plainLoop, sizesOf, stepsOf, toolSearchLoop } from './loops.ts';
 import { playLoop } from './play-loop.ts';
-import { playWrapped, wrappedClients } from './wrapped.ts';
+import { labelOf, playWrapped, wrappedClients } from './wrapped.ts';
 
 const clients: readonly Client[] = [codex, claudeCode, geminiCli, opencode, pi, qwenCode];
 
@@ -110,12 +110,12 @@ async function judged(one: Chosen, command: string, loop: Loop) {
 
 /** Runs the clients under `leporello wrap`, two at a time, each with a gateway of its own. */
 async function driveWrapped(): Promise<void> {
-  const chosen = wrappedClients.filter(({ name }) => names.length === 0 || names.includes(name));
-  const strange = names.filter((name) => !wrappedClients.some((one) => one.name === name));
+  const chosen = wrappedClients.filter((one) => names.length === 0 || names.includes(labelOf(one)));
+  const strange = names.filter((name) => !wrappedClients.some((one) => labelOf(one) === name));
   if (strange.length > 0) {
     sayUnknown(
       strange,
-      wrappedClients.map(({ name }) => name),
+      wrappedClients.map((one) => labelOf(one)),
     );
     return;
   }
@@ -125,7 +125,7 @@ async function driveWrapped(): Promise<void> {
       const [at, one] = next;
       for (const { problems, closing } of await playWrapped(one, firstPort + at)) {
         counts[problems.length === 0 ? 'passed' : 'failed']++;
-        say(`${problems.length === 0 ? 'passed' : 'failed'} ${one.name.padEnd(10)} ${closing}`);
+        say(`${problems.length === 0 ? 'passed' : 'failed'} ${labelOf(one).padEnd(13)} ${closing}`);
         for (const problem of problems) say(`       ${problem}`);
       }
     }

@@ -7,10 +7,10 @@ import { delimiter, dirname, join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Receipt } from '../../src/receipts/receipt.ts';
 import { openHold, portUser, wrapsPath } from '../../src/cli/running-gateway.ts';
-import { startFakeProvider } from '../support/fake-provider/fake-provider.ts';
+import { type RecordedRequest, startFakeProvider } from '../support/fake-provider/fake-provider.ts';
 import { type Client, dummyKey, type Setup } from './client.ts';
 import { claudeCode } from './clis/claude-code.ts';
-import { codex, codexSettings } from './clis/codex.ts';
+import { codex, codexSettings, codexWithLogin } from './clis/codex.ts';
 import { geminiCli } from './clis/gemini-cli.ts';
 import { opencode } from './clis/opencode.ts';
 import { pi } from './clis/pi.ts';
@@ -25,6 +25,10 @@ type WrappedClient = {
   readonly client: Client;
   /** The name for `leporello wrap`. */
   readonly name: string;
+  /** The name in the list of runs. Default: `name`. */
+  readonly label?: string;
+  /** The path of the scripted provider for the OpenAI formats. Default: none. */
+  readonly openaiPath?: string;
   readonly setup: (task: string) => Setup;
 };
 
@@ -56,6 +60,13 @@ export const wrappedClients: readonly WrappedClient[] = [
     client: codex,
     name: 'codex',
     setup: (task) => codexSettings(['--model', 'gpt-6.1-sol', task], ''),
+  },
+  {
+    client: codex,
+    name: 'codex',
+    label: 'codex-chatgpt',
+    openaiPath: '/backend-api/codex',
+    setup: (task) => codexWithLogin(['--model', 'gpt-6.1-sol', task]),
   },
   {
     client: geminiCli,
@@ -101,6 +112,11 @@ export const wrappedClients: readonly WrappedClient[] = [
   },
 ];
 
+/** Returns the name of a wrapped client in the list of runs. */
+export function labelOf({ label, name }: WrappedClient): string {
+  return label ?? name;
+}
+
 export type WrappedResult = {
   readonly problems: readonly string[];
   readonly closing: string;
@@ -117,7 +133,7 @@ export async function playWrapped(one: WrappedClient, port: number): Promise<rea
 }
 
 async function playUnderWrap(
-  { name, setup }: WrappedClient,
+  { name, openaiPath = '', setup }: WrappedClient,
   command: string,
   loop: Loop,
   port: number,
@@ -133,7 +149,7 @@ async function playUnderWrap(
   const model = scriptedModel(steps, folder, name !== 'qwen');
   const provider = await startFakeProvider({ script: model.script });
   const config = join(home, 'leporello.json');
-  await writeFile(config, JSON.stringify(configFor(loop, port, provider.url)));
+  await writeFile(config, JSON.stringify(configFor(loop, port, provider.url, openaiPath)));
   const { args, env, files = {} } = setup(loop.sessions[0]!.task);
   try {
     const over = new AbortController();
@@ -170,6 +186,7 @@ async function playUnderWrap(
       ...(closing === '' ? [`no closing line: ${said}`] : []),
       ...(found === recalls ? [] : [`${found} recalls instead of ${recalls}`]),
       ...(recalls === 0 || / folds?, /.test(closing) ? [] : ['nothing was folded']),
+      ...(openaiPath === '' ? [] : withoutAccount(provider.requests)),
     ];
     return { problems, closing, receipts };
   } finally {
@@ -178,10 +195,16 @@ async function playUnderWrap(
   }
 }
 
-function configFor(loop: Loop, port: number, url: string): object {
+/** Returns a problem if Codex does not name the account of its login, by which the gateway recognizes the login. */
+function withoutAccount(requests: readonly RecordedRequest[]): readonly string[] {
+  const isNamed = requests.every(({ headers }) => headers.some(([name]) => name === 'chatgpt-account-id'));
+  return isNamed ? [] : ['a request without chatgpt-account-id'];
+}
+
+function configFor(loop: Loop, port: number, url: string, openaiPath: string): object {
   return {
     port,
-    openaiUrl: url,
+    openaiUrl: url + openaiPath,
     anthropicUrl: url,
     geminiUrl: url,
     models: { '*': { maxInputTokens: loop.window } },

@@ -176,9 +176,11 @@ function tenantFindings(config: Config, env: Environment, home: string): readonl
   const { tenant } = gatewaySettings(config);
   if (tenant !== 'credential') return [];
   const claude = join(env['CLAUDE_CONFIG_DIR'] || join(home, '.claude'), '.credentials.json');
+  const codex = join(env['CODEX_HOME'] || join(home, '.codex'), 'auth.json');
   const logins = [
     ...(objectAt(parsedJson(readSettings(claude)), 'claudeAiOauth') ? ['Claude Code'] : []),
     ...(env['CLAUDE_CODE_OAUTH_TOKEN'] ? ['Claude Code'] : []),
+    ...(objectAt(parsedJson(readSettings(codex)), 'tokens') ? ['Codex'] : []),
   ];
   const [login] = logins;
   if (login === undefined)

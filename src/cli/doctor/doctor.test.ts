@@ -311,13 +311,13 @@ ok       No base URL is set in this shell or in a settings file of a client.
       'a login that no gateway can fold',
       1,
       () => {
-        write('.codex/auth.json', '{"OPENAI_API_KEY": null, "tokens": {"access_token": "t"}}');
+        write('.gemini/settings.json', '{"security": {"auth": {"selectedType": "oauth-personal"}}}');
         return {};
       },
       {
         check: 'login',
         level: 'warning',
-        says: 'Codex is logged in with ChatGPT, whose requests Leporello does not fold (with an API key it does: codex login --with-api-key).',
+        says: 'Gemini CLI is logged in with oauth-personal, whose requests do not use a base URL (with an API key they do).',
         fix: 'Log in with an API key to have its requests folded.',
       },
     ],

@@ -108,7 +108,7 @@ last of them. Sets the environment and the arguments of the client's process, an
 files. Ends with the client's exit code, and one line on standard error: its requests, tokens and savings.
 
   claude    ANTHROPIC_BASE_URL, ENABLE_TOOL_SEARCH=true
-  codex     -c openai_base_url=...; with a ChatGPT login it starts unchanged, and nothing is folded
+  codex     -c openai_base_url=..., with an API key or a ChatGPT login
   gemini    GOOGLE_GEMINI_BASE_URL; with a Google login it starts unchanged
   opencode  OPENCODE_CONFIG_CONTENT, for the providers that you have a key of
   pi        --extension, with the base URLs of Anthropic, OpenAI and Google

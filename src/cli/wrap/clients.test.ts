@@ -103,11 +103,12 @@ describe('Codex', () => {
   const auth = '/home/ada/.codex/auth.json';
   const config = '/home/ada/.codex/config.toml';
 
-  it('starts unchanged with a ChatGPT login, but not with a key', () => {
+  it('is connected with an API key and with a ChatGPT login', () => {
     const login = '{"OPENAI_API_KEY": null, "tokens": {"access_token": "t"}}';
-    expect(planned('codex', {}, { [auth]: login }).past).toMatch(/^Codex is logged in with ChatGPT/);
-    expect(planned('codex', { CODEX_API_KEY: 'k' }, { [auth]: login }).past).toBeUndefined();
-    expect(planned('codex', {}, { [auth]: '{"OPENAI_API_KEY": "k", "tokens": {}}' }).past).toBeUndefined();
+    for (const files of [{}, { [auth]: login }]) {
+      const { past, args } = planned('codex', {}, files);
+      expect({ past, args }).toEqual({ past: undefined, args: ['-c', `openai_base_url="${url}/v1"`] });
+    }
   });
 
   it('has the base URL of its own provider replaced', () => {

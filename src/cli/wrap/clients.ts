@@ -108,15 +108,9 @@ function planCodex({ env, home, read }: ClientPlace): ClientPlan {
       ? 'openai_base_url'
       : `model_providers.${provider}.base_url`;
   const url = config.get(key);
-  const login = parsedJson(read(join(folder, 'auth.json')));
-  const hasKey = textAt(login, 'OPENAI_API_KEY') !== undefined || !!env['CODEX_API_KEY'];
-  const isChatGpt = objectAt(login, 'tokens') !== undefined && !hasKey && key === 'openai_base_url';
   return {
     providers: { openai: url },
     baseUrls: url === undefined ? [] : [{ where: file, url }],
-    ...(isChatGpt && {
-      past: 'Codex is logged in with ChatGPT, whose requests Leporello does not fold (with an API key it does: codex login --with-api-key)',
-    }),
     connect: (to) => ({ env: {}, args: ['-c', `${key}="${to}/v1"`] }),
   };
 }

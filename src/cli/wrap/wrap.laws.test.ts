@@ -204,13 +204,14 @@ describe('leporello wrap', () => {
       out: '',
       err: 'leporello: Codex is not installed: there is no codex on the PATH. Install it with npm install -g @openai/codex.\n',
     });
-    writeFileSync(join(folder, 'bin', 'codex'), '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
-    mkdirSync(join(folder, 'home', '.codex'));
-    writeFileSync(join(folder, 'home', '.codex', 'auth.json'), '{"tokens": {"access_token": "t"}}');
-    expect(await wraps('codex', '--', 'exec', 'go').ended).toEqual({
+    writeFileSync(join(folder, 'bin', 'gemini'), '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
+    mkdirSync(join(folder, 'home', '.gemini'));
+    const login = '{"security": {"auth": {"selectedType": "oauth-personal"}}}';
+    writeFileSync(join(folder, 'home', '.gemini', 'settings.json'), login);
+    expect(await wraps('gemini', '--', '--prompt', 'go').ended).toEqual({
       code: 0,
-      out: 'exec go\n',
-      err: 'leporello: Codex is logged in with ChatGPT, whose requests Leporello does not fold (with an API key it does: codex login --with-api-key). It starts unchanged, and nothing is folded.\n',
+      out: '--prompt go\n',
+      err: 'leporello: Gemini CLI is logged in with oauth-personal, whose requests do not use a base URL (with an API key they do). It starts unchanged, and nothing is folded.\n',
     });
   });
 

@@ -17,6 +17,7 @@ function reasonOf(line: string, headers: HeaderList, urls: UpstreamUrls = defaul
 }
 
 const openai = 'api.openai.com';
+const chatGpt = 'chatgpt.com';
 const anthropic = 'api.anthropic.com';
 const gemini = 'generativelanguage.googleapis.com';
 const vertex = '/v1/projects/p/locations/us-central1/publishers/google/models/gemini-3-pro';
@@ -69,11 +70,11 @@ describe('a request with the default upstreams goes to its provider or nowhere',
     // OpenAI's own paths
     ['POST /v1/chat/completions', 'openaiKey', openai],
     ['POST /v1/chat/completions', 'bearer', openai],
-    ['POST /v1/chat/completions', 'codexLogin', openai],
+    ['POST /v1/chat/completions', 'codexLogin', chatGpt],
     ['POST /chat/completions', 'openaiKey', openai],
     ['GET /v1/chat/completions/chatcmpl-1', 'openaiKey', openai],
     ['POST /v1/responses', 'openaiKey', openai],
-    ['POST /v1/responses/compact', 'codexLogin', openai],
+    ['POST /v1/responses/compact', 'codexLogin', chatGpt],
     ['GET /v1/responses/resp_1', 'bearer', openai],
     ['POST /v1/conversations', 'openaiKey', openai],
     ['GET /v1/realtime?model=gpt-realtime', 'openaiKey', openai],
@@ -138,7 +139,7 @@ describe('a request with the default upstreams goes to its provider or nowhere',
     ['GET /v1/models', 'none', openai],
     ['GET /v1/models', 'openaiKey', openai],
     ['GET /v1/models', 'openaiSdk', openai],
-    ['GET /v1/models?client_version=0.169.0', 'codexLogin', openai],
+    ['GET /v1/models?client_version=0.169.0', 'codexLogin', chatGpt],
     ['GET /v1/models/ft:gpt-4o-mini:org::7p4l', 'openaiKey', openai],
     ['DELETE /v1/models/ft:gpt-4o-mini:org:suffix:abc', 'openaiKey', openai],
     ['GET /v1/models', 'anthropicSdk', anthropic],

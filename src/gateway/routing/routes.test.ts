@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { promptUrl, routeOf } from './routes.ts';
+import { defaultUpstreams, promptUrl, routeOf } from './routes.ts';
 import { sessionOf } from './tenant.ts';
 
 const urls = {
@@ -148,6 +148,33 @@ describe('routes', () => {
   ])('have the version only once after %s', (openai, url) => {
     const found = routeOf('POST', '/v1/chat/completions', [], { ...urls, openai });
     expect('url' in found && found.url).toBe(url);
+  });
+});
+
+describe('a request of a login with ChatGPT', () => {
+  const login = [['chatgpt-account-id', 'a']] as const;
+  const urlOf = (path: string, upstreams = defaultUpstreams): unknown => {
+    const found = routeOf('POST', path, login, upstreams);
+    return [found.kind, 'url' in found && found.url];
+  };
+
+  it("goes to ChatGPT's backend, which has no version in its paths", () => {
+    const base = 'https://chatgpt.com/backend-api/codex';
+    expect(urlOf('/v1/responses')).toEqual(['model', `${base}/responses`]);
+    expect(urlOf('/responses')).toEqual(['model', `${base}/responses`]);
+    expect(urlOf('/v1/responses/compact')).toEqual(['pass', `${base}/responses/compact`]);
+    expect(routeOf('GET', '/v1/models?client_version=1', login, defaultUpstreams)).toMatchObject({
+      url: `${base}/models?client_version=1`,
+    });
+  });
+
+  it('goes to a configured upstream', () => {
+    const at = (openai: string) => urlOf('/v1/responses', { ...defaultUpstreams, openai });
+    expect(at('https://host.example')).toEqual(['model', 'https://host.example/v1/responses']);
+    expect(at('https://host.example/backend-api/codex/')).toEqual([
+      'model',
+      'https://host.example/backend-api/codex/responses',
+    ]);
   });
 });
 

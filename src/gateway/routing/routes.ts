@@ -8,7 +8,15 @@ import type { Codec, GatewayProblem } from '../../codecs/codec.ts';
 import { geminiFor, gemini } from '../../codecs/gemini/index.ts';
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../codecs/openai-responses/index.ts';
-import { percentDecoded, queryOf, credentialsOf, hostOf, ownerOf, strayCredential } from './tenant.ts';
+import {
+  climbs,
+  credentialsOf,
+  hostOf,
+  ownerOf,
+  percentDecoded,
+  queryOf,
+  strayCredential,
+} from './tenant.ts';
 import { type HeaderList, headerOf } from '../http/http.ts';
 
 /** The treatment of a request. */
@@ -36,7 +44,7 @@ export function routeOf(method: string, target: string, headers: HeaderList, url
     return { kind: 'refused', codec: codecs[destination.speaks], problem };
   }
   const { provider } = destination;
-  const url = joinUrl(urls[provider], sent);
+  const url = joinUrl(baseFor(provider, headers, urls), sent);
   if (call) return { ...call, url };
   return { kind: 'pass', codec: path.startsWith('/v1beta/openai/') ? openaiChat : codecs[provider], url };
 }
@@ -155,30 +163,21 @@ function problemOf(target: string, path: string): string | undefined {
   return undefined;
 }
 
-/** True when a path has a dot segment, no matter how often a server decodes it and which slashes it accepts. */
-function climbs(path: string): boolean {
-  let text = path;
-  for (let round = 0; round < maxDecodings; round++) {
-    if (dotSegment.test(text)) return true;
-    const next = percentDecoded(text);
-    if (next === text) return false;
-    text = next;
-  }
-  return true;
+/** The backend of Codex for logins with ChatGPT. The OpenAI API does not accept such a login. */
+const chatGptBackend = 'https://chatgpt.com/backend-api/codex';
+
+/** Returns the base URL for a request. Codex names the account of a ChatGPT login in a header. A configured upstream gets such requests, too. */
+function baseFor(provider: Provider, headers: HeaderList, urls: UpstreamUrls): string {
+  const isLogin = provider === 'openai' && headerOf(headers, 'chatgpt-account-id') !== undefined;
+  return isLogin && urls.openai === defaultUpstreams.openai ? chatGptBackend : urls[provider];
 }
 
-/** Encodings of a path that are undone at most. A path with more counts as malicious. */
-const maxDecodings = 8;
-
-/** Matches a dot segment, with the spaces and semicolon parameters that some servers ignore. */
-const dotSegment = /(?:^|[/\\])[\0-\x20]*\.{1,2}[\0-\x20]*(?:;[^/\\]*)?(?=[/\\?#]|$)/;
-
-/** Joins a base URL and a target that `encoded` has made ASCII. The version occurs once: one at the end of the base (`/v1`, `/api/paas/v4`) replaces the client's. */
+/** Joins a base URL and a target that `encoded` has made ASCII. A version at the end of the base replaces the client's; ChatGPT's backend has none. */
 function joinUrl(base: string, ascii: string): string {
   const trimmed = base.replace(/\/+$/, '');
   if (/^\/(?:upload|download)\//.test(ascii)) return trimmed + ascii;
   const [, version = '/v1', rest = ''] = /^(\/v1(?:(?:alpha|beta)\w*)?(?=[/?]|$))?(.*)$/s.exec(ascii) ?? [];
-  return /\/v\d+\w*$/.test(trimmed) ? trimmed + rest : trimmed + version + rest;
+  return /\/(?:v\d+\w*|backend-api\/codex)$/.test(trimmed) ? trimmed + rest : trimmed + version + rest;
 }
 
 /** Percent-encodes a character. Node returns a byte above 0x7F as the character with that code, and fetch would change it, and a backslash. */

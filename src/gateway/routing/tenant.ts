@@ -238,6 +238,24 @@ export function percentDecoded(text: string): string {
   );
 }
 
+/** True when a path has a dot segment, no matter how often a server decodes it and which slashes it accepts. */
+export function climbs(path: string): boolean {
+  let text = path;
+  for (let round = 0; round < maxDecodings; round++) {
+    if (dotSegment.test(text)) return true;
+    const next = percentDecoded(text);
+    if (next === text) return false;
+    text = next;
+  }
+  return true;
+}
+
+/** Encodings of a path that are undone at most. A path with more counts as malicious. */
+const maxDecodings = 8;
+
+/** Matches a dot segment, with the spaces and semicolon parameters that some servers ignore. */
+const dotSegment = /(?:^|[/\\])[\0-\x20]*\.{1,2}[\0-\x20]*(?:;[^/\\]*)?(?=[/\\?#]|$)/;
+
 /** Returns the part of a target after its first question mark; empty without one. */
 export function queryOf(target: string): string {
   const mark = target.indexOf('?');

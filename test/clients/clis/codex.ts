@@ -23,6 +23,38 @@ export function codexSettings(args: readonly string[], config: string): Setup {
   };
 }
 
+/** Returns the settings of a Codex that is logged in with ChatGPT, as the login leaves them. The tokens are made up. */
+export function codexWithLogin(args: readonly string[]): Setup {
+  const account = { chatgpt_account_id: 'account-1', chatgpt_user_id: 'user-1', chatgpt_plan_type: 'plus' };
+  const claims = {
+    email: 'ada@example.com',
+    exp: 4_000_000_000,
+    'https://api.openai.com/auth': account,
+  };
+  const token = `${coded({ alg: 'none', typ: 'JWT' })}.${coded(claims)}.${coded({})}`;
+  const login = {
+    auth_mode: 'chatgpt',
+    OPENAI_API_KEY: null,
+    tokens: {
+      id_token: token,
+      access_token: token,
+      refresh_token: dummyKey,
+      account_id: account.chatgpt_account_id,
+    },
+    last_refresh: new Date().toISOString(),
+  };
+  const { files, ...settings } = codexSettings(args, '');
+  return {
+    ...settings,
+    env: { RUST_LOG: 'warn' },
+    files: { ...files, '.codex/auth.json': JSON.stringify(login, null, 2) },
+  };
+}
+
+function coded(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}
+
 export const codex: Client = {
   name: 'codex',
   install: '@openai/codex@0.169.0',

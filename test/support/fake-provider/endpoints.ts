@@ -36,6 +36,7 @@ const posted: Readonly<Record<string, Endpoint>> = {
   '/v1/messages': { format: 'messages', kind: 'reply' },
   '/v1/messages/count_tokens': { format: 'messages', kind: 'count' },
   '/v1/responses': { format: 'responses', kind: 'reply' },
+  '/backend-api/codex/responses': { format: 'responses', kind: 'reply' },
   '/v1/responses/compact': { format: 'responses', kind: 'compact' },
   '/v1/responses/input_tokens': { format: 'responses', kind: 'count' },
 };
