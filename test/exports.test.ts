@@ -140,6 +140,10 @@ const exportLists: Readonly<Record<string, Names | undefined>> = {
     ],
     types: ['AdapterOptions', 'AgentsModelOptions', 'SessionOptions'],
   },
+  './opentelemetry': {
+    values: ['openTelemetryTracing'],
+    types: [],
+  },
   './stores/http': {
     values: ['httpStore', 'storeOfService'],
     types: ['HttpStoreOptions', 'MemoryService'],

@@ -22,6 +22,8 @@ export type { RecallAnswer, ToolCall } from '../conversation/conversation.ts';
 
 export interface Codec {
   readonly name: string;
+  /** The provider and the operation, as the GenAI semantic conventions of OpenTelemetry name them. */
+  readonly genAi: { readonly provider: string; readonly operation: string };
   /**
    * The model and the mode that the URL's path names, in formats that put them there. The codec's name and this route make the
    * same codec again.

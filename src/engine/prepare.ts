@@ -1,6 +1,5 @@
 /**
  * THE SPINE: prepares one request, step by step.
- *
  *   read, look up   readRequest    the spans of the messages, and everything that the store has for them
  *   restore         openRequest    hidden recalls and known folds, put back; new tool results, shrunk
  *   decide          demandNow      what the triggers ask for
@@ -8,7 +7,6 @@
  *   save            save           originals and the fold, stored
  *   finish          finish         the body, compared with the previous request and marked for the cache
  *   report          preparedFrom   the result, and the receipt
- *
  * Each step hands its result to the next one as data. Three forms of a request occur:
  * - `clientConversation`: as the client sent it.
  * - `conversation`: the same, but a reply that it continues has the name that the provider knows (only in formats whose provider keeps replies).
@@ -145,7 +143,9 @@ async function foldAndFinish(
     demandNow(engine, request, opened, stored),
   );
   await slices?.pause();
+  const from = engine.options.clock?.() ?? 0;
   const attempt = await plannedFor(engine, request, opened, demand, stored);
+  const planTime = attempt && { from, to: engine.options.clock?.() ?? 0 };
   if (opened.foldingDisabled && !attempt && opened.start.edits.length === 0)
     return withoutFolding(conversation, opened);
   const proposed = { opened, incoming, demand, result: attempt?.draft ?? opened.start };
@@ -175,6 +175,7 @@ async function foldAndFinish(
     opened,
     demand,
     planned,
+    planTime,
     result,
     finished,
     newEdits: saved.edits,
@@ -218,8 +219,7 @@ async function failed(
 ): Promise<PreparedRequest> {
   const status =
     LeporelloError.isInstance(error) && error.code === 'not-this-format' ? 'untouched' : 'failed';
-  // If the request continues a reply that ends with an unanswered hidden recall, the provider refuses the client's own bytes. In the body of
-  // `conversation` that is repaired.
+  // After an unanswered hidden recall, the provider refuses the client's own bytes. In the body of `conversation` that is repaired.
   const body = conversation?.body ?? request.body;
   const { model, sessionKey } =
     conversation ?? (await readBeginning(request.codec, request.body, unremembered)) ?? {};

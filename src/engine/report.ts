@@ -27,6 +27,7 @@ type ReportInput = {
   readonly opened: OpenedRequest;
   readonly demand: Demand | undefined;
   readonly planned: FoldPlan | undefined;
+  readonly planTime: PreparedRequest['planTime'];
   readonly result: Draft;
   readonly finished: FinishedBody;
   /** Edits that were not sent before. */
@@ -57,6 +58,7 @@ export function preparedFrom(
         ? { status: 'failed', reason: problem }
         : outcomeOf(edits, planned?.steps),
     problem,
+    planTime: planned && sent.planTime,
     body: finished.body,
     maySendClientBody: conversation.body === request.body,
     identity: identityOf(conversation, clientLinks),

@@ -147,6 +147,8 @@ export type PreparedRequest = {
   readonly report: FoldReport;
   /** Describes, without content, a failure despite which the request was sent; undefined when nothing failed. */
   readonly problem?: string | undefined;
+  /** When a new fold was planned, in milliseconds since the epoch; undefined when none was. */
+  readonly planTime?: { readonly from: number; readonly to: number } | undefined;
   readonly identity: Identity;
   /** The name of the recall tool that the body offers; undefined when it offers none. */
   readonly recallTool: string | undefined;

@@ -4,7 +4,7 @@ import type { Engine } from '../engine/types.ts';
 import { type BackgroundSummarizer, createBackgroundSummarizer } from './background-summarizer.ts';
 import type { Handler, Upstream } from './http/http.ts';
 import { clock, createGateway, newId } from './model-call.ts';
-import type { GatewayOptions } from './options.ts';
+import type { GatewayOptions, GatewayTracing } from './options.ts';
 import type { ReceiptArchive } from './receipts/archive.ts';
 import {
   type AnyReceipt,
@@ -77,6 +77,8 @@ export type GatewayDeps = {
   readonly log: GatewayLog;
   /** Metrics, such as `prometheusMetrics()`. Default: none. */
   readonly metrics?: GatewayMetrics;
+  /** Traces requests, such as `openTelemetryTracing()` of `leporello/opentelemetry`. Default: nothing is traced. */
+  readonly tracing?: GatewayTracing;
   /** Folds large requests in another thread, such as `foldThread()` of `leporello/gateway/node`. Default: all are folded in this thread. */
   readonly foldThread?: { engineFor(parts: EngineParts): Engine };
   /** Keeps receipts beyond the process, such as `receiptArchive()` of `leporello/gateway/node`. Default: they end with the process. */
@@ -104,7 +106,9 @@ export type EngineParts = {
 /** Returns the gateway as a handler of requests. Throws `bad-config` for settings that are unknown or not allowed. */
 export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): Handler {
   checkSettings(gatewayCheck, settings);
-  return createGateway(gatewayParts(settings, deps));
+  const parts = gatewayParts(settings, deps);
+  const handler = createGateway(parts);
+  return deps.tracing?.handler(handler, parts.urls) ?? handler;
 }
 
 /** Creates the parts of a gateway. The settings must have been checked. `engineParts` replace those of the settings. */
@@ -124,6 +128,7 @@ export function gatewayParts(
     secret: deps.secret,
     ttlMs,
     storeDeadlineMs,
+    watch: deps.tracing?.storeCall,
     caches,
   });
   const keptReplies = createKeptReplies({ encryptedStore, ttlMs, caches });
@@ -131,7 +136,7 @@ export function gatewayParts(
   const local = createDefaultEngine(engineSettings, encryptedStore, { ...engineParts, keptReplies });
   const { secret, log, foldThread, archive } = deps;
   archive?.open({ encryptedStore, log });
-  return {
+  const parts: GatewayOptions = {
     engine:
       foldThread?.engineFor({
         local,
@@ -166,6 +171,7 @@ export function gatewayParts(
     clock,
     newId,
   };
+  return deps.tracing?.parts(parts) ?? parts;
 }
 
 function reportedTo({ onReceipt, archive }: GatewayDeps, receipts: ReceiptLog): ReceiptLog {

@@ -223,6 +223,7 @@ async function respond(
     codec,
     prepared,
     recall: options.recall,
+    watchRecall: options.watchRecall,
     send,
     hasLeft: () => call.request.signal.aborted,
     pause: (ms) => pauseUnless(call.request.signal, ms),

@@ -5,13 +5,21 @@ import type { PageClients } from '../page/setup.ts';
 import type { ReceiptTotals } from '../receipts/totals.ts';
 import type { Controls } from '../store/controls.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
+import type { StoreWatch } from '../store/store.ts';
 import type { BackgroundSummarizer } from './background-summarizer.ts';
-import type { Upstream } from './http/http.ts';
-import type { RecallLimits } from './recall-loop.ts';
+import type { Handler, Upstream } from './http/http.ts';
+import type { RecallLimits, RecallWatch } from './recall-loop.ts';
 import type { ReceiptArchive } from './receipts/archive.ts';
 import type { CostTracker, GatewayLog, GatewayMetrics, Prices, ReceiptLog } from './receipts/receipts.ts';
 import type { UpstreamUrls } from './routing/routes.ts';
 import type { TenantRule } from './routing/tenant.ts';
+
+/** Traces the requests of a gateway: it wraps the parts whose calls it traces. Spans contain names, counts and ids, never content. */
+export interface GatewayTracing {
+  parts(parts: GatewayOptions): GatewayOptions;
+  handler(handler: Handler, urls: UpstreamUrls): Handler;
+  readonly storeCall: StoreWatch;
+}
 
 export type GatewayOptions = {
   readonly engine: Engine;
@@ -37,6 +45,8 @@ export type GatewayOptions = {
   /** Writes summaries ahead of the folds that need them; undefined when no model writes summaries. */
   readonly summaries: BackgroundSummarizer | undefined;
   readonly recall: RecallLimits;
+  /** Runs each recall. Default: it is just run. */
+  readonly watchRecall?: RecallWatch | undefined;
   /** Bytes of a request body at most. Larger bodies are answered with 413. */
   readonly maxBodyBytes: number;
   /**

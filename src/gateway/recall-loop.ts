@@ -22,7 +22,11 @@ export type Exchange = ContinuationDeps & {
   readonly prepared: PreparedRequest;
   readonly recall: RecallLimits;
   readonly note: ExchangeNotes;
+  readonly watchRecall?: RecallWatch | undefined;
 };
+
+/** Runs a recall by the tool of this name, and returns its answer. */
+export type RecallWatch = (tool: string, work: () => Promise<RecallText>) => Promise<RecallText>;
 
 /** Reports events of an exchange to its receipt. */
 export type ExchangeNotes = {
@@ -191,7 +195,7 @@ function readReply(codec: Codec, body: Uint8Array, recallTool: string | undefine
 }
 
 async function answersTo(
-  { prepared, note }: Exchange,
+  { prepared, note, watchRecall = (_, work) => work() }: Exchange,
   reply: ModelReply,
   round: number,
   budget: RecallBudget,
@@ -209,7 +213,7 @@ async function answersTo(
     const { text, found, tokens, media }: RecallText =
       typeof most === 'string'
         ? { text: most, found: false, tokens: prepared.counter?.count(most) ?? most.length }
-        : await answerRecall(prepared, call.argumentsJson, most);
+        : await watchRecall(call.name, () => answerRecall(prepared, call.argumentsJson, most));
     budget.spend(tokens);
     note.recalled({ round, found, tokens }, call.argumentsJson);
     answers.push({ call, text, ...(media && { media }) });

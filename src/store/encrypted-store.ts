@@ -13,6 +13,7 @@ import {
   type Store,
   type StoreEntry,
   storeWithDeadline,
+  type StoreWatch,
   type StoreView,
   openStoreView,
 } from './store.ts';
@@ -100,6 +101,8 @@ export type EncryptedStoreOptions = {
   readonly ttlMs?: number | undefined;
   /** How long one call of the store may take, in milliseconds. Default 500. */
   readonly storeDeadlineMs?: number | undefined;
+  /** Runs each call of the store. Default: it is just run. */
+  readonly watch?: StoreWatch | undefined;
   readonly caches?: Caches | undefined;
 };
 
@@ -107,7 +110,7 @@ export type EncryptedStoreOptions = {
 export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedStore {
   const { secret, clock = Date.now, ttlMs = 30 * 24 * 60 * 60 * 1_000 } = options;
   const view = openStoreView(options.store, clock);
-  const store = storeWithDeadline(view, { deadlineMs: options.storeDeadlineMs });
+  const store = storeWithDeadline(view, { deadlineMs: options.storeDeadlineMs, watch: options.watch });
   if (secret.length < 32) {
     throw new LeporelloError('bad-config', `The secret has ${secret.length} bytes; it needs at least 32.`);
   }

@@ -92,7 +92,12 @@ export type DeadlineOptions = {
   /** A monotonic clock in milliseconds. */
   readonly clock?: Clock;
   readonly startTimer?: StartTimer;
+  /** Runs each call, with its wait. Default: it is just run. */
+  readonly watch?: StoreWatch | undefined;
 };
+
+/** Runs one call of a store, such as `getMany`, and returns its result. */
+export type StoreWatch = <T>(call: string, work: () => Promise<T>) => Promise<T>;
 
 /** The number of slow failures in a row after which the store rests. */
 const maxSlow = 3;
@@ -115,8 +120,17 @@ export function storeWithDeadline(store: Store, options: DeadlineOptions = {}): 
   const reads = createBreaker(clock);
   const writes = createBreaker(clock);
 
+  function ask<T>(breaker: Breaker | undefined, call: string, work: () => Promise<T>): Promise<T> {
+    const run = () => askInTime(breaker, call, work);
+    return options.watch ? options.watch(call, run) : run();
+  }
+
   /** Runs a call within the deadline. With `breaker` undefined, also while the store rests. */
-  async function ask<T>(breaker: Breaker | undefined, call: string, work: () => Promise<T>): Promise<T> {
+  async function askInTime<T>(
+    breaker: Breaker | undefined,
+    call: string,
+    work: () => Promise<T>,
+  ): Promise<T> {
     if (breaker?.permits() === false) {
       throw new LeporelloError(
         'store-failed',

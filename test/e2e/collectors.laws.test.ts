@@ -1,16 +1,24 @@
 /**
- * Tests metrics against a real Prometheus: it scrapes the gateway and answers every query of the dashboard. If it is not installed
- * (`apt-get install prometheus`), these tests are skipped and a line says so.
+ * Tests metrics against a real Prometheus, which scrapes the gateway and answers every query of the dashboard, and traces of the command against a
+ * real OpenTelemetry collector. If one of them is not installed (`prometheus`, `otelcol`), its test is skipped and a line says so. The traces are
+ * always tested against a server that takes OTLP.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { startFakeProvider } from '../support/fake-provider/fake-provider.ts';
 import { freePort } from '../support/free-port.ts';
+import { post, requestBody } from './bodies.ts';
 import { foldedWithRecalls, secrets } from './folded-with-recalls.ts';
+
+const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 
 const isMissing = (program: string): boolean =>
   spawnSync(program, ['--version'], { stdio: 'ignore' }).error !== undefined;
@@ -18,6 +26,12 @@ const isMissing = (program: string): boolean =>
 const isPrometheusMissing = isMissing('prometheus');
 if (isPrometheusMissing)
   process.stdout.write('Skipped: the tests with a real Prometheus. Install prometheus to run them.\n');
+
+const isCollectorMissing = isMissing('otelcol');
+if (isCollectorMissing)
+  process.stdout.write(
+    'Skipped: the test with a real OpenTelemetry collector. Put otelcol on the PATH to run it.\n',
+  );
 
 /** Starts a program in a folder of its own, which holds one file. It is killed, and the folder removed, at the end. */
 async function startProgram(program: string, file: { name: string; text: string }, args: readonly string[]) {
@@ -73,5 +87,96 @@ describe.skipIf(isPrometheusMissing)('a real Prometheus', () => {
     const { data } = await ask('{job="leporello"}');
     expect(data!.result.length).toBeGreaterThan(50);
     for (const secret of secrets) expect(JSON.stringify(data)).not.toContain(secret);
+  });
+});
+
+/** Runs the command `leporello serve` with tracing on, sends one request through it, and stops it. */
+async function serveTraced(endpoint: string): Promise<void> {
+  const provider = await startFakeProvider({
+    script: [{ type: 'turn', parts: [{ type: 'text', text: 'SECRET-reply' }] }],
+  });
+  const folder = await mkdtemp(join(tmpdir(), 'leporello-traced-'));
+  const args = [
+    'serve',
+    '--port',
+    '0',
+    '--json',
+    '--data',
+    folder,
+    '--set',
+    'tracing=true',
+    '--set',
+    'logLevel=silent',
+  ];
+  const child = spawn(process.execPath, [main, ...args, '--openai-url', provider.url], {
+    env: {
+      PATH: process.env['PATH'],
+      OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+      OTEL_RESOURCE_ATTRIBUTES: 'stage=test',
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  try {
+    let said = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text));
+    await eventually(() => expect(said).toContain('\n'));
+    const { url } = JSON.parse(said) as { url: string };
+    const response = await post(
+      url,
+      'chat',
+      requestBody('chat', { messages: [{ role: 'user', content: 'SECRET-question' }] }),
+    );
+    expect(await response.text()).toContain('SECRET-reply');
+  } finally {
+    child.kill('SIGTERM');
+    await ended;
+    await provider.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const spanNames = ['leporello openai-chat', 'prepare', 'chat gpt-4o'];
+
+it('leporello serve sends its traces to a server that takes OTLP', async () => {
+  const received: { path: string | undefined; body: string }[] = [];
+  const server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (text: string) => (body += text));
+    request.on('end', () => {
+      received.push({ path: request.url, body });
+      response.setHeader('content-type', 'application/json').end('{}');
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await serveTraced(`http://127.0.0.1:${port}`);
+  server.close();
+  server.closeAllConnections();
+  expect(received.map(({ path }) => path)).toContain('/v1/traces');
+  const text = received.map(({ body }) => body).join('\n');
+  for (const name of spanNames) expect(text).toContain(`"name":"${name}"`);
+  expect(text).toContain('{"key":"service.name","value":{"stringValue":"leporello"}}');
+  expect(text).toContain('{"key":"stage","value":{"stringValue":"test"}}');
+  expect(text).not.toContain('SECRET');
+});
+
+describe.skipIf(isCollectorMissing)('a real OpenTelemetry collector', () => {
+  it('takes the traces of leporello serve', async () => {
+    const port = await freePort();
+    const config = `receivers: { otlp: { protocols: { http: { endpoint: '127.0.0.1:${port}' } } } }
+exporters: { debug: { verbosity: detailed } }
+service: { telemetry: { metrics: { level: none } }, pipelines: { traces: { receivers: [otlp], exporters: [debug] } } }
+`;
+    await using collector = await startProgram('otelcol', { name: 'config.yaml', text: config }, [
+      '--config=config.yaml',
+    ]);
+    await eventually(() => expect(collector.said()).toContain('Everything is ready'));
+    await serveTraced(`http://127.0.0.1:${port}`);
+    await eventually(() => {
+      for (const name of spanNames) expect(collector.said()).toMatch(new RegExp(`Name +: ${name}\\n`));
+    });
+    expect(collector.said()).toContain('gen_ai.provider.name: Str(openai)');
+    expect(collector.said()).not.toContain('SECRET');
   });
 });

@@ -6,6 +6,7 @@ import { expect } from 'vitest';
 import { assembleGateway, type GatewaySettings } from '../../src/gateway/app.ts';
 import { foldThread } from '../../src/gateway/fold-thread/fold-thread.ts';
 import { serveNode } from '../../src/gateway/http/node-server.ts';
+import type { GatewayTracing } from '../../src/gateway/options.ts';
 import type { ReceiptArchive } from '../../src/gateway/receipts/archive.ts';
 import { prometheusMetrics } from '../../src/gateway/receipts/prometheus.ts';
 import { undiciUpstream } from '../../src/gateway/http/undici-upstream.ts';
@@ -44,6 +45,7 @@ export async function startStack(
     readonly other?: FakeProviderOptions['other'];
     /** Bodies of this many bytes or more are folded in a worker thread. Default: none. */
     readonly foldThreadBytes?: number;
+    readonly tracing?: GatewayTracing;
   } = {},
 ): Promise<Stack> {
   const data = await mkdtemp(join(tmpdir(), 'leporello-e2e-'));
@@ -78,6 +80,7 @@ export async function startStack(
         metrics: prometheusMetrics(),
         ...(thread && { foldThread: thread }),
         ...(deps.archive && { archive: deps.archive }),
+        ...(deps.tracing && { tracing: deps.tracing }),
         pageClients: (base) => [{ name: 'An SDK', text: `BASE_URL=${base}/v1`, note: 'Any format.' }],
       },
     );

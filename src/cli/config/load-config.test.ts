@@ -82,6 +82,7 @@ describe('loadConfig', () => {
           drainMs: 30_000,
         },
         memory: { ttlDays: 30, redis: false, http: false },
+        tracing: false,
         logLevel: 'info',
       },
       dataDir: '/home/ada/.leporello',
@@ -226,7 +227,7 @@ describe('an error of the configuration', () => {
       { file: { prot: 1, triggers: { windowFractoin: {} } } },
       [
         'triggers.windowFractoin (in config.json) is not an option. Did you mean triggers.windowFraction? Known options: mustFit, windowFraction, tokenBudget, messageCount, coldCache, cacheRent.',
-        'prot (in config.json) is not an option. Did you mean port? Known options: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, shrinks, strategies, summaries, preset, subgoals, minResultBytes, keepNewestMedia, pins, models, usdPerMillionTokens, recall, limits, memory, tenant, allowedHosts, adminToken, logLevel.',
+        'prot (in config.json) is not an option. Did you mean port? Known options: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, shrinks, strategies, summaries, preset, subgoals, minResultBytes, keepNewestMedia, pins, models, usdPerMillionTokens, recall, limits, memory, tenant, allowedHosts, adminToken, tracing, logLevel.',
       ],
     ],
     [

@@ -276,6 +276,11 @@ export const configSchema = z.strictObject({
     secret: true,
     otherwise: 'none',
   }),
+  tracing: described(z.boolean().default(false), {
+    allowed: 'true or false',
+    about:
+      'true sends traces to the OpenTelemetry collector that the variables OTEL_EXPORTER_OTLP_* name: see tracing.md.',
+  }),
   logLevel: described(z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'), {
     allowed: 'debug, info, warn, error or silent',
     about: 'Lowest level of messages that are logged.',

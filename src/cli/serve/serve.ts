@@ -6,6 +6,8 @@ import { type FoldThread, foldThread } from '../../gateway/fold-thread/fold-thre
 import { type NodeServer, serveNode } from '../../gateway/http/node-server.ts';
 import { prometheusMetrics } from '../../gateway/receipts/prometheus.ts';
 import { undiciUpstream } from '../../gateway/http/undici-upstream.ts';
+import type { GatewayTracing } from '../../gateway/options.ts';
+import { waitAtMost } from '../../gateway/send-with-retries.ts';
 import { warmUp } from '../../gateway/warm-up.ts';
 import type { ServeArgs } from '../command-args.ts';
 import { loadConfig } from '../config/load-config.ts';
@@ -40,6 +42,7 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
   const upstream = undiciUpstream();
   const thread = openFoldThread(config);
   const metrics = prometheusMetrics();
+  const traces = config.tracing ? await openTraces() : undefined;
   const archive = receiptArchive();
   const settings = gatewaySettings(config);
   const place = memory.lost === undefined ? placeOf(config, dataDir) : undefined;
@@ -49,6 +52,7 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
     upstream,
     log,
     metrics,
+    ...(traces && { tracing: traces.tracing }),
     archive,
     pageClients: clientSnippets,
     onReceipt: wraps.onReceipt,
@@ -88,6 +92,50 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
     await archive.close();
     await thread?.close();
     await memory.store.close();
+    await traces?.close();
+  }
+}
+
+/** Names the packages that send traces. Few gateways need them, so the user installs them. */
+const tracePackages =
+  '@opentelemetry/sdk-trace @opentelemetry/exporter-trace-otlp-http @opentelemetry/resources';
+
+/** Milliseconds that the last traces have to reach their collector. */
+const lastTracesMs = 3_000;
+
+/** Opens the tracing that sends to a collector. The exporter and the resource read the variables of OpenTelemetry. */
+async function openTraces(): Promise<{ readonly tracing: GatewayTracing; close(): Promise<void> }> {
+  try {
+    const [
+      sdk,
+      otlp,
+      { defaultResource, detectResources, envDetector, resourceFromAttributes },
+      { openTelemetryTracing },
+    ] = await Promise.all([
+      import('@opentelemetry/sdk-trace'),
+      import('@opentelemetry/exporter-trace-otlp-http'),
+      import('@opentelemetry/resources'),
+      import('../../gateway/tracing/open-telemetry.ts'),
+    ]);
+    const own = resourceFromAttributes({ 'service.name': 'leporello', 'service.version': packageVersion() });
+    const provider = new sdk.TracerProvider({
+      resource: defaultResource()
+        .merge(own)
+        .merge(detectResources({ detectors: [envDetector] })),
+      spanProcessors: [new sdk.BatchSpanProcessor({ exporter: new otlp.OTLPTraceExporter() })],
+    });
+    return {
+      tracing: openTelemetryTracing(provider.getTracer('leporello', packageVersion())),
+      close: () => waitAtMost(provider.shutdown(), lastTracesMs),
+    };
+  } catch (cause) {
+    const isMissing = cause instanceof Error && 'code' in cause && cause.code === 'ERR_MODULE_NOT_FOUND';
+    if (!isMissing) throw cause;
+    throw new LeporelloError(
+      'bad-config',
+      `tracing is true, but its packages are not installed: run npm install ${tracePackages}, or set tracing to false.`,
+      { cause },
+    );
   }
 }
 

@@ -18,6 +18,7 @@ import { openStream } from './stream.ts';
 /** Anthropic Messages: `POST /v1/messages`. */
 export const anthropicMessages: Codec = {
   name: 'anthropic-messages',
+  genAi: { provider: 'anthropic', operation: 'chat' },
   read,
   write,
   rules,

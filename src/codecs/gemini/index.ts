@@ -19,6 +19,7 @@ import { openStream } from './stream.ts';
 export function geminiFor(route: GeminiRoute): Codec {
   return {
     name: 'gemini',
+    genAi: { provider: 'gcp.gemini', operation: 'generate_content' },
     route,
     read: readOn(route),
     write,

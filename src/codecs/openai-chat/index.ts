@@ -18,6 +18,7 @@ import { openStream } from './stream.ts';
 /** OpenAI Chat Completions, and every server that speaks it: `POST /v1/chat/completions`. */
 export const openaiChat: Codec = {
   name: 'openai-chat',
+  genAi: { provider: 'openai', operation: 'chat' },
   read,
   write,
   rules,

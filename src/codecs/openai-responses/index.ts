@@ -17,6 +17,7 @@ import { openStream } from './stream.ts';
 /** OpenAI Responses, and every server that speaks it: `POST /v1/responses`. */
 export const openaiResponses: Codec = {
   name: 'openai-responses',
+  genAi: { provider: 'openai', operation: 'chat' },
   read,
   write,
   rules,

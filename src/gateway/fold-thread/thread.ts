@@ -184,6 +184,7 @@ async function dataOf(
     maySendClientBody,
     report,
     problem,
+    planTime: prepared.planTime,
     identity,
     recallTool,
     notesTool: prepared.notesTool,
