@@ -79,6 +79,51 @@ describe('checking JSON in steps', () => {
     );
   });
 
+  it('accepts and parses one long text as JSON.parse does, wherever its pieces end', () => {
+    const units = fc.constantFrom(
+      '\\n',
+      '\\\\',
+      '\\"',
+      '\\u00e9',
+      '\\ud83d\\ude00',
+      'a',
+      'é',
+      '→',
+      '🙂',
+      'u',
+      '0',
+    );
+    const decoder = new TextDecoder('utf-8', { fatal: true });
+    fc.assert(
+      fc.property(
+        fc.array(units, { minLength: 1, maxLength: 20 }),
+        fc.nat(20),
+        fc.nat(299_999),
+        fc.constantFrom(0x22, 0x5c, 0x75, 0x0a, 0x80, 0xbf, 0xc3, 0xff),
+        (some, shift, at, put) => {
+          const unit = some.join('');
+          const bytes = encoder.encode(
+            `"${'x'.repeat(shift)}${unit.repeat(Math.ceil(300_000 / unit.length))}"`,
+          );
+          const broken = Uint8Array.from(bytes);
+          broken[at] = put;
+          for (const one of [bytes, broken]) {
+            let expected: unknown;
+            const isValid = passes(() => (expected = JSON.parse(decoder.decode(one))));
+            expect(passes(() => checkJson(one))).toBe(isValid);
+            if (isValid) expect(parseJson(one) === expected).toBe(true);
+          }
+        },
+      ),
+      { numRuns: 15 },
+    );
+  });
+
+  it('takes a step for each piece of a long text', () => {
+    const bytes = encoder.encode(JSON.stringify('🙂'.repeat(250_000)));
+    expect(checkInSteps(bytes)).toBeGreaterThanOrEqual(bytes.length / 140_000);
+  });
+
   it('takes a step for each piece of a long value', () => {
     const members = Object.fromEntries(Array.from({ length: 200_000 }, (_, at) => [`key${at}`, at]));
     const bytes = encoder.encode(JSON.stringify({ members }));

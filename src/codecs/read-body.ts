@@ -7,6 +7,7 @@ import type { Block, Conversation, Message, Part, Span } from '../conversation/c
 import {
   type Member,
   ScanError,
+  firstElements,
   parseSpan,
   scanArray,
   scanObject,
@@ -40,7 +41,7 @@ export function readFields<T>(
   read: (fields: BodyFields) => T,
 ): T {
   try {
-    return read(oneStep(() => scanFields(format, body, list, reading)));
+    return read(scanFields(format, body, list, reading));
   } catch (cause) {
     if (!(cause instanceof ScanError)) throw cause;
     throw new LeporelloError('not-this-format', `The body is not a ${format} request: ${cause.message}.`, {
@@ -50,19 +51,78 @@ export function readFields<T>(
 }
 
 function scanFields(format: string, body: Uint8Array, list: string, reading: ReadContext): BodyFields {
-  let seen: SeenList | undefined;
-  const known = (start: number): readonly Span[] => {
-    seen = reading.seen && (listWritten(body, format) ?? reading.seen.look(format, body, start));
-    return (seen?.messages ?? []).map((message) => message.span);
+  const lists = new Set([list]);
+  const look = (start: number): KnownList => {
+    const seen = reading.seen && (listWritten(body, format) ?? reading.seen.look(format, body, start));
+    return { start, seen, elements: (seen?.messages ?? []).map((message) => message.span) };
   };
-  const { members, span } = scanObject(body, skipSpace(body, 0), new Set([list]), known);
+  const begun = body.length > maxScannedBytes ? elementsInSteps(body, lists, look) : undefined;
+  return oneStep(() => fieldsOf(format, body, lists, look, begun));
+}
+
+/** Bytes of the largest body that is scanned in one step. */
+const maxScannedBytes = 1_000_000;
+
+/** Elements that are scanned in one step: a few ms if they are small. */
+const elementsPerStep = 10_000;
+
+/** The list of messages: where it starts, what is known of it, and its first elements, or all of them. */
+type KnownList = {
+  readonly start: number;
+  readonly seen: SeenList | undefined;
+  readonly elements: readonly Span[];
+};
+
+/** Thrown when the list is found: what comes before it is scanned again with the rest. */
+class ListFound extends Error {}
+
+/** Scans the elements of the first list in steps. Undefined for a body without a list. */
+function elementsInSteps(
+  body: Uint8Array,
+  lists: ReadonlySet<string>,
+  look: (start: number) => KnownList,
+): KnownList | undefined {
+  const list = oneStep(() => {
+    let found: KnownList | undefined;
+    try {
+      scanObject(body, skipSpace(body, 0), lists, (start) => {
+        found = look(start);
+        throw new ListFound();
+      });
+    } catch (error) {
+      if (!(error instanceof ListFound)) throw error;
+    }
+    return found;
+  });
+  if (!list) return undefined;
+  for (let { elements } = list; ; ) {
+    const before = elements;
+    elements = oneStep(() => firstElements(body, list.start, before.length + elementsPerStep, before));
+    if (elements.length < before.length + elementsPerStep) return { ...list, elements };
+  }
+}
+
+function fieldsOf(
+  format: string,
+  body: Uint8Array,
+  lists: ReadonlySet<string>,
+  look: (start: number) => KnownList,
+  begun: KnownList | undefined,
+): BodyFields {
+  const [list] = lists;
+  let found: KnownList | undefined;
+  const known = (start: number): readonly Span[] => {
+    found = begun?.start === start ? begun : look(start);
+    return found.elements;
+  };
+  const { members, span } = scanObject(body, skipSpace(body, 0), lists, known);
   if (skipSpace(body, span.end) !== body.length)
     throw new ScanError(`more bytes after the object, at ${span.end}`);
   const byKey = uniqueMembers(members);
   if (!byKey) throw new ScanError('a top-level key occurs twice');
-  const messages = byKey.get(list)?.elements;
+  const messages = byKey.get(list!)?.elements;
   if (!messages) throw new ScanError(`'${list}' is missing or not an array`);
-  return { format, body, members, messages, seen, get: (key) => byKey.get(key)?.value };
+  return { format, body, members, messages, seen: found?.seen, get: (key) => byKey.get(key)?.value };
 }
 
 /** Parses, and so checks, every field that is not read as a block. */

@@ -5,6 +5,7 @@
  */
 import type { Conversation, Media, MediaPlace, TextPlace, Message, Part, Stays } from './conversation.ts';
 import { bytesOf, mediaOf, textsOf, memoized } from './messages.ts';
+import { runSteps, type Steps } from './steps.ts';
 import { pairCalls, placeKey, unitsOf } from './turns.ts';
 
 export type Edit =
@@ -154,13 +155,18 @@ function originalIdOf(edit: Edit): string | undefined {
 }
 
 /** Returns the originals of an edit set by memory id. Edits without an id are left out. */
-export function originalsOf(
-  conversation: Conversation,
-  edits: readonly Edit[],
-): ReadonlyMap<string, Uint8Array> {
+export function originalsOf(conversation: Conversation, edits: readonly Edit[]): Originals {
+  return runSteps(originalsInSteps(conversation, edits));
+}
+
+type Originals = ReadonlyMap<string, Uint8Array>;
+
+/** Returns the same as `originalsOf`, in steps. */
+export function* originalsInSteps(conversation: Conversation, edits: readonly Edit[]): Steps<Originals> {
   const originals = new Map<string, Uint8Array>();
   const messages = new Map<string, number[]>();
-  for (const edit of edits) {
+  for (const [at, edit] of edits.entries()) {
+    if (at % 64 === 63) yield;
     addSubgoals(originals, subgoalOf(edit));
     if (edit.kind === 'insert-message' || edit.memory === undefined) continue;
     switch (edit.kind) {
@@ -181,7 +187,10 @@ export function originalsOf(
         break;
     }
   }
-  for (const [memory, indices] of messages) originals.set(memory, originalOfMessages(conversation, indices));
+  for (const [memory, indices] of messages) {
+    yield;
+    originals.set(memory, originalOfMessages(conversation, indices));
+  }
   return originals;
 }
 
@@ -220,12 +229,8 @@ export function withOriginalIds(
 }
 
 export function originalOfMessages(conversation: Conversation, indices: readonly number[]): Uint8Array {
-  return arrayOf(
-    indices.map((index) => {
-      const { span } = conversation.messages[index]!;
-      return conversation.body.subarray(span.start, span.end);
-    }),
-  );
+  const spans = indices.map((index) => conversation.messages[index]!.span);
+  return arrayOf(spans.map(({ start, end }) => conversation.body.subarray(start, end)));
 }
 
 function originalOfPart(conversation: Conversation, index: number, part: number): Uint8Array {
@@ -242,11 +247,8 @@ function originalOfText(
 }
 
 function originalOfMedia(conversation: Conversation, place: MediaPlace): Uint8Array {
-  return bytesOf(
-    conversation.body,
-    conversation.messages[place.message]!,
-    mediaAt(conversation, place)!.span,
-  );
+  const message = conversation.messages[place.message]!;
+  return bytesOf(conversation.body, message, mediaAt(conversation, place)!.span);
 }
 
 function originalOfInput(

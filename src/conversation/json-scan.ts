@@ -77,23 +77,20 @@ export function scanArray(
   start: number,
   known: readonly Span[] = [],
 ): { readonly elements: readonly Span[]; readonly span: Span } {
-  const elements = [...known];
-  let at = skipSpace(bytes, elements.at(-1)?.end ?? expectByte(bytes, start, OPEN_BRACKET));
-  if (bytes[at] === CLOSE_BRACKET) return { elements, span: { start, end: at + 1 } };
-  if (elements.length > 0) at = skipSpace(bytes, expectByte(bytes, at, COMMA));
-  for (;;) {
-    const end = skipValue(bytes, at);
-    elements.push({ start: at, end });
-    at = skipSpace(bytes, end);
-    if (bytes[at] === CLOSE_BRACKET) return { elements, span: { start, end: at + 1 } };
-    at = skipSpace(bytes, expectByte(bytes, at, COMMA));
-  }
+  const elements = firstElements(bytes, start, Number.POSITIVE_INFINITY, known);
+  const end = skipSpace(bytes, elements.at(-1)?.end ?? start + 1);
+  return { elements, span: { start, end: end + 1 } };
 }
 
-/** Returns the first elements, at most `most`, of the array that starts at `start`; the rest is not scanned. */
-export function firstElements(bytes: Uint8Array, start: number, most: number): readonly Span[] {
-  const elements: Span[] = [];
-  let at = skipSpace(bytes, expectByte(bytes, start, OPEN_BRACKET));
+/** Returns the first elements of an array, at most `most`; the rest is not scanned. `known`: as in `scanArray`. */
+export function firstElements(
+  bytes: Uint8Array,
+  start: number,
+  most: number,
+  known: readonly Span[] = [],
+): readonly Span[] {
+  const elements = [...known];
+  let at = skipSpace(bytes, elements.at(-1)?.end ?? expectByte(bytes, start, OPEN_BRACKET));
   while (elements.length < most && bytes[at] !== CLOSE_BRACKET) {
     if (elements.length > 0) at = skipSpace(bytes, expectByte(bytes, at, COMMA));
     const end = skipValue(bytes, at);

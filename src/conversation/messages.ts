@@ -4,7 +4,7 @@
  */
 import type { Media, Part, Span, Conversation, Message } from './conversation.ts';
 import { openFixed } from '../caches.ts';
-import type { Steps } from './steps.ts';
+import { type Steps, literalPieceEnd } from './steps.ts';
 import { type Member, concatBytes } from './json-scan.ts';
 
 // The texts of a message
@@ -93,34 +93,15 @@ export function* decodeInSteps(literal: Uint8Array, span: LiteralSpan): Steps<st
   if (known !== undefined) return known;
   const pieces: string[] = [];
   for (let start = 1, end = 0; start < literal.length - 1; start = end) {
-    end = pieceEnd(literal, start, Math.min(start + pieceBytes, literal.length - 1));
+    end = literalPieceEnd(literal, start, Math.min(start + pieceBytes, literal.length - 1));
     const piece = decoder.decode(literal.subarray(start, end));
     pieces.push(piece.includes('\\') ? (JSON.parse(`"${piece}"`) as string) : piece);
     yield;
   }
   const text = pieces.join('');
   textsLike(span).set(span, text);
+  yield;
   return text;
-}
-
-const BACKSLASH = 92;
-const LETTER_U = 117;
-
-/** Returns the last place up to `end` that is neither within a character nor within an escape. `start` is such a place. */
-function pieceEnd(literal: Uint8Array, start: number, end: number): number {
-  if (end === literal.length - 1) return end;
-  let at = end;
-  while (at > start && (literal[at]! & 0xc0) === 0x80) at--;
-  for (let back = at - 1; back >= Math.max(start, at - 5); back--)
-    if (literal[back] === LETTER_U && isEscaped(literal, start, back)) return back - 1;
-  return isEscaped(literal, start, at) ? at - 1 : at;
-}
-
-/** True when an odd number of backslashes precedes a place. */
-function isEscaped(literal: Uint8Array, start: number, place: number): boolean {
-  let at = place;
-  while (at > start && literal[at - 1] === BACKSLASH) at--;
-  return (place - at) % 2 === 1;
 }
 
 // Texts that fit a number of tokens. The cost is in proportion to the part that fits, not to the text. Pure.

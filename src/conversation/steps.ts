@@ -220,6 +220,10 @@ function parseValue(bytes: Uint8Array, value: Span, depth: number, mode: 'keep' 
   const open = bytes[value.start];
   const keeps = mode === 'keep';
   const isLong = value.end - value.start > pieceBytes && depth < maxDepth;
+  if (isLong && open === QUOTE) {
+    const texts = inSteps(literalPieces(bytes, value), (span) => parsePiece(bytes, span, open));
+    return keeps ? oneStep(() => texts.join('')) : undefined;
+  }
   if (!isLong || (open !== OPEN_BRACKET && open !== OPEN_BRACE))
     return oneStep(() => {
       const parsed = parseSpan(bytes, value);
@@ -301,12 +305,45 @@ function valueOfMember(bytes: Uint8Array, at: number): number {
   return skipSpace(bytes, colon + 1);
 }
 
-/** Parses elements or members as a list or an object of their own. */
+/** Cuts the text of a string literal into pieces, each of which is the text of a string literal. */
+function literalPieces(bytes: Uint8Array, { start, end }: Span): readonly Span[] {
+  if (bytes[end - 1] !== QUOTE) throw notJson(start, end);
+  const literal = bytes.subarray(start, end);
+  const pieces: Span[] = [];
+  for (let from = 1, to = 1; from < literal.length - 1; from = to) {
+    to = literalPieceEnd(literal, from, Math.min(from + pieceBytes, literal.length - 1));
+    pieces.push({ start: start + from, end: start + to });
+  }
+  return pieces;
+}
+
+/**
+ * Returns the last place of a string literal up to `end` that is neither within a character nor within an escape. `start` is such a place.
+ * In bytes that are no UTF-8 it may be within what stands for a character.
+ */
+export function literalPieceEnd(literal: Uint8Array, start: number, end: number): number {
+  if (end === literal.length - 1) return end;
+  let at = end;
+  while (at > end - 4 && (literal[at]! & 0xc0) === 0x80) at--;
+  for (let back = at - 1; back >= Math.max(start, at - 5); back--)
+    if (literal[back] === LETTER_U && isEscaped(literal, start, back)) return back - 1;
+  return isEscaped(literal, start, at) ? at - 1 : at;
+}
+
+/** True when an odd number of backslashes precedes a place. */
+function isEscaped(literal: Uint8Array, start: number, place: number): boolean {
+  let at = place;
+  while (at > start && literal[at - 1] === BACKSLASH) at--;
+  return (place - at) % 2 === 1;
+}
+
+/** Parses elements, members or a piece of text as a list, an object or a text of their own. */
 function parsePiece(bytes: Uint8Array, { start, end }: Span, open: number): unknown {
   const wrapped = new Uint8Array(end - start + 2);
   wrapped[0] = open;
   wrapped.set(bytes.subarray(start, end), 1);
-  wrapped[wrapped.length - 1] = open === OPEN_BRACKET ? CLOSE_BRACKET : CLOSE_BRACE;
+  wrapped[wrapped.length - 1] =
+    open === OPEN_BRACKET ? CLOSE_BRACKET : open === OPEN_BRACE ? CLOSE_BRACE : QUOTE;
   return parseSpan(wrapped, { start: 0, end: wrapped.length });
 }
 
@@ -318,6 +355,8 @@ const QUOTE = 34;
 const COMMA = 44;
 const COLON = 58;
 const OPEN_BRACKET = 91;
+const BACKSLASH = 92;
 const CLOSE_BRACKET = 93;
+const LETTER_U = 117;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;

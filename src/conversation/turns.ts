@@ -3,7 +3,8 @@
  * clients say to the model in the user's place, such as reminders, environment details and the rules of a repository.
  */
 import type { Conversation, Message, Role } from './conversation.ts';
-import { bytesOf, textOf, textsOf } from './messages.ts';
+import { bytesOf, memoized, textOf, textsOf } from './messages.ts';
+import { runSteps, type Steps } from './steps.ts';
 
 /**
  * Returns the index of the message that begins the running turn: the newest message in which the user speaks and that answers no
@@ -68,7 +69,9 @@ export function currentBatch(conversation: Conversation, start: number | undefin
  * Returns the units that are removed only as a whole: neighboring assistant messages, which are one turn, with the messages that
  * answer their calls; any other message by itself. Some formats give reasoning and each of several calls a message of its own.
  */
-export function unitsOf({ body, messages }: Conversation): readonly MessageUnit[] {
+export const unitsOf: (conversation: Conversation) => readonly MessageUnit[] = memoized(unitsIn);
+
+function unitsIn({ body, messages }: Conversation): readonly MessageUnit[] {
   const { from, before } = newestStart(messages, unitsBefore) ?? { from: 0, before: [] };
   const units: Message[][] = [...before];
   for (let index = from; index < messages.length; index++) {
@@ -198,8 +201,14 @@ export type Pairing = {
 type OpenPair = { readonly name: string; readonly call: PartPlace; result: PartPlace | undefined };
 
 export function pairCalls(conversation: Conversation): Pairing {
-  const pairing = known.get(conversation) ?? paired(conversation);
+  return known.get(conversation) ?? runSteps(pairInSteps(conversation));
+}
+
+/** Pairs the calls in steps, so that later passes find the pairs at once. */
+export function* pairInSteps(conversation: Conversation): Steps<Pairing> {
+  const pairing = known.get(conversation) ?? (yield* paired(conversation));
   known.set(conversation, pairing);
+  yield;
   return pairing;
 }
 
@@ -209,7 +218,7 @@ const known = new WeakMap<Conversation, Pairing>();
 /** The pairing of everything before the newest assistant turn of a request, by the message that begins the turn. */
 const pairedBefore = new WeakMap<Message, Pairing>();
 
-function paired({ messages }: Conversation): Pairing {
+function* paired({ messages }: Conversation): Steps<Pairing> {
   const start = newestStart(messages, pairedBefore);
   const pairs: OpenPair[] = [...(start?.before.pairs ?? [])];
   const orphans: PartPlace[] = [...(start?.before.orphans ?? [])];
@@ -227,6 +236,7 @@ function paired({ messages }: Conversation): Pairing {
     for (let index = 0; index < message.parts.length; index++) {
       const part = message.parts[index]!;
       if (part.type !== 'tool-call' && part.type !== 'tool-result') continue;
+      if (pairs.length % pairsPerStep === 0) yield;
       const place = { message: message.index, part: index };
       if (part.type === 'tool-call') {
         const pair: OpenPair = { name: part.name, call: place, result: undefined };
@@ -251,6 +261,8 @@ function paired({ messages }: Conversation): Pairing {
     });
   return { pairs, orphans };
 }
+
+const pairsPerStep = 512;
 
 /** Returns the key of a place for maps and sets. */
 export function placeKey(place: PartPlace): string {

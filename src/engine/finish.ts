@@ -7,7 +7,7 @@ import type { CacheMarks, Codec } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf, leavesOriginals } from '../conversation/edit.ts';
 import { perMessage, textOf } from '../conversation/messages.ts';
-import { runInSlices } from '../conversation/steps.ts';
+import { runInSlices, type Steps } from '../conversation/steps.ts';
 import { lastAssistant } from '../conversation/turns.ts';
 import { type Draft, type FoldPlan, type PlanInput, draft as draftOf } from './plan.ts';
 import { newFault, newProblems, noteSound } from './protect.ts';
@@ -327,19 +327,20 @@ export async function withRepairedEdits(
 const maxReportBytes = 20_000;
 
 /** Returns the results and texts after the newest reply that say that the text of an edit was not found. */
-export function reportsOfFailedEdits(conversation: Conversation): readonly FailureReport[] {
+export function* reportsOfFailedEdits(conversation: Conversation): Steps<readonly FailureReport[]> {
   const { body, messages } = conversation;
-  return messages.slice((lastAssistant(conversation) ?? messages.length) + 1).flatMap((message) =>
-    message.parts.flatMap((part, at) =>
-      part.type === 'tool-result' || (part.type === 'text' && message.role === 'user')
-        ? part.texts.flatMap((span, text) => {
-            if (span.end - span.start > maxReportBytes) return [];
-            const report = textOf(body, message, span);
-            return saysTextNotFound(report)
-              ? [{ at: { message: message.index, part: at, text }, report }]
-              : [];
-          })
-        : [],
-    ),
-  );
+  const reports: FailureReport[] = [];
+  for (let index = (lastAssistant(conversation) ?? messages.length) + 1; index < messages.length; index++) {
+    const message = messages[index]!;
+    for (const [at, part] of message.parts.entries()) {
+      yield;
+      if (part.type !== 'tool-result' && (part.type !== 'text' || message.role !== 'user')) continue;
+      for (const [text, span] of part.texts.entries()) {
+        if (span.end - span.start > maxReportBytes) continue;
+        const report = textOf(body, message, span);
+        if (saysTextNotFound(report)) reports.push({ at: { message: index, part: at, text }, report });
+      }
+    }
+  }
+  return reports;
 }

@@ -11,7 +11,7 @@ import { noteInView } from './in-view.ts';
 import { preambleOf } from './finish.ts';
 import { shrinkingOf } from './shrinks.ts';
 import { type Slices, nextTurn, runInSlices } from '../conversation/steps.ts';
-import { pairCalls } from '../conversation/turns.ts';
+import { pairInSteps } from '../conversation/turns.ts';
 import {
   type FoldMemory,
   type EngineState,
@@ -266,9 +266,7 @@ export async function openRequest(
     found?.fold,
   );
   await slices?.pause();
-  // The pairing is remembered. Many functions need it, so it is a step of its own.
-  pairCalls(fullConversation);
-  await slices?.pause();
+  await runInSlices(pairInSteps(fullConversation), slices);
   const ready = stored.ready.find(({ upTo, link }) => fullLinks[upTo] === link);
   const notReady = () => engine.summaryNotes.find(memory.tenant, fullLinks) ?? 'none was begun in time';
   const input: PlanInput = {
@@ -279,8 +277,10 @@ export async function openRequest(
     ready,
     ...(options.summaries && { notReady }),
   };
-  await slices?.pause();
   await runInSlices(noteInView(fullConversation), slices);
+  // One pass finds the content that stays in view, for all messages.
+  if (slices) input.protects.part(0, 0);
+  await slices?.pause();
   await input.counter.ahead(fullConversation);
   await countInSlices(input, fullConversation);
   const start = await replayFold(input, found);

@@ -37,7 +37,7 @@ export function idleContent(
   const counts = counter.messages(conversation);
   const tokensOf = (index: number) => counts[index]! - (saved.get(index) ?? 0);
   const references = referencesIn(start.shrinks);
-  const media = openMedia(input, edited);
+  const media = runSteps(openMedia(input, edited));
   let requests = 0;
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index]!;

@@ -91,9 +91,11 @@ export async function draft(
   const sent = isUnedited ? conversation : await readInSlices(codec, body, input.reading, input.slices);
   await input.slices?.pause();
   await countInSlices(input, sent);
-  const tokens = input.counter.total(sent) + (isUnedited ? await toolCost(input, recallTool, body) : 0);
+  const tokens = input.counter.total(sent);
+  await input.slices?.pause();
+  const added = isUnedited ? await toolCost(input, recallTool, body) : 0;
   const messages = sent.messages.reduce((sum, { role }) => sum + Number(role !== 'system'), 0);
-  return { edits, shrinks, body, sent, offers, tokens, messages };
+  return { edits, shrinks, body, sent, offers, tokens: tokens + added, messages };
 }
 
 /** Counts new blocks, and lets other requests run in between. */
@@ -109,6 +111,7 @@ function* countInSteps(counter: PlanInput['counter'], conversation: Conversation
     yield* counter.blockInSteps(conversation, block);
     yield;
   }
+  yield* counter.messagesInSteps(conversation);
 }
 
 /** Returns the tokens of the recall tool's definition. They are measured once: reading every unedited request again would double its cost. */
@@ -119,8 +122,7 @@ async function toolCost(
 ): Promise<number> {
   if (!recallTool) return 0;
   const key = `${codec.name} ${counter.name} ${recallTool.name} ${recallTool.notes?.name}`;
-  const measured = toolCosts.get(key);
-  if (measured !== undefined) return measured;
+  if (toolCosts.has(key)) return toolCosts.get(key)!;
   const offering = await readInSlices(codec, body, reading, slices);
   const preambleTokens = (one: Conversation) =>
     one.preamble.reduce((sum, block) => sum + counter.block(one, block), 0);
@@ -254,15 +256,15 @@ async function runStrategy(
     const left = excess(best, demand, strategy);
     wanted = demand.only ? wanted : left <= 0 ? 0 : startsOver ? wanted + left * 1.5 + 50 : left;
   }
-  const edits = countOfNew(best.edits, start.edits);
+  const edits = await runInSlices(countOfNew(best.edits, start.edits), input.slices);
   if (edits === 0 && refused === undefined) return { draft: start };
   const step = { strategy: strategy.name, edits, tokensSaved: start.tokens - best.tokens };
   return { draft: best, step: refused === undefined ? step : { ...step, refused } };
 }
 
-function countOfNew(edits: readonly Edit[], before: readonly Edit[]): number {
-  if (before.length === 0) return edits.length;
-  const known = new Set(before);
+function* countOfNew(edits: readonly Edit[], before: readonly Edit[]): Steps<number> {
+  const known = new Set<Edit>();
+  for (const edit of before) if (known.add(edit).size % 512 === 0) yield;
   return edits.filter((edit) => !known.has(edit)).length;
 }
 
@@ -282,16 +284,16 @@ async function tryEdits(
     (edit) => edit.kind !== 'drop-part' || !sentPlaces.has(droppedPlace(edit)),
   );
   await input.slices?.pause();
-  const edits = withoutTakenIn([...sent, ...withOriginalIds(input.conversation, completedEdits, input.idOf)]);
+  const withIds = withOriginalIds(input.conversation, completedEdits, input.idOf);
+  await input.slices?.pause();
+  const edits = withoutTakenIn([...sent, ...withIds]);
   await input.slices?.pause();
   const next = await draft(input, edits, { references: false });
   await input.slices?.pause();
   const [broken] = newProblems(input.codec.rules, from.sent, next.sent);
   if (broken) return { refused: `${broken.rule}: ${broken.detail}` };
-  await input.slices?.pause();
   const fault = input.checksEachStep && newFault(input.codec.rules, input.conversation.body, next.body);
-  if (fault) return { refused: fault };
-  return next;
+  return fault ? { refused: fault } : next;
 }
 
 /** Returns the key of the part that an edit drops; empty for other edits. */

@@ -16,7 +16,7 @@ import { readBeginning } from '../codecs/read-beginning.ts';
 import { readInSlices, unremembered } from '../codecs/read-body.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { allOriginalIdsOf } from '../conversation/edit.ts';
-import { openSlices, type Slices } from '../conversation/steps.ts';
+import { openSlices, runInSlices, type Slices } from '../conversation/steps.ts';
 import { LeporelloError } from '../errors.ts';
 import { isUnanswered } from '../store/store.ts';
 import { memoryIdsIn } from '../store/encrypted-store.ts';
@@ -297,7 +297,7 @@ async function plannedFor(
   // A request that was sent before is sent the same way again.
   const mayRepair =
     isFree && edits.length > 0 && !foldStore.sentAs && !problem && options.repairEdits !== false;
-  const reports = mayRepair ? reportsOfFailedEdits(input.conversation) : [];
+  const reports = mayRepair ? await runInSlices(reportsOfFailedEdits(input.conversation), input.slices) : [];
   if (reports.length === 0) return plan;
   const atMost = calibrator.correction.countFor(limitOf(state) ?? Number.POSITIVE_INFINITY);
   return withRepairedEdits(input, start, plan, atMost, reports);

@@ -123,7 +123,7 @@ export function* foldableTokens(
 ): Steps<number> {
   const { conversation, counter, protects, codec, minResultBytes: minBytes } = input;
   const edited = placesEdited(edits);
-  const media = openMedia(input, edited);
+  const media = yield* openMedia(input, edited);
   const saved = savedByMessage(shrinks);
   const remaining = yield* remainingInSteps({
     conversation,
@@ -162,8 +162,11 @@ export function* foldableTokens(
     return texts + (media.get(index) ?? 0);
   };
 
+  yield;
+  const units = unitsOf(conversation);
+  yield;
   let tokens = 0;
-  for (const unit of unitsOf(conversation)) {
+  for (const unit of units) {
     yield;
     const open = unit.filter(({ index }) => !edited.messages.has(index));
     let isAllFree = true;
@@ -180,16 +183,17 @@ export function* foldableTokens(
 }
 
 /** Returns the tokens that stubs would save in place of old images, documents and sounds, by message. */
-export function openMedia(
+export function* openMedia(
   { conversation, counter, protects, keepNewestMedia: keepNewest }: FoldableInput,
   edited: EditedPlaces,
-): ReadonlyMap<number, number> {
+): Steps<ReadonlyMap<number, number>> {
   const saved = new Map<number, number>();
   if (keepNewest === undefined) return saved;
   const { messages } = conversation;
   let newer = 0;
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index]!;
+    if (index % 64 === 0) yield;
     if (edited.messages.has(index)) continue;
     const { open, counted } = mediaIn(message, { edited, protects, keepNewest, newer });
     newer += counted;

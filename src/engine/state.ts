@@ -2,9 +2,9 @@
 import { openFixed, type Cache, createCaches } from '../caches.ts';
 import type { ReadBlock, ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import { type Edit, allOriginalIdsOf, lastMessageOf, originalsOf } from '../conversation/edit.ts';
+import { type Edit, allOriginalIdsOf, lastMessageOf, originalsInSteps } from '../conversation/edit.ts';
 import { prefixLinks } from '../conversation/messages.ts';
-import { openSlices } from '../conversation/steps.ts';
+import { openSlices, runInSlices, type Slices } from '../conversation/steps.ts';
 import { type Draft, type PlanInput, draft } from './plan.ts';
 import {
   hasWayBack,
@@ -290,7 +290,7 @@ export async function rememberFold(
 ): Promise<Recorded> {
   const { edits } = fold;
   const slices = openSlices();
-  const originals = originalsToKeep(conversation, removed);
+  const originals = await originalsToKeep(conversation, removed, slices);
   if (slices.isOver()) await slices.pause();
   const lastEdited = edits.reduce((last, edit) => Math.max(last, lastMessageOf(edit)), 0);
   const { encryptedStore, foldStore, tenant, clientLinks, fullLinks } = memory;
@@ -342,12 +342,13 @@ export async function keepOriginals(
   conversation: Conversation,
   removed: readonly Edit[],
 ): Promise<void> {
-  const originals = originalsToKeep(conversation, removed);
+  const originals = await originalsToKeep(conversation, removed, openSlices());
   if (originals.length > 0) await encryptedStore.keep(tenant, originals);
 }
 
-function originalsToKeep(conversation: Conversation, removed: readonly Edit[]) {
-  return [...originalsOf(conversation, removed)].map(([id, original]) => ({ id, original }));
+async function originalsToKeep(conversation: Conversation, removed: readonly Edit[], slices: Slices) {
+  const originals = await runInSlices(originalsInSteps(conversation, removed), slices);
+  return Array.from(originals, ([id, original]) => ({ id, original }));
 }
 
 /**

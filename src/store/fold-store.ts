@@ -161,8 +161,11 @@ export function createFoldStore({
       });
       if (inTheWay) {
         const { at, content } = inTheWay;
-        const other = at === 0 ? { fold: parseFold(content) } : { sentWith: parseSentWith(content) };
-        remember(tenant, link, other);
+        remember(
+          tenant,
+          link,
+          at === 0 ? { fold: parseFold(content) } : { sentWith: parseSentWith(content) },
+        );
         return { alreadySent: decideSent(tenant, links) };
       }
       // An equal request was sent without the fold while the store wrote it.
@@ -292,27 +295,21 @@ export function createFoldStore({
   /** Reads from the store the prefixes that this process does not know, back to the newest one that it knows was sent. */
   async function load(tenant: string, links: readonly string[]): Promise<void> {
     const asOf = encryptedStore.writesByOthers();
-    const wanted = wantedOf(tenant, links, asOf);
-    const recent = wanted.filter((at) => at >= links.length - newestLinks);
-    const older = wanted.slice(recent.length).map((at) => links[at]!);
-    const newest = [...recent, ...droppedFold(tenant, links)].map((at) => links[at]!);
+    const steps = lookInSteps(tenant, links, asOf);
+    const isLong = links.length > linksAtOnce;
+    const { older, newest } = isLong ? await runInSlices(steps, openSlices()) : runSteps(steps);
     const before = newest.map((link) => knownOf(tenant, link));
-    // Both reads start at once, so that they take one round trip.
+    // Both reads start at once, and usually without a pause, so that they take one round trip with those of other records.
+    const keys = newest.flatMap((link) => kinds.map((kind) => foldKeys[kind](link)));
     const [records] = await Promise.all([
-      newest.length > 0
-        ? encryptedStore.getSealedMany(
-            tenant,
-            newest.flatMap((link) => kinds.map((kind) => foldKeys[kind](link))),
-          )
-        : [],
+      keys.length > 0 ? encryptedStore.getSealedMany(tenant, keys) : [],
       loadNewestOf(tenant, older),
     ]);
     for (const [order, link] of newest.entries()) {
       const [fold, sentWith, prefixFold] = records.slice(order * kinds.length);
       const here = knownOf(tenant, link);
-      const isUnsaved = here?.fold !== undefined && unsaved.has(here.fold);
       const read = {
-        fold: isUnsaved ? here.fold : parseFold(fold, here?.fold),
+        fold: here?.fold && unsaved.has(here.fold) ? here.fold : parseFold(fold, here?.fold),
         sentWith: parseSentWith(sentWith),
         prefixFold: parseFold(prefixFold, here?.prefixFold),
       };
@@ -322,9 +319,18 @@ export function createFoldStore({
     }
   }
 
+  /** Looks through what this process knows for the links to read. */
+  function* lookInSteps(tenant: string, links: readonly string[], asOf: number | undefined) {
+    const wanted = yield* wantedOf(tenant, links, asOf);
+    const recent = wanted.filter((at) => at >= links.length - newestLinks);
+    const newest = [...recent, ...(yield* droppedFold(tenant, links))].map((at) => links[at]!);
+    return { older: wanted.slice(recent.length).map((at) => links[at]!), newest };
+  }
+
   /** Returns the length of the prefix of the fold that the newest known request was sent with, if the cache has dropped that fold. */
-  function droppedFold(tenant: string, links: readonly string[]): readonly number[] {
+  function* droppedFold(tenant: string, links: readonly string[]): Steps<readonly number[]> {
     for (let at = links.length - 1; at > 0; at--) {
+      if (at % 64 === 0) yield;
       const here = knownOf(tenant, links[at]!);
       if (!here?.fold && !here?.sentWith) continue;
       const used = here.fold ? undefined : here.sentWith?.with;
@@ -346,8 +352,7 @@ export function createFoldStore({
       for (const link of piece.slice(0, place)) remember(tenant, link, {});
       if (!first) continue;
       const kind = first.at % 2 === 0 ? 'prefixFold' : 'fold';
-      remember(tenant, piece[place]!, { [kind]: parseFold(first.content) });
-      return;
+      return remember(tenant, piece[place]!, { [kind]: parseFold(first.content) });
     }
   }
 
@@ -355,10 +360,11 @@ export function createFoldStore({
    * Returns the lengths of the prefixes to read, longest first. Two known prefixes are read again if another instance may have written
    * since: the newest that was sent, and the newest known one, which may have become a request of its own.
    */
-  function wantedOf(tenant: string, links: readonly string[], asOf: number | undefined): readonly number[] {
+  function* wantedOf(tenant: string, links: readonly string[], asOf: number | undefined): Steps<number[]> {
     const wanted: number[] = [];
     let isNewest = true;
     for (let at = links.length - 1; at > 0; at--) {
+      if (at % 64 === 0) yield;
       const here = knownOf(tenant, links[at]!);
       const wasSent = here?.fold !== undefined || here?.sentWith !== undefined;
       if (here === undefined || ((wasSent || isNewest) && !isCurrentAt(asOf, here))) wanted.push(at);

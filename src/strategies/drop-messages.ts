@@ -38,7 +38,7 @@ export function dropOldest(options: DropOldestOptions = {}): Strategy {
 function* proposeOldest(view: FoldView): Steps<readonly Edit[]> {
   const gone = placesEdited(view.edits);
   const remaining = yield* remainingInSteps(view);
-  const maxCharactersFor = maxLogCharacters(view, gone.messages, remaining);
+  const maxCharactersFor = yield* maxLogCharacters(view, gone.messages, remaining);
   const inTokens = view.excess.unit === 'tokens';
   const dropped = new Map<number, number>();
   // A log costs tokens, too; where messages are counted, it is one.
@@ -85,15 +85,16 @@ const maxWordsTokens = 110;
  * Returns how many characters a log may have, by the bytes it replaces: a fourteenth of them, about 1,500 tokens at most. All logs
  * together may take at most a third of the folded request (about half of the current one), because they stay.
  */
-function maxLogCharacters(
+function* maxLogCharacters(
   view: FoldView,
   gone: ReadonlySet<number>,
   remaining: (index: number) => number,
-): (bytes: number) => number {
-  const tokens = view.conversation.messages.reduce(
-    (sum, { index }) => sum + (gone.has(index) ? 0 : remaining(index)),
-    0,
-  );
+): Steps<(bytes: number) => number> {
+  let tokens = 0;
+  for (const { index } of view.conversation.messages) {
+    if (!gone.has(index)) tokens += remaining(index);
+    if (index % 64 === 63) yield;
+  }
   const charactersThen = (tokens / 2) * 4;
   const left = charactersThen / 3 - insertedTexts(view.edits).length;
   return (bytes) => Math.max(0, Math.floor(Math.min(5_600, bytes / 14, left)));

@@ -11,8 +11,8 @@ import {
   type MinBytesOptions,
   type EditableText,
   type ToolCallPart,
+  hasBytes,
   minBytesStrategy,
-  byteLength,
   editableTexts,
   type EditableMedia,
   longArguments,
@@ -52,7 +52,7 @@ function* proposeResults(view: FoldView): Steps<readonly Edit[]> {
     yield;
     if (!isCandidate(view, slot)) continue;
     const text = yield* slot.textInSteps();
-    if (byteLength(text) < view.minResultBytes) continue;
+    if (!hasBytes(text, view.minResultBytes)) continue;
     yield;
     const memory = view.idOf(slot.literal);
     yield;
@@ -216,6 +216,8 @@ function* proposeMedia(view: FoldView, keepNewest: number, isLastResort: boolean
   const edits: Edit[] = [];
   let saved = 0;
   const open = yield* openMedia(view, keepNewest, isLastResort);
+  if (open.length === 0) return [];
+  yield;
   const originOf = originsIn(view.conversation);
   for (const slot of open) {
     if (saved >= view.excess.amount) break;

@@ -20,64 +20,87 @@ export type TextCount = {
   countInSteps(text: string): CountingSteps;
 };
 
-/** Bytes of the buffer that is kept from text to text; longer texts get one of their own. */
-const KEPT_BYTES = 98_304;
-
-/** Bytes that are counted before a caller may pause. */
-const STEP_BYTES = 16_384;
+/** UTF-16 units that are encoded and counted before a caller may pause. */
+const STEP_UNITS = 16_384;
 
 /** Bytes of a run without a break that are merged at once: merging takes n log n, and a run this long is not text. */
 const MAX_RUN_BYTES = 16_384;
 
-/** Creates the count of texts that are split by `split`. It keeps a buffer and the counts of short pieces. */
+/**
+ * Creates the count of texts that are split by `split`. It keeps a buffer and the counts of short pieces. A long text is counted part by part:
+ * no pass over it is longer than a step.
+ */
 export function createTextCount(split: Splitter, vocabulary: Vocabulary): TextCount {
   const merger = createMerger(vocabulary);
   const remembered = rememberPieces(merger);
-  const kept = openText(KEPT_BYTES);
-  /** Counts the next `STEP_BYTES` or a little more. A long run without a break is cut into pieces. */
-  function step(text: TextBytes, state: CountState): void {
-    const { bytes } = text;
-    const until = Math.min(text.written, state.at + STEP_BYTES);
-    let { at, tokens } = state;
-    while (at < until) {
-      const end = at >= state.runEnd ? split(bytes, at) : state.runEnd;
-      if (end - at > MAX_RUN_BYTES) {
-        state.runEnd = end;
+  // A UTF-16 unit takes at most three bytes, `END` one, and a short piece is read as a whole.
+  const buffer = openText(STEP_UNITS * 3 + 1 + MAX_PIECE_BYTES);
+  /** Counts a text of at most `STEP_UNITS`. A long run without a break is cut into pieces. */
+  function countPart(text: string): number {
+    write(text, buffer);
+    const { bytes, written } = buffer;
+    let tokens = 0;
+    for (let at = 0; at < written; ) {
+      const end = split(bytes, at);
+      for (; end - at > MAX_RUN_BYTES; at += MAX_RUN_BYTES)
         tokens += merger.count(bytes, at, at + MAX_RUN_BYTES);
-        at += MAX_RUN_BYTES;
-      } else {
-        tokens += end - at <= MAX_PIECE_BYTES ? remembered(text, at, end) : merger.count(bytes, at, end);
-        at = end;
-      }
+      tokens += end - at <= MAX_PIECE_BYTES ? remembered(buffer, at, end) : merger.count(bytes, at, end);
+      at = end;
     }
-    state.at = at;
-    state.tokens = tokens;
+    return tokens;
   }
   return {
     count(text) {
-      const bytes = roomFor(text) <= KEPT_BYTES ? kept : openText(roomFor(text));
-      write(text, bytes);
-      const state: CountState = { at: 0, runEnd: 0, tokens: 0 };
-      while (state.at < bytes.written) step(bytes, state);
-      return state.tokens;
+      let tokens = 0;
+      for (let at = 0; at < text.length; ) {
+        const end = partEnd(text, at);
+        tokens += countPart(text.slice(at, end));
+        at = end;
+      }
+      return tokens;
     },
     *countInSteps(text) {
-      // The kept buffer may be used by others between two steps.
-      const bytes = openText(roomFor(text));
-      write(text, bytes);
-      yield;
-      const state: CountState = { at: 0, runEnd: 0, tokens: 0 };
-      while (state.at < bytes.written) {
-        step(bytes, state);
-        yield;
+      let tokens = 0;
+      for (let at = 0; at < text.length; yield) {
+        const end = partEnd(text, at);
+        tokens += countPart(text.slice(at, end));
+        at = end;
       }
-      return state.tokens;
+      return tokens;
     },
   };
 }
 
-/** Holds the bytes counted so far, the end of the run that is being counted, and the tokens. */
-type CountState = { at: number; runEnd: number; tokens: number };
+/** UTF-16 units in which the end of a part is looked for. */
+const SEARCHED_UNITS = 2_048;
+
+/**
+ * Returns where the part that starts at `start` ends: between two pieces, so that the parts count as the text does. Units without such a
+ * place are no text, and are cut anywhere.
+ */
+function partEnd(text: string, start: number): number {
+  const max = start + STEP_UNITS;
+  if (max >= text.length) return text.length;
+  for (let at = max; at > max - SEARCHED_UNITS; at--)
+    if (isBetweenPieces(text[at - 1]!, text[at]!)) return at;
+  return text.codePointAt(max - 1)! > 0xffff ? max - 1 : max;
+}
+
+/** True where no piece of any encoding holds both units: after a word, a number or a line end. False where it depends on more than these two. */
+function isBetweenPieces(left: string, right: string): boolean {
+  if (lineEnd.test(left)) return !followsLineEnd.test(right);
+  if (letter.test(left)) return afterLetter.test(right);
+  return number.test(left) && afterNumber.test(right);
+}
+
+const lineEnd = /[\r\n]/;
+/** Matches what may be in one piece with the line end before it: in o200k_base, that is also a slash. */
+const followsLineEnd = /[\p{White_Space}/]/u;
+const letter = /\p{L}/u;
+/** An apostrophe may begin the end of a word, as in "it's". */
+const afterLetter = /(?!')[\p{White_Space}\p{N}\p{S}\p{P}]/u;
+const number = /\p{N}/u;
+const afterNumber = /[\p{White_Space}\p{L}\p{S}\p{P}]/u;
 
 /** A text as bytes, which `END` follows. `view` is of the same bytes. */
 type TextBytes = { readonly bytes: Uint8Array; readonly view: DataView; written: number };
@@ -87,11 +110,7 @@ function openText(room: number): TextBytes {
   return { bytes, view: new DataView(bytes.buffer), written: 0 };
 }
 
-/** Returns the bytes that a text may need: a UTF-16 unit takes at most three, `END` one, and a short piece is read as a whole. */
-function roomFor(text: string): number {
-  return text.length * 3 + 1 + MAX_PIECE_BYTES;
-}
-
+/** Writes a text, and `END` after it. */
 function write(text: string, into: TextBytes): void {
   into.written = encoder.encodeInto(text, into.bytes).written;
   into.bytes[into.written] = END;

@@ -34,6 +34,8 @@ export interface ConversationCounter {
   media(conversation: Conversation, block: Block, media: Media): number;
   /** Counts the tokens of all messages, in their order. The list may be longer than the conversation. */
   messages(conversation: Conversation): readonly number[];
+  /** Counts all messages as `messages` does, in steps, so that later passes find the counts at once. */
+  messagesInSteps(conversation: Conversation): Steps<void>;
   /** Counts the tokens of a message with its wrapping. Throws a RangeError for an index without a message. */
   message(conversation: Conversation, index: number): number;
   /** Counts the tokens of the whole prompt: system, tools and messages. */
@@ -141,6 +143,14 @@ export function createConversationCounter(options: {
         ? countPart(counter, conversation.body, block, part)
         : remembered(parts, part, () => countPart(counter, conversation.body, block, part)),
     messages: countsOf,
+    *messagesInSteps(conversation) {
+      const { messages } = conversation;
+      if (answers) return;
+      for (let length = messagesPerStep; length < messages.length; length += messagesPerStep) {
+        lists(messages.slice(0, length), (message) => countNow(conversation, message));
+        yield;
+      }
+    },
     message: countMessage,
     total(conversation) {
       const known = totals.get(conversation);
@@ -215,6 +225,9 @@ const minLongLength = 16_384;
 
 /** Bytes of the smallest part whose tokens are kept when its block is counted. Counting smaller ones again takes microseconds. */
 const minKeptBytes = 512;
+
+/** Messages whose counts are put into a list in one step: about 1 ms. */
+const messagesPerStep = 4_000;
 
 /** From this number of texts on, a part is counted text by text. Reasoning is always counted as a whole, because its length counts, too. */
 const manyTexts = 64;

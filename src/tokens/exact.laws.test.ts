@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { get_encoding } from 'tiktoken';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { loadExactCounter } from './load-counter.ts';
 
 const recorded = '../shared/data/trajectories-dev.jsonl.gz';
@@ -123,6 +123,40 @@ describe.each(['o200k_base', 'cl100k_base'] as const)('the exact counter of %s',
       }),
       { numRuns: 100 },
     );
+  });
+
+  it('counts a long text as the official tokenizer does, wherever its steps end', async () => {
+    const counter = await loadExactCounter(encoding);
+    const awkward = fc.string({
+      unit: fc.constantFrom(...Array.from("'sſlReaÉǅʰ中\u03015½ \t\n\r\u00a0\u0085\u2028/!_。😀\ud800")),
+      minLength: 1,
+      maxLength: 60,
+    });
+    fc.assert(
+      fc.property(awkward, fc.nat(60), (unit, shift) => {
+        // Every text has a word with a space after it, as what people and programs write.
+        const text = `${'a b '.repeat(shift)}${`${unit}a b`.repeat(Math.ceil(50_000 / unit.length))}`;
+        expect(counter.count(text)).toBe(expected(text));
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it.each([
+    ['emoji', '🙂'],
+    ['ideographs', '中'],
+    ['two bytes each', 'é'],
+    ['spaces', ' '],
+  ])('counts a run of %s in steps of at most 16,384 units', async (_, unit) => {
+    const counter = await loadExactCounter(encoding);
+    const encodeInto = vi.spyOn(TextEncoder.prototype, 'encodeInto');
+    const steps = counter.countInSteps!(unit.repeat(200_000 / unit.length));
+    let count = 0;
+    while (!steps.next().done) count++;
+    expect(count).toBeGreaterThanOrEqual(12);
+    const lengths = encodeInto.mock.calls.map(([encoded]) => encoded.length);
+    encodeInto.mockRestore();
+    expect(Math.max(...lengths)).toBeLessThanOrEqual(16_384);
   });
 
   it('cuts a run of more than 16 kB without a break, and differs by a few tokens then', async () => {

@@ -6,6 +6,7 @@
  */
 import type { Conversation, Span } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
+import { oneStep } from '../../conversation/steps.ts';
 import {
   type Insertion,
   type Splice,
@@ -132,12 +133,16 @@ function innerBytes(body: Uint8Array, { parts }: WrittenContent): Uint8Array {
 
 /** Returns the origin of each content of the written body, in order. */
 export function originsAfter(conversation: Conversation, edits: readonly Edit[]): readonly ContentOrigin[] {
-  const gone = droppedMessages(conversation, edits);
+  const gone = oneStep(() => droppedMessages(conversation, edits));
   const inserted = new Map<number, number>();
   for (const edit of edits)
     if (edit.kind === 'insert-message') inserted.set(edit.before, (inserted.get(edit.before) ?? 0) + 1);
-  return conversation.messages.flatMap(({ index }): readonly ContentOrigin[] => [
-    ...Array<ContentOrigin>(inserted.get(index) ?? 0).fill('inserted'),
-    ...(gone.has(index) ? [] : [index]),
-  ]);
+  return oneStep(() => {
+    const origins: ContentOrigin[] = [];
+    for (const { index } of conversation.messages) {
+      for (let count = inserted.get(index) ?? 0; count > 0; count--) origins.push('inserted');
+      if (!gone.has(index)) origins.push(index);
+    }
+    return origins;
+  });
 }

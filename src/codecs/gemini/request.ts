@@ -247,7 +247,7 @@ export function write(conversation: Conversation, edits: readonly Edit[], extra:
   const body = writeApart(conversation, edits, extra);
   const moves = edits.some(({ kind }) => !kind.startsWith('replace'));
   if (!moves) return body;
-  const origins = oneStep(() => originsAfter(conversation, edits));
+  const origins = originsAfter(conversation, edits);
   return oneStep(() => joinNeighbours(body, origins));
 }
 

@@ -10,7 +10,13 @@ import { type PartPlace, pairCalls, placeKey, unitsOf } from '../../conversation
 import { oneLine, wholeWords } from '../../outline/outcome.ts';
 import { typedText } from '../../outline/sentences.ts';
 import { firstSentences } from '../../outline/sentences.ts';
-import { type CallWords, callWords, maxUserWords, stepWords } from '../../outline/step-line.ts';
+import {
+  type CallWords,
+  type StepWords,
+  callWords,
+  maxUserWords,
+  stepWords,
+} from '../../outline/step-line.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited } from './editable-texts.ts';
 import {
@@ -40,8 +46,10 @@ export function* logEdits(
   const resultOf = new Map(
     pairCalls(view.conversation).pairs.map(({ call, result }) => [placeKey(call), result]),
   );
+  yield;
   const unitsBetween = unitsByPlace(view.conversation);
-  const ranges = gapsOf(view, dropped);
+  yield;
+  const ranges = yield* gapsOf(view, dropped);
   const takenIn = new Set<Edit>(ranges.flatMap(({ logs }) => logs));
   yield;
   const read: { range: DroppedRange; pages: readonly DroppedPage[] }[] = [];
@@ -49,9 +57,12 @@ export function* logEdits(
     read.push({ range, pages: yield* pagesOf(view, range, { earlier, resultOf, unitsBetween }) });
     yield;
   }
-  const steps = read
-    .flatMap(({ pages }) => pages.flatMap(({ entries }) => entries))
-    .flatMap((entry) => (entry.kind === 'step' ? [entry.step] : []));
+  const steps: StepWords[] = [];
+  for (const { pages } of read)
+    for (const { entries } of pages) {
+      for (const entry of entries) if (entry.kind === 'step') steps.push(entry.step);
+      yield;
+    }
   const others = insertedTexts(view.edits.filter((edit) => !takenIn.has(edit)));
   const known = knownNames(others, yield* stayingCalls(view, dropped), steps);
   for (const { range, pages } of read)
@@ -63,8 +74,11 @@ export function* logEdits(
   const wordsPerToken = Math.min(2, maxWords / Math.max(1, all));
   const edits: Edit[] = [];
   for (const { from, upTo, logs, pages, characters } of gaps) {
-    const fresh = pages.flatMap(({ indices }) => indices).filter((index) => dropped.has(index));
-    const tokens = fresh.reduce((sum, index) => sum + dropped.get(index)!, 0);
+    let tokens = 0;
+    for (const { indices } of pages) {
+      for (const index of indices) tokens += dropped.get(index) ?? 0;
+      yield;
+    }
     const text = yield* messagesLog({
       pages,
       maxCharacters: characters * share,
@@ -77,9 +91,11 @@ export function* logEdits(
     if (view.excess.unit === 'tokens' && added * (view.isForced ? 1 : 2) > tokens) continue;
     addNamesIn(text, known);
     edits.push({ kind: 'insert-message', before: from, role: 'user', text, upTo });
-    for (const { memory, indices } of pages)
+    for (const { memory, indices } of pages) {
       for (const message of indices)
         if (dropped.has(message)) edits.push({ kind: 'drop-message', message, memory });
+      yield;
+    }
   }
   return edits;
 }
@@ -92,6 +108,7 @@ function* stayingCalls(
   const gone = placesEdited(edits).messages;
   const calls: CallWords[] = [];
   for (const message of conversation.messages) {
+    if (message.index % 64 === 63) yield;
     if (gone.has(message.index) || dropped.has(message.index)) continue;
     for (const part of message.parts) {
       if (part.type !== 'tool-call' || part.name === recallTool) continue;
@@ -126,10 +143,10 @@ function memoriesOf(edits: readonly Edit[]): ReadonlyMap<number, string> {
 }
 
 /** Finds the ranges in which no message stays, and in which no text of another kind was inserted. */
-function gapsOf(
+function* gapsOf(
   { conversation, edits }: FoldView,
   dropped: ReadonlyMap<number, number>,
-): readonly DroppedRange[] {
+): Steps<readonly DroppedRange[]> {
   const logs = new Map(edits.filter(isLog).map((log) => [log.before, log]));
   const others = new Set(
     edits.flatMap((edit) => (edit.kind === 'insert-message' && !isLog(edit) ? [edit.before] : [])),
@@ -137,6 +154,7 @@ function gapsOf(
   const gone = placesEdited(edits).messages;
   const ranges: { from: number; upTo: number; logs: LogEdit[]; isNew: boolean }[] = [];
   for (let index = 0; index < conversation.messages.length; ) {
+    if (index % 64 === 0) yield;
     const log = logs.get(index);
     const last = ranges.at(-1);
     if (!log && !dropped.has(index)) {
@@ -185,12 +203,13 @@ function* pagesOf(
     page.tokens += tokens;
     yield* addEntries(page.entries, view, unit, resultOf);
   }
-  return pages.map(({ memory, indices, entries }) => ({
-    memory: memory ?? view.idOf(originalOfMessages(view.conversation, indices)),
-    messages: indices.length,
-    indices,
-    entries,
-  }));
+  const named: DroppedPage[] = [];
+  for (const { memory: known, indices, entries } of pages) {
+    const memory = known ?? view.idOf(originalOfMessages(view.conversation, indices));
+    named.push({ memory, messages: indices.length, indices, entries });
+    yield;
+  }
+  return named;
 }
 
 /** Returns a function that divides messages into their units. All ranges together take one pass, however many there are. */

@@ -159,9 +159,9 @@ const noMedia: MediaOfMessage = { open: [], counted: 0 };
 
 const encoder = new TextEncoder();
 
-/** Returns the size of a text in UTF-8 bytes. */
-export function byteLength(text: string): number {
-  return encoder.encode(text).length;
+/** True for a text of at least so many UTF-8 bytes. A UTF-16 unit takes one to three of them, so only short texts are measured. */
+export function hasBytes(text: string, min: number): boolean {
+  return text.length >= min || (text.length * 3 >= min && encoder.encode(text).length >= min);
 }
 
 /** Yields the units (messages that must be dropped together) that may be dropped, oldest first. */
@@ -287,7 +287,7 @@ function* longValues(
       continue;
     }
     const text = decodeLiteral(json.subarray(span.start, span.end));
-    if (byteLength(text) >= minBytes) yield { span, text, path: place };
+    if (hasBytes(text, minBytes)) yield { span, text, path: place };
   }
 }
 

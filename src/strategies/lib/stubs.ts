@@ -4,7 +4,7 @@
  * not instructions. Dropped messages leave a log of what was said and done in them.
  */
 import { answerWords, countOf, planWords, quoted, resultEnds, wholePlan } from '../../outline/outcome.ts';
-import type { Steps } from '../../conversation/steps.ts';
+import { type Steps, runSteps } from '../../conversation/steps.ts';
 import { type CallWords, isLongCommand, type StepWords, stepLines } from '../../outline/step-line.ts';
 
 /** Replaces a tool result. Its call is right before it, so the stub describes the result alone. */
@@ -24,7 +24,7 @@ export function* resultStub(folded: {
   const since = isEditedSince ? ' (edited since)' : '';
   if (isRules) {
     const name = folded.call?.path ? ` of ${folded.call.path}` : '';
-    return `[Folded instructions${name}: ${size(folded.text)}${since}. The request did not fit with them, but they still hold. ${shows(memory, recallTool)}]`;
+    return `[Folded instructions${name}: ${yield* size(folded.text)}${since}. The request did not fit with them, but they still hold. ${shows(memory, recallTool)}]`;
   }
   return `[Folded result: ${yield* gist(folded)}${since}. ${shows(memory, recallTool)}]`;
 }
@@ -36,12 +36,12 @@ function* gist({ text, call, isError }: FoldedResult): Steps<string> {
   const { first, failing, last } = resultEnds({ ...(call ?? unknownCall), isError }, text);
   if (call?.kind === 'read' && failing === undefined) return yield* linesRead(text);
   if (failing !== undefined && failing !== last)
-    return `${size(text)}; in it ${quoted(failing, 80)}, at its end ${quoted(last, 60)}`;
-  if (call?.kind === 'edit') return `ok, ${size(text)}`;
+    return `${yield* size(text)}; in it ${quoted(failing, 80)}, at its end ${quoted(last, 60)}`;
+  if (call?.kind === 'edit') return `ok, ${yield* size(text)}`;
   const isEnd = call?.kind === 'command' && !call.isListing;
   const line = answerWords(text, isEnd ? last : first, 80);
-  if (!line.startsWith('"')) return line === '' ? size(text) : `${size(text)}; ${line}`;
-  return `${size(text)}; ${isEnd ? 'at its end' : 'it begins'} ${line}`;
+  if (!line.startsWith('"')) return `${yield* size(text)}${line === '' ? '' : '; '}${line}`;
+  return `${yield* size(text)}; ${isEnd ? 'at its end' : 'it begins'} ${line}`;
 }
 
 const unknownCall = { kind: 'other', isListing: false } as const;
@@ -57,9 +57,9 @@ function* linesRead(text: string): Steps<string> {
   let count = 0;
   let to: string | undefined;
   for (let at = text.length - 1; at >= -1; at--) {
+    if (at % unitsPerStep === unitsPerStep - 1) yield;
     if (at >= 0 && text.charCodeAt(at) !== NEWLINE) continue;
     count++;
-    if (count % linesPerStep === 0) yield;
     to ??= numberAt(text, at + 1);
   }
   const from = numberAt(text, 0);
@@ -72,7 +72,8 @@ function numberAt(text: string, lineStart: number): string | undefined {
   return lineNumber.exec(text)?.[1];
 }
 
-const linesPerStep = 32_768;
+/** UTF-16 units that are read in one step: less than 1 ms. */
+const unitsPerStep = 131_072;
 const NEWLINE = 10;
 
 /** Replaces one long text in the arguments of a call. The original is the whole arguments; `path` leads to this text in them. */
@@ -86,7 +87,7 @@ export function argumentStub(folded: {
   // A long path would be rejected, or cost more than the whole arguments.
   const shortPath = path.length > 200 ? undefined : path;
   return (
-    `[${size(text)} were written here; this note stands in their place and is not what was written. ` +
+    `[${runSteps(size(text))} were written here; this note stands in their place and is not what was written. ` +
     `${shows(memory, recallTool, shortPath)}]`
   );
 }
@@ -389,7 +390,11 @@ function way(memory: string, recallTool: string | undefined, path?: string): str
     : `To read it again call ${recallTool} with ${JSON.stringify({ id: memory, path })}.`;
 }
 
-function size(text: string): string {
-  const lines = text.split('\n').length;
+function* size(text: string): Steps<string> {
+  let lines = 1;
+  for (let at = 0; at < text.length; at++) {
+    if (text.charCodeAt(at) === NEWLINE) lines++;
+    if (at % unitsPerStep === unitsPerStep - 1) yield;
+  }
   return lines > 1 ? `${lines} lines` : `${text.length} characters`;
 }
