@@ -1,18 +1,21 @@
 /**
  * Measures request bodies that are built to be expensive, in the library and in the gateway: the CPU time, and the longest time for which the
  * event loop serves nobody else. Run `node bench/hostile.ts [PREFIX] [--library | --gateway]`; with PREFIX it runs only the cases whose names
- * begin with it, with an option only one of the two. A full run writes bench/results/hostile.json and takes about twenty minutes.
+ * begin with it, with an option only one of the two. A full run writes bench/results/hostile.json and takes about seven minutes. It ends with
+ * status 1 if a body of up to 8.8 MB stalls the event loop for more than 50 ms, or if CPU time grows faster than n log n.
  *
  * Traps: (1) Every figure is CPU time, so other work on the machine does not count, except that it slows down caches. A stall is the CPU time that
  * a thread uses between two turns of its event loop. On an idle machine, every other client waits that long. (2) `CPU ms` and `stall ms` are of
- * `engine.prepare` in the thread that calls it, as in a program that uses the library. Each size runs in its own process, which first warms up with
- * an ordinary conversation. The table shows the minimum of up to three runs, each with a new engine, because garbage collection may slow down any
- * of them. (3) The figures of the gateway are of `leporello serve` with SQLite and default settings, a new process for each case. It is sent one
- * body just too small for a fold thread, then the largest one of up to 8.8 MB, then a larger one if the case has one, each once and each of
- * another tenant. Its stall is that of the main thread, which serves all clients, measured with a timer of 2 ms; its CPU time per MB is that of all
- * threads. (4) `exponent` is the growth of `CPU ms` between the two largest sizes that were measured; 1 is linear. It is left out if the
- * smaller of them takes less than 20 ms. (5) A run is ended after 20 s of CPU time (wall-clock time on systems without /proc). A dash means not
- * measured. (6) The library's store is in memory; bench/stores.ts measures the others.
+ * `engine.prepare` in the thread that calls it, as in a program that uses the library. Each case runs in its own process, which first warms up with
+ * an ordinary conversation, and then measures the sizes in ascending order, each with a new engine. A size whose stall is over the limit is run up
+ * to three times, and the table shows the minimum, because garbage collection may slow down any run. (3) Measured are the largest body of up to
+ * 8.8 MB of each case, one of at most a quarter of it, and, in one format, one that is larger, if the case has it. (4) The figures of the gateway
+ * are of one `leporello serve` with SQLite and default settings, for cases in one format. It is sent a body just too small for a fold thread, then
+ * the largest one of up to 8.8 MB, then a larger one, each once and each of another tenant. Its stall is that of the main thread, which serves all
+ * clients, measured with a timer of 2 ms; its CPU time per MB is that of all threads. No limit is set to that; the goal for ordinary bodies is
+ * printed beside it. (5) `exponent` is the growth of `CPU ms` between two sizes with the same outcome; 1 is linear. It is left out if the
+ * smaller one takes less than 20 ms, or if only one of them is folded. (6) A case is ended after 40 s of CPU time (wall-clock time on systems
+ * without /proc). A dash means not measured. (7) The library's store is in memory; bench/stores.ts measures the others.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +24,7 @@ import { createDefaultEngine } from '../src/library/default-engine.ts';
 import { inMemoryStore } from '../src/store/in-memory.ts';
 import { createEncryptedStore } from '../src/store/encrypted-store.ts';
 import { type HostileCase, hostileCases } from './hostile/bodies.ts';
-import { type InGateway, measureInGateway } from './hostile/gateway.ts';
+import { type InGateway, type ProbedGateway, openGateway, measureInGateway } from './hostile/gateway.ts';
 import { codecs } from './hostile/spell.ts';
 import { writeResult } from './results.ts';
 import { chatBody, toolLoop } from './scaling/bodies.ts';
@@ -36,36 +39,53 @@ type Measured = {
 };
 
 /** A child is ended after this CPU time. */
-const maxRunMs = 20_000;
+const maxRunMs = 40_000;
 const maxRuns = 3;
-/** No further run starts after this time. */
-const repeatForMs = 2_000;
-/** A longer stall is a failure for bodies of up to `maxStallMB`. */
+/** A longer stall is a failure for bodies of up to `maxLimitedMB`. */
 const maxStallMs = 50;
-const maxStallMB = 8;
-/** An ordinary body of any size must not cost more than this per MB in the gateway, nor stall it for longer than this. */
-const ordinary = { name: 'ordinary', maxMsPerMB: 15, maxStallMs: 20 };
+const maxLimitedMB = 8.8;
+/** n log n from 1 to 8 MB is 1.07; the rest is noise. */
+const maxExponent = 1.25;
+/** The gateway, and sizes without limits, are measured in this format only. */
+const oneFormat = 'messages';
+/** The goal for the CPU time of an ordinary body in the gateway. */
+const ordinary = { name: 'ordinary', goalMsPerMB: 15 };
 
 const [, script, ...args] = process.argv;
-if (args[0] === '--measure') await serveMeasurement(Number(args[1]), Number(args[2]));
+if (args[0] === '--measure') await serveMeasurement(Number(args[1]));
 else await main(args.find((one) => !one.startsWith('--')) ?? '');
 
-/** Runs in the child: measures one size of one case and sends the result to the parent. */
-async function serveMeasurement(index: number, size: number): Promise<void> {
+/** Runs in the child: measures the sizes of one case, and sends the result of each to the parent. */
+async function serveMeasurement(index: number): Promise<void> {
   const one = hostileCases[index]!;
-  const body = new TextEncoder().encode(JSON.stringify(one.body(size)));
+  const codec = codecs[one.format];
   await prepareOnce(codecs.chat, chatBody(toolLoop(150, 1_500)));
-  await prepareOnce(
-    codecs[one.format],
-    new TextEncoder().encode(JSON.stringify(one.body(one.sizes[0]! / 10))),
-  );
-  const results: Measured[] = [];
-  const latest = performance.now() + repeatForMs;
-  do results.push(await prepareOnce(codecs[one.format], body));
-  while (results.length < maxRuns && performance.now() < latest);
-  const min = (key: 'cpuMs' | 'stallMs') => Math.min(...results.map((result) => result[key]));
-  if (process.connected) process.send?.({ ...results[0], cpuMs: min('cpuMs'), stallMs: min('stallMs') });
-  if (process.connected) process.disconnect();
+  await prepareOnce(codec, bodyOf(one, one.sizes[0]! / 10));
+  for (const size of sizesOf(one)) {
+    const body = bodyOf(one, size);
+    let result = await prepareOnce(codec, body);
+    for (let run = 1; run < maxRuns && result.MB <= maxLimitedMB && result.stallMs > maxStallMs; run++) {
+      const again = await prepareOnce(codec, body);
+      const stallMs = Math.min(result.stallMs, again.stallMs);
+      result = { ...result, stallMs, cpuMs: Math.min(result.cpuMs, again.cpuMs) };
+    }
+    process.send?.(result);
+  }
+  process.disconnect();
+}
+
+function bodyOf({ body }: HostileCase, size: number): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(body(size)));
+}
+
+/** Returns the sizes that are measured, the smallest first. */
+function sizesOf(one: HostileCase): readonly number[] {
+  const MB = one.sizes.map((size) => bodyOf(one, size).length / 1e6);
+  const limited = MB.findLastIndex((size) => size <= maxLimitedMB);
+  const smaller = MB.findLastIndex((size) => size <= MB[limited]! / 4);
+  const hasLarger = limited < MB.length - 1 && one.format === oneFormat;
+  const chosen = [Math.max(0, smaller), limited, ...(hasLarger ? [MB.length - 1] : [])];
+  return [...new Set(chosen)].map((at) => one.sizes[at]!);
 }
 
 async function prepareOnce(codec: (typeof codecs)['chat'], body: Uint8Array): Promise<Measured> {
@@ -107,47 +127,46 @@ function openProbe() {
 async function main(only: string): Promise<void> {
   const rows: object[] = [];
   const failures: string[] = [];
+  const gateway = args.includes('--library') ? undefined : await openGateway();
   for (const [index, one] of hostileCases.entries()) {
     if (!one.name.startsWith(only)) continue;
-    const measured = args.includes('--gateway') ? [] : await measureSizes(index, one);
-    const inGateway = args.includes('--library') ? [] : await measureInGateway(one);
+    const measured = args.includes('--gateway') ? [] : await measureInChild(index, one);
+    const inGateway = await measureIn(gateway, one);
     const row = { ...rowOf(one, measured), ...gatewayColumns(inGateway) };
     rows.push(row);
     console.log(JSON.stringify(row));
     failures.push(...failuresOf(one, measured), ...gatewayFailures(one, inGateway));
   }
   console.table(rows);
+  console.log(`CPU of ordinary bodies in the gateway: the goal is ${ordinary.goalMsPerMB} ms per MB.`);
   console.log(failures.length === 0 ? 'All bodies are within the limits.' : failures.join('\n'));
   writeResult('hostile', { rows });
-  // The provider behind the gateways still listens.
-  process.exit();
+  await gateway?.stop();
+  // The provider behind the gateway still listens.
+  process.exit(failures.length === 0 ? 0 : 1);
 }
 
-/** Measures a case in the library, up to the first size that takes too long. */
-async function measureSizes(index: number, { sizes }: HostileCase): Promise<(Measured | undefined)[]> {
-  const measured: (Measured | undefined)[] = [];
-  for (const size of sizes) {
-    const result = await measureInChild(index, size);
-    measured.push(result);
-    if (!result) break;
-  }
-  return measured;
+async function measureIn(
+  gateway: ProbedGateway | undefined,
+  one: HostileCase,
+): Promise<readonly InGateway[]> {
+  return gateway && one.format === oneFormat ? measureInGateway(gateway, one) : [];
 }
 
-/** Returns undefined if the run took too long. */
-async function measureInChild(index: number, size: number): Promise<Measured | undefined> {
-  const child = fork(script!, ['--measure', `${index}`, `${size}`], {
+/** Measures a case in the library; undefined for sizes that took too long. */
+async function measureInChild(index: number, one: HostileCase): Promise<readonly (Measured | undefined)[]> {
+  const child = fork(script!, ['--measure', `${index}`], {
     execArgv: [...process.execArgv, '--expose-gc'],
   });
   const startedAt = performance.now();
   const watch = setInterval(() => {
     if ((cpuMsOf(child.pid) ?? performance.now() - startedAt) > maxRunMs) child.kill('SIGKILL');
   }, 250);
-  let result: Measured | undefined;
-  child.on('message', (message) => (result = message as Measured));
+  const results: Measured[] = [];
+  child.on('message', (message) => void results.push(message as Measured));
   await once(child, 'exit');
   clearInterval(watch);
-  return result;
+  return sizesOf(one).map((_, at) => results[at]);
 }
 
 /** Returns the CPU time of a process; undefined on systems without /proc. */
@@ -161,14 +180,13 @@ function cpuMsOf(pid: number | undefined): number | undefined {
   }
 }
 
-function rowOf({ name, format, sizes }: HostileCase, measured: readonly (Measured | undefined)[]) {
-  const done = measured.filter((one) => one !== undefined);
-  const list = (of: (one: Measured) => number) =>
-    sizes.map((_, at) => (measured[at] ? of(measured[at]) : '-')).join(' ');
+function rowOf(one: HostileCase, measured: readonly (Measured | undefined)[]) {
+  const done = measured.filter((size) => size !== undefined);
+  const list = (of: (size: Measured) => number) => measured.map((size) => (size ? of(size) : '-')).join(' ');
   return {
-    body: name,
-    format,
-    sizes: sizes.join(' '),
+    body: one.name,
+    format: one.format,
+    sizes: sizesOf(one).join(' '),
     MB: list(({ MB }) => MB),
     'CPU ms': list(({ cpuMs }) => cpuMs),
     exponent: exponentOf(done),
@@ -177,11 +195,14 @@ function rowOf({ name, format, sizes }: HostileCase, measured: readonly (Measure
   };
 }
 
-/** Returns undefined if fewer than two sizes were measured or the times are too short. */
+/** Returns the fastest growth between two neighboring sizes with the same outcome. Undefined without two, or if the times are too short. */
 function exponentOf(done: readonly Measured[]): number | undefined {
-  const [smaller, larger] = done.slice(-2);
-  if (!smaller || !larger || smaller.cpuMs < 20) return undefined;
-  return round(Math.log(larger.cpuMs / smaller.cpuMs) / Math.log(larger.MB / smaller.MB), 2);
+  const exponents = done.slice(1).flatMap((larger, at) => {
+    const smaller = done[at]!;
+    if (smaller.cpuMs < 20 || smaller.outcome !== larger.outcome) return [];
+    return [round(Math.log(larger.cpuMs / smaller.cpuMs) / Math.log(larger.MB / smaller.MB), 2)];
+  });
+  return exponents.length === 0 ? undefined : Math.max(...exponents);
 }
 
 function failuresOf(
@@ -191,13 +212,11 @@ function failuresOf(
   const label = `${name} (${format})`;
   const done = measured.filter((one) => one !== undefined);
   const exponent = exponentOf(done) ?? 1;
-  const stalls = done.filter(({ MB, stallMs }) => MB <= maxStallMB * 1.1 && stallMs > maxStallMs);
+  const stalls = done.filter(({ MB, stallMs }) => MB <= maxLimitedMB && stallMs > maxStallMs);
   return [
     ...(done.length < measured.length ? [`${label}: was ended after ${maxRunMs / 1_000} s of CPU time`] : []),
-    ...(exponent > 1.25 ? [`${label}: CPU time grows with size to the power of ${exponent}`] : []),
-    ...stalls
-      .slice(0, 1)
-      .map(({ MB, stallMs }) => `${label}: ${MB} MB block the event loop for ${stallMs} ms`),
+    ...(exponent > maxExponent ? [`${label}: CPU time grows with size to the power of ${exponent}`] : []),
+    ...stalls.map(({ MB, stallMs }) => `${label}: ${MB} MB block the event loop for ${stallMs} ms`),
   ];
 }
 
@@ -211,16 +230,7 @@ function gatewayColumns(inGateway: readonly InGateway[]) {
 }
 
 function gatewayFailures({ name, format }: HostileCase, inGateway: readonly InGateway[]): readonly string[] {
-  const isOrdinary = name.startsWith(ordinary.name);
-  return inGateway.flatMap(({ MB, stallMs, cpuMs }) => {
-    const label = `${name} (${format}): ${MB} MB`;
-    const isLimited = isOrdinary || MB <= maxStallMB * 1.1;
-    const max = isOrdinary ? ordinary.maxStallMs : maxStallMs;
-    return [
-      ...(isLimited && stallMs > max ? [`${label} block the gateway for ${stallMs} ms`] : []),
-      ...(isOrdinary && cpuMs / MB > ordinary.maxMsPerMB
-        ? [`${label} take ${round(cpuMs / MB, 1)} ms of CPU per MB in the gateway`]
-        : []),
-    ];
-  });
+  return inGateway
+    .filter(({ MB, stallMs }) => MB <= maxLimitedMB && stallMs > maxStallMs)
+    .map(({ MB, stallMs }) => `${name} (${format}): ${MB} MB block the gateway for ${stallMs} ms`);
 }

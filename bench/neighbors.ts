@@ -6,8 +6,8 @@
  *
  * Traps: (1) The processes share this machine's cores, so on a busy machine `/healthz` also waits for a core. Compare with the row `idle`,
  * which is measured without the attacker. (2) `stall ms` is measured in the gateway: the most CPU time that its main thread used between two
- * runs of a timer of 2 ms. Other requests wait at least that long. (3) The provider answers at once and runs in the process of the attacker.
- * (4) Latency is measured from the time at which a request was due, not from the time at which it was sent.
+ * runs of a timer of 2 ms. Other requests wait at least that long. (3) The provider answers at once, in a process of its own: the attacker's is
+ * busy while it builds a body. (4) Latency is measured from the time at which a request was due, not from the time at which it was sent.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,10 +22,12 @@ const [, script, role = '60', ...rest] = process.argv;
 const maxBytes = 8_800_000;
 
 if (role === '--watch') await watch(rest[0]!, Number(rest[1]));
+else if (role === '--provider') process.send?.(await startProvider());
 else await main(Number(role), rest);
 
 async function main(seconds: number, options: readonly string[]): Promise<void> {
-  const provider = await startProvider();
+  const providing = fork(script!, ['--provider']);
+  const [provider] = (await once(providing, 'message')) as [string];
   const gateway = await startProbedGateway(provider, options);
   try {
     const idle = await runWatcher(gateway, Math.min(15, seconds));
@@ -42,6 +44,7 @@ async function main(seconds: number, options: readonly string[]): Promise<void> 
     writeResult('neighbors', { seconds, rows });
   } finally {
     await gateway.stop();
+    providing.kill();
   }
   process.exit();
 }
