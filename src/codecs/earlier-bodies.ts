@@ -121,10 +121,8 @@ function startAt(written: Written, last: Message, at: number, edits: readonly Ed
     common++;
   // All other edits only replace texts in later messages, so they move no bytes up to the end of this one.
   for (const list of [edits, written.edits])
-    for (let index = common; index < list.length; index++) {
-      const edit = list[index]!;
+    for (const edit of list.slice(common))
       if (edit.kind !== 'replace-text' || edit.at.message <= at) return undefined;
-    }
   const { end } = last.span;
   let splices = written.splices.length;
   while (splices > 0 && written.splices[splices - 1]!.span.end > end) splices--;
@@ -294,14 +292,15 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
     return common + commonLength(own.subarray(0, length - common), bytes.subarray(common));
   };
 
-  /** Finds the list with the most bytes in common. A list that the body continues completely ends the search, so likely ones are compared first. */
-  function mostAlike(alike: readonly SeenBody[], bytes: Uint8Array) {
-    let best: { readonly held: SeenBody; readonly common: number } | undefined;
-    const likely = alike.find((held) => endsAlike(held, bytes));
-    for (const held of likely ? [likely, ...alike] : alike) {
+  /** Finds the list with the most bytes in common. The likely one is compared first, and ends the search if only its newest message differs. */
+  function mostAlike(alike: readonly SeenBody[], bytes: Uint8Array, start: number) {
+    const likely = likelyOf(alike, bytes, start);
+    let best = likely && { ...likely, common: commonWith(likely.held, bytes) };
+    if (best && best.common >= best.end) return best;
+    for (const held of alike) {
+      if (held === likely?.held) continue;
       const common = commonWith(held, bytes);
-      if (held === likely && common === held.length) return { held, common };
-      if (!best || common > best.common) best = { held, common };
+      if (!best || common > best.common) best = { held, end: 0, common };
     }
     return best;
   }
@@ -313,7 +312,7 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
       const digests = keyPlaces.map((at) => digest(bytes.subarray(at, at + keyBytes)));
       const key = [of, start, ...digests].join(' ');
       const alike = lists.get(key) ?? [];
-      const best = mostAlike(alike, bytes);
+      const best = mostAlike(alike, bytes, start);
       const before = best?.held.messages ?? [];
       const known = best ? within(before, start + best.common, body) : [];
       return {
@@ -340,10 +339,19 @@ function bytesHeldBy(alike: readonly SeenBody[]): number {
   return [...held].reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
-/** True if the last bytes of a list equal those at the same place of a body. */
-function endsAlike({ trunk, bytes: own, length }: SeenBody, bytes: Uint8Array): boolean {
-  if (length > bytes.length) return false;
-  for (let at = Math.max(0, length - 256); at < length; at++) {
+/** Returns the list of which the body seems to repeat the most: all, or all but the newest message. Only the bytes in front of that `end` are compared. */
+function likelyOf(alike: readonly SeenBody[], bytes: Uint8Array, start: number) {
+  let likely: { readonly held: SeenBody; readonly end: number } | undefined;
+  for (const held of alike)
+    for (const end of [held.length, (held.messages.at(-2)?.span.end ?? start) - start])
+      if (end > (likely?.end ?? 0) && endsAlike(held, bytes, end)) likely = { held, end };
+  return likely;
+}
+
+/** True if the bytes in front of `end` equal those of the list. */
+function endsAlike({ trunk, bytes: own }: SeenBody, bytes: Uint8Array, end: number): boolean {
+  if (end > bytes.length) return false;
+  for (let at = end - 1; at >= Math.max(0, end - 128); at--) {
     const held = at < trunk.length ? trunk[at] : own[at - trunk.length];
     if (held !== bytes[at]) return false;
   }
