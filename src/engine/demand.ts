@@ -3,7 +3,7 @@ import type { Overflow } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { runInSlices, runSteps } from '../conversation/steps.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { finishedSteps, idleContent, type IdleSteps } from './idle-content.ts';
+import { finishedSteps, idleContent, limitOfRent, type IdleSteps } from './idle-content.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { foldableTokens } from './protect.ts';
 import type { FoundLastRequest } from './finish.ts';
@@ -174,6 +174,10 @@ function economyOf(
         keptMs: longer(prices.keptMs, clientConversation.keptMs),
         bringsTool: input.recallTool !== undefined && !start.offers,
         candidates,
+        limitOfRent:
+          start.edits.length > 0
+            ? undefined
+            : (keepForRequests) => limitOfRent(input, start, keepForRequests),
       },
       correction,
     )
@@ -304,6 +308,12 @@ function correctedEconomy(economy: Economy, { slope }: Correction): Economy {
         tokens: one.tokens * slope,
         behind: one.behind * slope,
       })),
+    limitOfRent:
+      economy.limitOfRent &&
+      ((keepForRequests) => {
+        const { rent, behind } = economy.limitOfRent!(keepForRequests);
+        return { rent: rent * slope, behind: behind * slope };
+      }),
   };
 }
 

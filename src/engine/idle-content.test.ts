@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { idleContent } from './idle-content.ts';
+import { idleContent, limitOfRent } from './idle-content.ts';
 import { draft } from './plan.ts';
 import type { Pins } from './types.ts';
 import { recallToolFor } from '../recall/tool.ts';
@@ -120,5 +120,41 @@ describe('idle content', () => {
     expect(
       await weigh([{ user: 'Go' }, large, large, large], { results: 0, steps: 0 }, { recalls: false }),
     ).toEqual([]);
+  });
+
+  it('is within the limit of its rent, and ahead of the content that is never idle', async () => {
+    const write: Step = {
+      calls: [{ name: 'run', input: JSON.stringify({ text: 'y'.repeat(4_000) }), result: 'ok' }],
+    };
+    const steps = [
+      { user: 'Go' },
+      large,
+      write,
+      small,
+      { user: 'And now?' },
+      write,
+      large,
+      large,
+      small,
+      small,
+    ];
+    for (const keep of [0, 1, 3, 9]) {
+      const input = planInputFor(readChat(chatBody(steps, { tools: ['run'] })), {
+        recallTool: recallToolFor(['run']),
+      });
+      const start = await draft(input, []);
+      const kept = { results: keep, arguments: keep, steps: keep + 1, recalls: keep, replies: keep };
+      const candidates = idleContent(input, start, kept);
+      const limit = limitOfRent(input, start, keep);
+      expect(candidates.length > 0).toBe(keep < 9);
+      expect(limit.rent).toBeGreaterThanOrEqual(
+        candidates.reduce((sum, { tokens, requests }) => sum + tokens * requests, 0),
+      );
+      let evicted = 0;
+      for (const { tokens, behind } of candidates.toReversed()) {
+        evicted += tokens;
+        expect(behind - evicted).toBeGreaterThanOrEqual(limit.behind);
+      }
+    }
   });
 });

@@ -15,7 +15,7 @@ import {
   longArguments,
   placesEdited,
 } from '../strategies/lib/editable-texts.ts';
-import type { EvictionCandidate, KeepForRequests } from '../triggers/trigger.ts';
+import type { EvictionCandidate, KeepForRequests, RentLimit } from '../triggers/trigger.ts';
 
 /** The approximate tokens of a part with a stub in it. */
 const stubbedPartTokens = 90;
@@ -89,6 +89,32 @@ export function idleContent(
     if (texts === 0 && age <= 0) references.keep(index);
   }
   return candidates.toReversed();
+}
+
+/**
+ * Limits the candidates of `idleContent` without looking at a part: as if all that is sent were idle once it counts as unused. Content that a fold has
+ * edited is not limited that way.
+ */
+export function limitOfRent(
+  { conversation, counter }: PlanInput,
+  { sent }: Draft,
+  keepForRequests: number,
+): RentLimit {
+  const { messages } = conversation;
+  const counts = counter.messages(conversation);
+  let rent = 0;
+  let requests = 0;
+  let newest = 0;
+  for (let index = messages.length - 1; index >= 0; index--) {
+    if (messages[index]!.role === 'assistant' && messages[index - 1]?.role !== 'assistant') requests++;
+    // A message with references is a candidate of one token.
+    if (requests > keepForRequests) rent += (counts[index]! + 1) * (requests - keepForRequests);
+    else newest++;
+  }
+  const behind = counter
+    .messages(sent)
+    .slice(sent.messages.length - Math.min(newest, sent.messages.length), sent.messages.length);
+  return { rent, behind: behind.reduce((sum, tokens) => sum + tokens, 0) };
 }
 
 /** A step: a reply with the results of its calls. It is dropped as a unit. */

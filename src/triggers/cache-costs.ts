@@ -84,10 +84,14 @@ export function cacheRent(options: CacheRentOptions = {}): Trigger {
     name,
     demand({ tokens, economy }) {
       if (!economy || isTooShortToCache(tokens, economy)) return undefined;
-      const { read, write, bringsTool, candidates, ahead = 0 } = economy;
+      const { read, write, bringsTool, candidates, limitOfRent, ahead = 0 } = economy;
       const terms = write > read ? cached : uncached;
       const usual = Math.min(write, usualWrite);
       const price = minPayback * Math.max(usual - read, terms.minPrice * read) + (write - usual);
+      const steps = keepStepsForRequests ?? terms.steps;
+      const limit = limitOfRent?.(Math.min(results, steps, terms.recalls, keepRepliesForRequests));
+      // Most conversations are too young to look for candidates.
+      if (limit && limit.rent * read < price * limit.behind) return undefined;
       // Tools and system text are not recalled, so the payback factor does not apply to them.
       const priceOfRecalls = recallsAFold * read * Math.max(0, ahead - usuallyAhead);
       const priceAhead = bringsTool ? Math.max(0, write - read) : 0;
@@ -95,7 +99,7 @@ export function cacheRent(options: CacheRentOptions = {}): Trigger {
         candidates({
           results,
           arguments: 2 * results,
-          steps: keepStepsForRequests ?? terms.steps,
+          steps,
           recalls: terms.recalls,
           replies: keepRepliesForRequests,
         }).filter((one) => hasCostEnough(one, terms, tokens)),

@@ -46,6 +46,16 @@ describe('cache-rent', () => {
     });
   });
 
+  it('looks for no candidates while the limit of the rent is below the price of a fold', () => {
+    const fires = (rent: number) => {
+      const { economy, ...rest } = state(cached, dead(5, 10_000, 99, 30_000));
+      const limitOfRent = () => ({ rent, behind: 10_000 });
+      return trigger.demand({ ...rest, economy: { ...economy!, limitOfRent } }) !== undefined;
+    };
+    // Price 1.15 x 10,000 = 11,500.
+    expect([fires(114_999), fires(115_001)]).toEqual([false, true]);
+  });
+
   it('counts the extra price of an hour in the cache once, without minPayback', () => {
     const late = cacheRent({ minTokens: 1_000, minPayback: 9 });
     const fires = (write: number, requests: number) =>

@@ -51,6 +51,19 @@ export type Economy = {
   readonly ahead?: number | undefined;
   /** Computes what could be evicted, in the order of the conversation. */
   readonly candidates: (keepForRequests: KeepForRequests) => readonly EvictionCandidate[];
+  /**
+   * Limits what `candidates` returns if content counts as used for at least so many requests. It is quickly computed, so a trigger asks for it first.
+   * Undefined when there is no limit.
+   */
+  readonly limitOfRent?: ((keepForRequests: number) => RentLimit) | undefined;
+};
+
+/** Limits the candidates for eviction of a conversation. */
+export type RentLimit = {
+  /** The most that `tokens` times `requests` can be, for all candidates together. */
+  readonly rent: number;
+  /** The fewest tokens that stay behind any candidate. */
+  readonly behind: number;
 };
 
 /** For how many requests each kind of content counts as used after it arrived. */
