@@ -146,8 +146,10 @@ function changed(source: BaseMessage, folded: FoldedMessage<BaseMessage>): reado
     additional_kwargs,
     response_metadata,
   };
-  if (!AIMessage.isInstance(source))
-    return [new HumanMessage({ ...fields, content: changedContent(source.content, blocks) })];
+  if (!AIMessage.isInstance(source)) {
+    const Type = SystemMessage.isInstance(source) ? SystemMessage : HumanMessage;
+    return [new Type({ ...fields, content: changedContent(source.content, blocks) })];
+  }
   const { tool_calls: calls = [], usage_metadata: usage } = source;
   const first = typeof source.content === 'string' ? 1 : source.content.length;
   const kept = blocks.flatMap(({ block, at }) => {
@@ -181,6 +183,11 @@ function isNothingSaid(content: MessageContent): boolean {
   return objectsOf(content).every(({ type }) => /thinking|reasoning/.test(String(type)));
 }
 
+/** True for a part that repeats a call of the message, under its id. */
+export function isCallPart({ type }: JsonRecord): boolean {
+  return type === 'tool_use' || type === 'tool_call';
+}
+
 /** Returns content with the changed texts. `args` are those of the calls that are left; other calls go. */
 function changedContent(
   content: MessageContent,
@@ -197,8 +204,9 @@ function changedContent(
     const written = blockOf(part);
     if (!written) {
       const id = wordAt(part, 'id');
-      if (part['type'] !== 'tool_use') return [part];
-      return args.has(id) ? [{ ...part, input: args.get(id) }] : [];
+      if (!isCallPart(part) || id === undefined) return [part];
+      const member = part['type'] === 'tool_use' ? 'input' : 'args';
+      return args.has(id) ? [{ ...part, [member]: args.get(id) }] : [];
     }
     const block = at.get(index);
     if (!block) return [];
@@ -222,11 +230,12 @@ function changedResult(source: ToolMessage, { block, isChanged }: FoldedBlock): 
 
 /** Returns a copy of a result with other content. */
 export function withContent(result: ToolMessage, content: MessageContent): ToolMessage {
-  const { id, name, status, artifact, additional_kwargs, response_metadata, tool_call_id } = result;
+  const { id, name, status, artifact, metadata, additional_kwargs, response_metadata, tool_call_id } = result;
   return new ToolMessage({
     ...(id !== undefined && { id }),
     ...(name !== undefined && { name }),
     ...(status !== undefined && { status }),
+    ...(metadata !== undefined && { metadata }),
     artifact: artifact as unknown,
     additional_kwargs,
     response_metadata,

@@ -9,7 +9,13 @@ import {
   type BaseChatModelCallOptions,
   type BindToolsInput,
 } from '@langchain/core/language_models/chat_models';
-import { AIMessage, AIMessageChunk, type BaseMessage, type UsageMetadata } from '@langchain/core/messages';
+import {
+  AIMessage,
+  AIMessageChunk,
+  type BaseMessage,
+  type InvalidToolCall,
+  type UsageMetadata,
+} from '@langchain/core/messages';
 import { ChatGenerationChunk, type ChatResult } from '@langchain/core/outputs';
 import type { Runnable } from '@langchain/core/runnables';
 import { toJsonSchema } from '@langchain/core/utils/json_schema';
@@ -17,7 +23,7 @@ import type { RecallTool } from '../../codecs/codec.ts';
 import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
 import { isPrivateTool } from '../../conversation/turns.ts';
 import type { Leporello } from '../../library/leporello.ts';
-import { langchainForm, replyBlocks, usageFields } from './langchain-messages.ts';
+import { isCallPart, langchainForm, replyBlocks, usageFields } from './langchain-messages.ts';
 import { type AdapterOptions, type ModelRound, type OpenModelCall, openModelCall } from './model-call.ts';
 import { ownToolNames, ownTools } from './wire-body.ts';
 
@@ -54,13 +60,17 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
   }
 
   override async _generate(messages: BaseMessage[], options: this['ParsedCallOptions']): Promise<ChatResult> {
-    const call = await this.#open(messages, (model, folded) => model.invoke(folded, innerOptions(options)));
+    const call = await this.#open(messages, options, (model, folded) =>
+      model.invoke(folded, innerOptions(options)),
+    );
+    const recallTool = ownToolNames(call.recallTool);
     const rounds: AIMessage[] = [];
     for (let reply: AIMessage | undefined = call.reply; reply; ) {
-      rounds.push(reply);
-      reply = await call.next(roundOf(reply, ownToolNames(call.recallTool)));
+      const round = roundOf(reply, recallTool);
+      rounds.push(round.message);
+      reply = await call.next(round);
     }
-    const message = joined(rounds, ownToolNames(call.recallTool));
+    const message = joined(rounds, recallTool);
     return { generations: [{ message, text: message.text }] };
   }
 
@@ -69,13 +79,16 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
     options: this['ParsedCallOptions'],
     runManager?: CallbackManagerForLLMRun,
   ): AsyncGenerator<ChatGenerationChunk> {
-    const call = await this.#open(messages, (model, folded) => model.stream(folded, innerOptions(options)));
+    const call = await this.#open(messages, options, (model, folded) =>
+      model.stream(folded, innerOptions(options)),
+    );
     let isEnded = false;
     try {
       const show = openChunks(ownToolNames(call.recallTool));
       for (let reply: AsyncIterable<AIMessageChunk> | undefined = call.reply; reply; ) {
         let whole: AIMessageChunk | undefined;
-        for await (const chunk of reply) {
+        for await (const part of reply) {
+          const chunk = streamable(part);
           whole = whole?.concat(chunk) ?? chunk;
           const visible = show.take(chunk);
           yield visible;
@@ -95,9 +108,20 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
 
   #open<Reply>(
     messages: readonly BaseMessage[],
+    callOptions: BaseChatModelCallOptions,
     send: (model: InnerModel, folded: BaseMessage[]) => Promise<Reply>,
   ): Promise<OpenModelCall<Reply>> {
-    const { inner, leporello, options, tools = [], settings = {} } = this.#fields;
+    const { inner, leporello, options } = this.#fields;
+    // Tools of this very call replace those that were bound.
+    const { tools: given, tool_choice: choice } = callOptions as JsonRecord;
+    const isGiven = Array.isArray(given);
+    const tools = isGiven ? (given as readonly BindToolsInput[]) : (this.#fields.tools ?? []);
+    const settings: object = {
+      ...this.#fields.settings,
+      ...(choice !== undefined && { tool_choice: choice }),
+    };
+    // Settings are bound with the tools, even if there are none.
+    const isBound = isGiven || this.#fields.tools !== undefined || choice !== undefined;
     const { model, modelName, maxTokens } = inner as unknown as JsonRecord;
     const name = typeof model === 'string' ? model : typeof modelName === 'string' ? modelName : undefined;
     return openModelCall<BaseMessage, Reply>(
@@ -113,7 +137,7 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
         upstream: inner.getName(),
         send({ messages: folded, recallTool }) {
           const offered = [...tools, ...ownTools(recallTool).map(definitionFor)];
-          const bound = offered.length > 0 && inner.bindTools ? inner.bindTools(offered, settings) : inner;
+          const bound = isBound && inner.bindTools ? inner.bindTools(offered, settings) : inner;
           return send(bound as InnerModel, [...folded]);
         },
       },
@@ -153,11 +177,19 @@ function definitionOf(tool: BindToolsInput): JsonRecord {
   return { name, description, input_schema: toJsonSchema(schema as Parameters<typeof toJsonSchema>[0]) };
 }
 
-function roundOf(message: AIMessage, recallTool: string | undefined): ModelRound {
+/** Reads a reply. `message` is the reply with its recalls among the calls, also those whose arguments are no JSON. */
+function roundOf(
+  reply: AIMessage,
+  recallTool: string | undefined,
+): ModelRound & { readonly message: AIMessage } {
+  const isRecall = ({ name }: { readonly name?: string }) => isPrivateTool(name, recallTool);
+  const broken = (reply.invalid_tool_calls ?? []).filter(isRecall);
+  const message = broken.length === 0 ? reply : repaired(reply, broken);
+  const asSent = new Map(broken.map(({ id, name, args }) => [id ?? name, args]));
   const calls = (message.tool_calls ?? []).map(({ id, name, args }) => ({
     id: id ?? name,
     name,
-    argumentsJson: JSON.stringify(args),
+    argumentsJson: asSent.get(id ?? name) ?? JSON.stringify(args),
   }));
   const {
     finish_reason: finish,
@@ -168,12 +200,30 @@ function roundOf(message: AIMessage, recallTool: string | undefined): ModelRound
     (reason) => typeof reason === 'string' && /length|max_tokens|content_filter|refusal/i.test(reason),
   );
   return {
+    message,
     content: replyBlocks(message),
-    recalls: calls.filter(({ name }) => isPrivateTool(name, recallTool)),
-    calls: calls.filter(({ name }) => !isPrivateTool(name, recallTool)),
+    recalls: calls.filter(isRecall),
+    calls: calls.filter((call) => !isRecall(call)),
     isComplete: !isCut && !incomplete && (message.invalid_tool_calls ?? []).length === 0,
     promptTokens: usageIn(message)?.input_tokens,
   };
+}
+
+/** Returns a reply whose broken recalls are calls, so that their answers have a call. */
+function repaired(reply: AIMessage, broken: readonly InvalidToolCall[]): AIMessage {
+  const { id, content, tool_calls: calls = [], invalid_tool_calls: invalid = [] } = reply;
+  return new AIMessage({
+    ...(id !== undefined && { id }),
+    content,
+    tool_calls: [
+      ...calls,
+      ...broken.map((call) => ({ id: call.id ?? call.name ?? '', name: call.name ?? '', args: {} })),
+    ],
+    invalid_tool_calls: invalid.filter((call) => !broken.includes(call)),
+    additional_kwargs: withoutCalls(reply.additional_kwargs),
+    response_metadata: reply.response_metadata,
+    ...usageFields(usageIn(reply)),
+  });
 }
 
 // Plain replies
@@ -191,13 +241,14 @@ function joined(rounds: readonly AIMessage[], recallTool: string | undefined): A
   const content = isText
     ? rounds.map((round) => round.text).join('')
     : rounds.flatMap((round) =>
-        partsIn(round).filter((part) => part['type'] !== 'tool_use' || !recalls.has(wordAt(part, 'id'))),
+        partsIn(round).filter((part) => !isCallPart(part) || !recalls.has(wordAt(part, 'id'))),
       );
   const usages = rounds.flatMap((round) => usageIn(round) ?? []);
   return new AIMessage({
     ...(last.id !== undefined && { id: last.id }),
     content: content as AIMessage['content'],
     tool_calls: calls.filter((one) => !isRecall(one)),
+    invalid_tool_calls: last.invalid_tool_calls ?? [],
     additional_kwargs: withoutCalls(last.additional_kwargs),
     response_metadata: metadata,
     ...usageFields(usages.length > 0 ? usages.reduce(addedTokens) : undefined),
@@ -240,6 +291,27 @@ function addedTokens(one: UsageMetadata, other: UsageMetadata): UsageMetadata {
 
 // Streams
 
+/** Returns a reply of a model that does not stream as a chunk, which has its calls in another member. */
+function streamable(part: AIMessage | AIMessageChunk): AIMessageChunk {
+  const { tool_calls: calls = [], invalid_tool_calls: invalid = [], id } = part;
+  if ('tool_call_chunks' in part && (part.tool_call_chunks.length > 0 || calls.length === 0)) return part;
+  const spelled = [...calls.map((call) => ({ ...call, args: JSON.stringify(call.args) })), ...invalid];
+  return new AIMessageChunk({
+    ...(id !== undefined && { id }),
+    content: part.content,
+    tool_call_chunks: spelled.map(({ id: callId, name, args }, index) => ({
+      index,
+      type: 'tool_call_chunk',
+      ...(callId !== undefined && { id: callId }),
+      ...(name !== undefined && { name }),
+      ...(args !== undefined && { args }),
+    })),
+    additional_kwargs: part.additional_kwargs,
+    response_metadata: part.response_metadata,
+    ...usageFields(usageIn(part)),
+  });
+}
+
 /** Decides what of each chunk the program sees. All rounds are one message: the same id, and parts that go on counting. */
 function openChunks(recallTool: string | undefined) {
   let id: string | undefined;
@@ -247,7 +319,7 @@ function openChunks(recallTool: string | undefined) {
   /** Parts and calls of one message are told apart by their index. Later rounds begin behind those of the earlier ones. */
   let offset = 0;
   let next = 0;
-  let hidden = new Set<unknown>();
+  const hidden = new Set<unknown>();
 
   function shown(part: JsonRecord): JsonRecord {
     const { index } = part;
@@ -259,11 +331,13 @@ function openChunks(recallTool: string | undefined) {
   function take(chunk: AIMessageChunk): ChatGenerationChunk {
     id ??= chunk.id;
     metadata = { ...metadata, ...chunk.response_metadata };
-    for (const { name, index, id: callId } of chunk.tool_call_chunks ?? [])
-      if (isPrivateTool(name, recallTool)) hidden = new Set([...hidden, index ?? callId]);
-    const calls = (chunk.tool_call_chunks ?? []).filter(
-      ({ index, id: callId }) => !hidden.has(index ?? callId),
-    );
+    const calls = (chunk.tool_call_chunks ?? []).filter(({ name, index, id: callId }) => {
+      const key = index ?? callId;
+      // A name begins a call. Some models give all calls of a message the same index, or none.
+      if (isPrivateTool(name, recallTool)) hidden.add(key);
+      else if (name !== undefined && name !== '') hidden.delete(key);
+      return !hidden.has(key);
+    });
     const { content } = chunk;
     const parts = typeof content === 'string' ? [] : objectsOf(content);
     const visible = parts.filter(
@@ -283,7 +357,7 @@ function openChunks(recallTool: string | undefined) {
     take,
     endRound(): void {
       offset = next;
-      hidden = new Set();
+      hidden.clear();
     },
     /** Returns the end of the message, with the metadata of the last round. */
     end(): ChatGenerationChunk {

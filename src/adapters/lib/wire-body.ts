@@ -68,23 +68,46 @@ export type WireRequest<Message> = {
 
 const decoder = new TextDecoder();
 
-/** Writes a request as a body. Throws a TypeError for content that JSON cannot spell. */
+/**
+ * Writes a request as a body. Content that cannot be written makes an empty body, which the engine leaves alone. Folded content that cannot be
+ * read is given up: the messages go out as they are.
+ */
 export function wireRequest<Message>(
   request: FrameworkRequest<Message>,
   form: MessageForm<Message>,
 ): WireRequest<Message> {
+  const asIs = { messages: request.messages, recallTool: undefined };
+  try {
+    const { body, read } = written(request, form);
+    return {
+      body,
+      read(folded) {
+        try {
+          return read(folded);
+        } catch {
+          return asIs;
+        }
+      },
+    };
+  } catch {
+    return { body: new Uint8Array(), read: () => asIs };
+  }
+}
+
+function written<Message>(
+  request: FrameworkRequest<Message>,
+  form: MessageForm<Message>,
+): WireRequest<Message> {
   const { messages, model, tools, system, maxOutputTokens } = request;
-  const written = messages.map((message) => form.write(message));
-  const first = written.findIndex(({ role }) => role !== 'system');
+  const all = messages.map((message) => form.write(message));
+  const first = all.findIndex(({ role }) => role !== 'system');
   // System messages at the beginning are instructions, which no fold changes.
-  const leading = first < 0 ? written.length : first;
+  const leading = first < 0 ? all.length : first;
   const instructions = [
     ...(system === undefined || system === '' ? [] : [{ type: 'text', text: system }]),
-    ...written.slice(0, leading).flatMap(({ content }) => content.flatMap((block) => block ?? [])),
+    ...all.slice(0, leading).flatMap(({ content }) => content.flatMap((block) => block ?? [])),
   ];
-  const spelled = written.map(({ role, content }, at) =>
-    JSON.stringify({ role, at, content: marked(content) }),
-  );
+  const spelled = all.map(({ role, content }, at) => JSON.stringify({ role, at, content: marked(content) }));
   const head = JSON.stringify({
     model,
     ...(maxOutputTokens !== undefined && { max_tokens: maxOutputTokens }),
@@ -110,12 +133,13 @@ export function wireRequest<Message>(
     let next = leading;
     for (const span of scanArray(folded, placeOf('messages')!.start).elements) {
       const text = textAt(span);
-      const same = text === spelled[next];
-      const message = same ? undefined : (JSON.parse(text) as JsonRecord);
-      const from = message?.['at'];
-      const at = same ? next : typeof from === 'number' ? from : undefined;
-      const blocks = message ? blocksIn(message, at === undefined ? undefined : written[at]) : [];
-      const content = message ? blocks.map(({ block }) => block) : written[next]!.content;
+      const parsed = text === spelled[next] ? undefined : (JSON.parse(text) as JsonRecord);
+      const from = parsed ? parsed['at'] : next;
+      const at = typeof from === 'number' ? from : undefined;
+      // Unchanged messages after dropped ones are the same objects, too.
+      const message = at !== undefined && text === spelled[at] ? undefined : parsed;
+      const blocks = message ? blocksIn(message, at === undefined ? undefined : all[at]) : [];
+      const content = message ? blocks.map(({ block }) => block) : all[at!]!.content;
       for (const block of content) {
         const id = block?.['type'] === 'tool_use' ? wordAt(block, 'id') : undefined;
         if (block && id !== undefined) toolNames.set(id, wordAt(block, 'name') ?? 'tool');

@@ -1,0 +1,238 @@
+import { BaseChatModel } from '@langchain/core/language_models/chat_models';
+import {
+  AIMessage,
+  AIMessageChunk,
+  type BaseMessage,
+  HumanMessage,
+  SystemMessage,
+  ToolMessage,
+} from '@langchain/core/messages';
+import { ChatGenerationChunk, type ChatResult } from '@langchain/core/outputs';
+import { createAgent, providerStrategy, tool } from 'langchain';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { folding, log, memoryIdIn } from '../../test/support/folded-logs.ts';
+import { createLeporello } from '../library/leporello.ts';
+import { leporelloMiddleware, leporelloModel } from './langchain.ts';
+
+const call = (id: string, name: string, args: Record<string, unknown>) => ({ id, name, args });
+
+/** The messages of a tool loop whose results fill the window. */
+function longHistory(): BaseMessage[] {
+  return [
+    new SystemMessage('Be brief.'),
+    new HumanMessage('Read all.'),
+    ...Array.from({ length: 26 }, (_, at) => [
+      new AIMessage({ id: `a${at}`, content: '', tool_calls: [call(`c${at}`, 'read', { at })] }),
+      new ToolMessage({ tool_call_id: `c${at}`, name: 'read', content: log(at), metadata: { at } }),
+    ]).flat(),
+  ];
+}
+
+const read = tool(({ at }: { at: number }) => log(at), {
+  name: 'read',
+  schema: z.object({ at: z.number() }),
+});
+
+type Fields = { readonly outputVersion?: 'v1' };
+
+/** A model that does not stream. It returns the messages of a script as they are, and keeps what was bound. */
+class PlainModel extends BaseChatModel {
+  readonly model = 'gpt-4o';
+  readonly script: (messages: readonly BaseMessage[], index: number) => AIMessage;
+  readonly bound: unknown[] = [];
+  asked: BaseMessage[][] = [];
+
+  constructor(script: PlainModel['script'], fields: Fields = {}) {
+    super(fields);
+    this.script = script;
+  }
+
+  override _llmType(): string {
+    return 'plain';
+  }
+
+  override get profile(): BaseChatModel['profile'] {
+    return { structuredOutput: true };
+  }
+
+  override bindTools(...bound: unknown[]): this {
+    this.bound.push(bound);
+    return this;
+  }
+
+  override async _generate(messages: BaseMessage[]): Promise<ChatResult> {
+    this.asked.push(messages);
+    const message = this.script(messages, this.asked.length - 1);
+    return { generations: [{ message, text: message.text }] };
+  }
+}
+
+type Pieces = readonly NonNullable<AIMessageChunk['tool_call_chunks']>[number][];
+
+/** A model that streams the pieces of calls, each in a chunk of its own. */
+class PiecesModel extends PlainModel {
+  readonly pieces: (messages: readonly BaseMessage[], index: number) => Pieces;
+
+  constructor(pieces: PiecesModel['pieces'], fields: Fields = {}) {
+    super(() => new AIMessage(''), fields);
+    this.pieces = pieces;
+  }
+
+  override async *_streamResponseChunks(messages: BaseMessage[]): AsyncGenerator<ChatGenerationChunk> {
+    this.asked.push(messages);
+    for (const piece of this.pieces(messages, this.asked.length - 1)) {
+      const message = new AIMessageChunk({ content: '', tool_call_chunks: [piece] });
+      yield new ChatGenerationChunk({ text: '', message });
+    }
+  }
+}
+
+const foldedModel = (inner: BaseChatModel) => leporelloModel(inner, createLeporello(folding));
+const withRead = (inner: BaseChatModel) => foldedModel(inner).bindTools!([read]);
+
+async function streamed(model: ReturnType<typeof withRead>): Promise<AIMessageChunk> {
+  const chunks: AIMessageChunk[] = [];
+  for await (const chunk of await model.stream(longHistory())) chunks.push(chunk as AIMessageChunk);
+  return chunks.reduce((one, other) => one.concat(other));
+}
+
+const callsIn = ({ tool_calls: calls = [] }: AIMessage) => calls.map(({ name, args }) => [name, args]);
+
+describe('a model that does not stream', () => {
+  it('keeps its calls when it is streamed', async () => {
+    const inner = new PlainModel(
+      () => new AIMessage({ content: 'One.', tool_calls: [call('a', 'read', { at: 1 })] }),
+    );
+    const message = await streamed(withRead(inner));
+    expect([message.text, callsIn(message)]).toEqual(['One.', [['read', { at: 1 }]]]);
+  });
+
+  it('runs the tools of an agent whose messages are streamed', async () => {
+    const inner = new PlainModel((_, index) =>
+      index === 0
+        ? new AIMessage({ content: '', tool_calls: [call('a', 'read', { at: 1 })] })
+        : new AIMessage('Done.'),
+    );
+    const middleware = [leporelloMiddleware(createLeporello(folding))];
+    const agent = createAgent({ model: inner, tools: [read], middleware });
+    const parts: unknown[] = [];
+    const stream = await agent.stream(
+      { messages: [new HumanMessage('Read.')] },
+      { streamMode: 'messages' as const },
+    );
+    for await (const part of stream) parts.push(part);
+    expect([inner.asked.length, JSON.stringify(parts).includes('Done.')]).toEqual([2, true]);
+  });
+});
+
+describe('a streamed recall beside a call of the program', () => {
+  it.each([
+    ['without indexes', {}, {}],
+    ['with the same index', { index: 0 }, { index: 0 }],
+    ['with indexes', { index: 0 }, { index: 1 }],
+  ])('leaves the call, %s', async (_, one, two) => {
+    const inner = new PiecesModel((messages) => [
+      { ...one, id: 'r', name: 'read_memory', args: JSON.stringify({ id: memoryIdIn(messages) }) },
+      { ...two, id: 'a', name: 'read', args: '{"at":1}' },
+    ]);
+    const message = await streamed(withRead(inner));
+    expect(callsIn(message)).toEqual([['read', { at: 1 }]]);
+    expect(JSON.stringify(message)).not.toContain('read_memory');
+  });
+});
+
+describe('a recall', () => {
+  const recall = (messages: readonly BaseMessage[]) => call('r', 'read_memory', { id: memoryIdIn(messages) });
+
+  it('is not in the content of version 1 that the program gets', async () => {
+    const fields = { outputVersion: 'v1' } as const;
+    const plain = new PlainModel(
+      (messages, index) =>
+        index === 0
+          ? new AIMessage({ content: 'Let me see. ', tool_calls: [recall(messages)] })
+          : new AIMessage({ content: 'Done.', tool_calls: [call('a', 'read', { at: 1 })] }),
+      fields,
+    );
+    const pieces = new PiecesModel(
+      (messages, index) =>
+        index === 0
+          ? [{ index: 0, id: 'r', name: 'read_memory', args: JSON.stringify(recall(messages).args) }]
+          : [{ index: 0, id: 'a', name: 'read', args: '{"at":1}' }],
+      fields,
+    );
+    for (const message of [await withRead(plain).invoke(longHistory()), await streamed(withRead(pieces))]) {
+      expect(JSON.stringify(message)).not.toContain('read_memory');
+      expect(callsIn(message)).toEqual([['read', { at: 1 }]]);
+    }
+    expect([plain.asked.length, pieces.asked.length]).toEqual([2, 2]);
+  });
+
+  it('is answered when its arguments are no JSON, plain and streamed', async () => {
+    const args = '{"id": "mem_';
+    const plain = new PlainModel((_, index) =>
+      index === 0
+        ? new AIMessage({
+            content: '',
+            invalid_tool_calls: [{ id: 'r', name: 'read_memory', args, error: 'no JSON' }],
+          })
+        : new AIMessage({
+            content: 'Done.',
+            invalid_tool_calls: [{ id: 'a', name: 'read', args: '{', error: 'no JSON' }],
+          }),
+    );
+    const pieces = new PiecesModel((_, index) =>
+      index === 0
+        ? [{ index: 0, id: 'r', name: 'read_memory', args: 'none' }]
+        : [{ index: 0, id: 'a', name: 'read', args: '{"at":1}' }],
+    );
+    const reply: AIMessage = await withRead(plain).invoke(longHistory());
+    // The program sees its own broken call, as without Leporello.
+    expect([reply.text, reply.invalid_tool_calls?.map(({ name }) => name)]).toEqual(['Done.', ['read']]);
+    expect(callsIn(await streamed(withRead(pieces)))).toEqual([['read', { at: 1 }]]);
+    for (const { asked } of [plain, pieces]) {
+      const [asking, answer] = asked[1]!.slice(-2) as [AIMessage, ToolMessage];
+      expect([callsIn(asking), answer.tool_call_id]).toEqual([[['read_memory', {}]], 'r']);
+    }
+  });
+});
+
+describe('the settings of a call', () => {
+  it('reach a model without tools, such as the schema of an answer', async () => {
+    const inner = new PlainModel(() => new AIMessage('{"a":1}'));
+    const middleware = [leporelloMiddleware(createLeporello(folding))];
+    const responseFormat = providerStrategy(z.object({ a: z.number() }));
+    const agent = createAgent({ model: inner, tools: [], responseFormat, middleware });
+    const { structuredResponse } = await agent.invoke({ messages: [new HumanMessage('Count.')] });
+    expect(structuredResponse).toEqual({ a: 1 });
+    expect(JSON.stringify(inner.bound)).toContain('json_schema');
+  });
+
+  it('replace the bound tools', async () => {
+    const inner = new PlainModel(() => new AIMessage('Fine.'));
+    const find = { type: 'function', function: { name: 'find', parameters: { type: 'object' } } };
+    const options: object = { tools: [find], tool_choice: 'any' };
+    await withRead(inner).invoke([new HumanMessage('Find.')], options);
+    expect(inner.bound).toMatchObject([
+      [[find, { function: { name: 'read_memory' } }], { tool_choice: 'any' }],
+    ]);
+  });
+});
+
+describe('a message', () => {
+  it('keeps its metadata when its result is folded', async () => {
+    const inner = new PlainModel(() => new AIMessage('Fine.'));
+    await withRead(inner).invoke(longHistory());
+    const first = inner.asked[0]![3] as ToolMessage;
+    expect([String(first.content).slice(0, 7), first.metadata]).toEqual(['[Folded', { at: 0 }]);
+  });
+
+  it('that cannot be written as JSON goes to the model as it is', async () => {
+    const inner = new PlainModel(() => new AIMessage('Fine.'));
+    const part: { type: 'odd'; self?: unknown } = { type: 'odd' };
+    part.self = part;
+    const message = new HumanMessage({ content: [part] });
+    expect((await withRead(inner).invoke([message])).text).toBe('Fine.');
+    expect(inner.asked[0]![0]).toBe(message);
+  });
+});
