@@ -100,4 +100,47 @@ describe('shrinkResults', () => {
       yielded.push(part);
     expect(yielded).toEqual(['half', 'whole']);
   });
+
+  it('leaves results that a tool writes for the model itself, results that are no JSON, and `this`', async () => {
+    const leporello = createLeporello(folding);
+    const endless: { self?: unknown; readonly words: string } = { words: 'yes '.repeat(2_000) };
+    endless.self = endless;
+    class OwnTool {
+      readonly inputSchema = z.object({});
+      readonly words = 'mine';
+      execute() {
+        return this.words;
+      }
+    }
+    const wrappedTools = shrinkResults(leporello, {
+      endless: tool({
+        inputSchema: z.object({}),
+        execute: (): object => endless,
+        toModelOutput: () => ({ type: 'text', value: 'No end.' }),
+      }),
+      list: tool({
+        inputSchema: z.object({}),
+        execute: () => ({ items: JSON.parse(list('Noon')) as object[] }),
+        toModelOutput: ({ output }) => ({ type: 'text', value: `${output.items.length} items` }),
+      }),
+      own: new OwnTool(),
+    });
+    const model = scriptedModel((_, index) =>
+      index === 0
+        ? [call('endless', {}, 'c1'), call('list', {}, 'c2'), call('own', {}, 'c3')]
+        : [text('Done.')],
+    );
+    const middleware = leporelloMiddleware(leporello);
+    await generateText({
+      model: wrapLanguageModel({ model, middleware }),
+      prompt: 'Read.',
+      stopWhen: isStepCount(3),
+      tools: wrappedTools,
+    });
+    expect(resultsIn(model.asked[1]!.prompt)).toMatchObject([
+      { output: { type: 'text', value: 'No end.' } },
+      { output: { type: 'text', value: '160 items' } },
+      { output: { type: 'text', value: 'mine' } },
+    ]);
+  });
 });

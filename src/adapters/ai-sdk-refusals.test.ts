@@ -1,10 +1,10 @@
-import { APICallError, wrapLanguageModel } from 'ai';
+import { APICallError, generateText, wrapLanguageModel } from 'ai';
 import { describe, expect, it } from 'vitest';
 import { folding, log } from '../../test/support/folded-logs.ts';
 import { type Params, type SdkModel, scriptedModel } from '../../test/support/scripted-sdk-model.ts';
 import { createLeporello, type LeporelloOptions } from '../library/leporello.ts';
 import { tokenBudget } from '../triggers/limits.ts';
-import { leporelloMiddleware } from './ai-sdk.ts';
+import { leporelloMiddleware, leporelloPrepareStep } from './ai-sdk.ts';
 
 const text = (words: string) => ({ type: 'text', text: words }) as const;
 
@@ -115,6 +115,30 @@ describe('a refusal', () => {
   });
 });
 
+describe('a prompt that cannot be written as JSON', () => {
+  it('goes to the model as it is', async () => {
+    const prompt: Params['prompt'] = [
+      { role: 'user', content: [text('Read.')] },
+      {
+        role: 'assistant',
+        content: [{ type: 'tool-call', toolCallId: 'c', toolName: 'read', input: { at: 5n } }],
+      },
+      {
+        role: 'tool',
+        content: [
+          { type: 'tool-result', toolCallId: 'c', toolName: 'read', output: { type: 'text', value: 'x' } },
+        ],
+      },
+    ];
+    const model = scriptedModel(() => [text('Fine.')]);
+    expect((await wrapped(model).doGenerate({ prompt, tools })).content).toEqual([text('Fine.')]);
+    expect(model.asked[0]!.prompt).toEqual(prompt);
+    const fold = leporelloPrepareStep(createLeporello(folding));
+    const looped = await generateText({ model, messages: prompt, prepareStep: fold });
+    expect(looped.text).toBe('Fine.');
+  });
+});
+
 describe('a stream that the program stops reading', () => {
   it('ends the stream of the provider', async () => {
     let isCancelled = false;
@@ -136,5 +160,41 @@ describe('a stream that the program stops reading', () => {
     await reader.read();
     await reader.cancel();
     expect(isCancelled).toBe(true);
+  });
+
+  it('ends the stream of the provider while it is silent, or before anything was read', async () => {
+    const prompt: Params['prompt'] = [{ role: 'user', content: [text('Hi.')] }];
+    for (const parts of [1, 0]) {
+      const silent = Promise.withResolvers<void>();
+      let cancelledFor: unknown;
+      const model: SdkModel = {
+        ...scriptedModel(() => []),
+        async doStream() {
+          let sent = 0;
+          const stream: Awaited<ReturnType<SdkModel['doStream']>>['stream'] = new ReadableStream(
+            {
+              pull(controller) {
+                if (sent++ < parts) controller.enqueue({ type: 'text-delta', id: '0', delta: 'a' });
+                else silent.resolve();
+              },
+              cancel(reason) {
+                cancelledFor = reason;
+              },
+            },
+            { highWaterMark: 0 },
+          );
+          return { stream };
+        },
+      };
+      const reader = (await wrapped(model).doStream({ prompt, tools })).stream.getReader();
+      if (parts > 0) {
+        await reader.read();
+        const next = reader.read();
+        await silent.promise;
+        await reader.cancel('enough');
+        expect((await next).done).toBe(true);
+      } else await reader.cancel('enough');
+      expect(cancelledFor).toBe('enough');
+    }
   });
 });

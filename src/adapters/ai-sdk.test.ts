@@ -5,6 +5,7 @@ import { folding, foldingEarly, log, memoryIdIn } from '../../test/support/folde
 import { type Params, type SdkModel, scriptedModel } from '../../test/support/scripted-sdk-model.ts';
 import { createLeporello, type LeporelloOptions } from '../library/leporello.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
+import { tokenBudget } from '../triggers/limits.ts';
 import { leporelloMiddleware } from './ai-sdk.ts';
 
 const text = (words: string) => ({ type: 'text', text: words }) as const;
@@ -342,6 +343,51 @@ describe('leporelloMiddleware', () => {
         ],
       },
     });
+  });
+
+  it('gives messages after dropped ones to the model as the very same objects', async () => {
+    const model = scriptedModel(() => [text('Fine.')]);
+    const prompt: Params['prompt'] = [
+      ...Array.from({ length: 60 }, (_, at): Params['prompt'] => [
+        { role: 'user', content: [text(`Question ${at}: ${log(at)}`)] },
+        {
+          role: 'assistant',
+          content: [text(`Answer ${at}: ${log(at)}`), { type: 'reasoning', text: 'Its end.' }],
+        },
+      ]).flat(),
+      { role: 'user', content: [text('And now?')] },
+    ];
+    await wrapped(model, foldingEarly).doGenerate({ prompt, tools });
+    const [first, ...others] = model.asked[0]!.prompt;
+    expect(JSON.stringify(first)).toContain('[Folded');
+    expect(others.map((message) => prompt.indexOf(message))).toEqual([119, 120]);
+  });
+
+  it('folds the arguments of calls that stood beside a recall', async () => {
+    const triggers = [tokenBudget({ triggerTokens: 9_000, targetTokens: 4_000 })];
+    const model = scriptedModel(({ prompt }, index) => [
+      call('write', { path: `file ${index}`, content: `${log(index)}\n`.repeat(5) }, `w${index}`),
+      call('read_memory', { id: memoryIdIn(prompt), lines: '1-2' }, `r${index}`),
+    ]);
+    const middle = wrapped(model, { ...folding, triggers });
+    const prompt = longPrompt();
+    for (let step = 0; step < 12; step++) {
+      const { content } = await middle.doGenerate({ prompt, tools });
+      const [written] = content.flatMap((part) => (part.type === 'tool-call' ? part : []));
+      const { toolCallId, toolName, input } = written!;
+      const output = { type: 'text', value: 'Written.' } as const;
+      prompt.push(
+        {
+          role: 'assistant',
+          content: [{ type: 'tool-call', toolCallId, toolName, input: JSON.parse(input) as object }],
+        },
+        { role: 'tool', content: [{ type: 'tool-result', toolCallId, toolName, output }] },
+      );
+    }
+    const last = JSON.stringify(model.asked.at(-1)!.prompt);
+    expect(last).not.toContain('log 0 line 30');
+    expect(last).toContain('log 10 line 30');
+    expect(last).toContain('"toolCallId":"r0"');
   });
 
   it('refuses anything but what createLeporello returned, at once', () => {

@@ -54,7 +54,8 @@ export function leporelloMiddleware(
     },
     async wrapStream({ params, model }) {
       const call = await openCall(leporello, options, { params, model }, (folded) => model.doStream(folded));
-      return { ...call.reply, stream: streamOf(relay(call)) };
+      const source = { reader: call.reply.stream.getReader(), isCancelled: false };
+      return { ...call.reply, stream: streamOf(relay(call, source), source) };
     },
   };
 }
@@ -172,28 +173,35 @@ function usageOf(rounds: readonly { readonly usage: SdkUsage }[]): SdkUsage {
 
 type Finish = Extract<StreamPart, { readonly type: 'finish' }>;
 
+/** The provider's stream of the running round. */
+type Source = { reader: ReadableStreamDefaultReader<StreamPart>; isCancelled: boolean };
+
 /** Yields the parts of all rounds as one stream. Only recalls and the ends of rounds are held back. */
-async function* relay(call: OpenModelCall<Streamed>): AsyncGenerator<StreamPart> {
+async function* relay(call: OpenModelCall<Streamed>, source: Source): AsyncGenerator<StreamPart> {
   const recallTool = ownToolNames(call.recallTool);
   const finished: Finish[] = [];
   const shown: { readonly type: string }[] = [];
   let isEnded = false;
   try {
-    let reply: Streamed | undefined = call.reply;
-    for (let number = 1; reply; number++) {
+    for (let number = 1; ; number++) {
       const round = openRound(number, recallTool);
-      for await (const part of partsIn(reply.stream)) {
+      for await (const part of partsIn(source.reader)) {
         const visible = round.take(part);
         if (visible) yield visible;
       }
       const { content, finish } = round.end();
       shown.push(...content.filter((part) => !isRecall(part, recallTool)));
-      if (finish) finished.push(finish);
-      reply = finish && (await call.next(roundOf({ ...finish, content }, recallTool)));
+      // The provider's stream broke off, or the program cancelled it.
+      if (!finish) return;
+      finished.push(finish);
+      const reply = await call.next(roundOf({ ...finish, content }, recallTool));
+      if (!reply) break;
+      source.reader = reply.stream.getReader();
+      if (source.isCancelled) await source.reader.cancel();
     }
     isEnded = true;
-    const last = finished.at(-1);
-    if (last) yield { ...last, usage: usageOf(finished), finishReason: finishOf(last.finishReason, shown) };
+    const last = finished.at(-1)!;
+    yield { ...last, usage: usageOf(finished), finishReason: finishOf(last.finishReason, shown) };
   } finally {
     if (!isEnded) await call.left();
   }
@@ -263,8 +271,7 @@ function openRound(number: number, recallTool: string | undefined) {
   return { take, end: () => ({ content: content as Generated['content'], finish }) };
 }
 
-async function* partsIn(stream: ReadableStream<StreamPart>): AsyncGenerator<StreamPart> {
-  const reader = stream.getReader();
+async function* partsIn(reader: Source['reader']): AsyncGenerator<StreamPart> {
   let isDone = false;
   try {
     for (;;) {
@@ -280,7 +287,7 @@ async function* partsIn(stream: ReadableStream<StreamPart>): AsyncGenerator<Stre
   }
 }
 
-function streamOf(parts: AsyncGenerator<StreamPart>): ReadableStream<StreamPart> {
+function streamOf(parts: AsyncGenerator<StreamPart>, source: Source): ReadableStream<StreamPart> {
   return new ReadableStream<StreamPart>(
     {
       async pull(controller) {
@@ -288,7 +295,10 @@ function streamOf(parts: AsyncGenerator<StreamPart>): ReadableStream<StreamPart>
         if (done) controller.close();
         else controller.enqueue(value);
       },
-      async cancel() {
+      async cancel(reason) {
+        source.isCancelled = true;
+        // The provider may be silent, or nothing may have been read yet.
+        await source.reader.cancel(reason).catch(() => undefined);
         await parts.return(undefined);
       },
     },
@@ -342,6 +352,7 @@ export function leporelloTools(
   };
 }
 
+type Executable = { execute(input: unknown, how: ExecuteOptions): unknown };
 type ExecuteOptions = { readonly toolCallId: string; readonly messages: readonly SdkMessage[] };
 
 /**
@@ -355,19 +366,23 @@ export function shrinkResults<Tools extends ToolSet>(
 ): Tools {
   const shrink = resultShrinker(leporello, options);
   const wrapped = Object.entries(tools).map(([name, tool]) => {
-    const { execute } = tool;
-    if (!execute) return [name, tool];
+    if (!tool.execute) return [name, tool];
     const run = (input: unknown, how: ExecuteOptions): unknown => {
-      const running: unknown = (execute as (input: unknown, how: ExecuteOptions) => unknown)(input, how);
+      const running = (tool as Executable).execute(input, how);
       // A tool that reports its progress yields several results.
       if (isRecord(running) && Symbol.asyncIterator in running) return running;
       const request = { model: undefined, messages: how.messages, tools: [] };
       const body = () => wireRequest<SdkMessage>(request, sdkForm).body;
       return Promise.resolve(running).then((result) =>
-        shrink({ callId: how.toolCallId, tool: name, result, body }),
+        // The tool writes the text for the model itself, of a result in the form that it knows.
+        tool.toModelOutput && typeof result !== 'string'
+          ? result
+          : shrink({ callId: how.toolCallId, tool: name, result, body }),
       );
     };
-    return [name, { ...tool, execute: run }];
+    // A tool may be an object of a class, and the SDK keeps members of it that are not enumerable.
+    const own = { ...Object.getOwnPropertyDescriptors(tool), execute: { value: run, enumerable: true } };
+    return [name, Object.create(Object.getPrototypeOf(tool) as object, own) as Tool];
   });
   return Object.fromEntries(wrapped) as Tools;
 }

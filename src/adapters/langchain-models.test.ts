@@ -93,7 +93,7 @@ const withRead = (inner: BaseChatModel) => foldedModel(inner).bindTools!([read])
 
 async function streamed(model: ReturnType<typeof withRead>): Promise<AIMessageChunk> {
   const chunks: AIMessageChunk[] = [];
-  for await (const chunk of await model.stream(longHistory())) chunks.push(chunk as AIMessageChunk);
+  for await (const chunk of await model.stream(longHistory())) chunks.push(chunk);
   return chunks.reduce((one, other) => one.concat(other));
 }
 
@@ -224,7 +224,7 @@ describe('a message', () => {
     const inner = new PlainModel(() => new AIMessage('Fine.'));
     await withRead(inner).invoke(longHistory());
     const first = inner.asked[0]![3] as ToolMessage;
-    expect([String(first.content).slice(0, 7), first.metadata]).toEqual(['[Folded', { at: 0 }]);
+    expect([first.text.slice(0, 7), first.metadata]).toEqual(['[Folded', { at: 0 }]);
   });
 
   it('that cannot be written as JSON goes to the model as it is', async () => {

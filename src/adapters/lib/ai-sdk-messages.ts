@@ -173,9 +173,12 @@ function withoutBytes(value: unknown): unknown {
 // Blocks to parts
 
 function partOf({ block, at, isChanged }: FoldedBlock, folded: FoldedMessage<SdkMessage>): JsonRecord {
-  const source = at === undefined || !folded.source ? undefined : partsOf(folded.source.content)[at];
-  if (source && !isChanged) return source;
-  if (!source && isRecord(block['origin'])) return revived(block['origin']);
+  const { origin, ...said } = block;
+  const kept = at === undefined && isRecord(origin) ? revived(origin) : undefined;
+  const source = at === undefined || !folded.source ? kept : partsOf(folded.source.content)[at];
+  // A part of an earlier reply may have been folded since.
+  const isFolded = kept ? JSON.stringify(blockOf(kept, 'assistant')) !== JSON.stringify(said) : isChanged;
+  if (source && !isFolded) return source;
   switch (block['type']) {
     case 'thinking':
       return { ...source, type: 'reasoning', text: block['thinking'] };

@@ -62,10 +62,10 @@ export function resultShrinker(leporello: Leporello, options: ResultShrinkOption
 
   return async function shrink(arrived: NewToolResult): Promise<unknown> {
     const { tool, result } = arrived;
-    const text = typeof result === 'string' ? result : JSON.stringify(result);
-    // A text of fewer characters than this has never filled a window.
-    if (text === undefined || text.length < minCharacters) return result;
     try {
+      const text = typeof result === 'string' ? result : JSON.stringify(result);
+      // A text of fewer characters than this has never filled a window.
+      if (text === undefined || text.length < minCharacters) return result;
       const { counter, windowTokens, used, results, question } = await spaceFor(arrived);
       if (counter.count(text) <= (triggerShare * windowTokens - used) / results) return result;
       const { text: shorter, memory } = await leporello.compressResult({

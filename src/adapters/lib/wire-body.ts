@@ -78,12 +78,12 @@ export function wireRequest<Message>(
 ): WireRequest<Message> {
   const asIs = { messages: request.messages, recallTool: undefined };
   try {
-    const { body, read } = written(request, form);
+    const wire = written(request, form);
     return {
-      body,
+      body: wire.body,
       read(folded) {
         try {
-          return read(folded);
+          return wire.read(folded);
         } catch {
           return asIs;
         }
