@@ -7,6 +7,8 @@ export type PageContent = {
   /** The path of the navigation entry that the page belongs to. */
   readonly under: string;
   readonly body: Html;
+  /** The end of the body, which takes time. The browser shows the rest meanwhile. */
+  readonly later?: Promise<Html>;
 };
 
 /** The path under which the pages are. */
@@ -19,8 +21,8 @@ const entries: readonly (readonly [path: string, title: string])[] = [
   [`${pageRoot}setup`, 'Set-up'],
 ];
 
-/** Returns the whole document. */
-export function documentOf({ title, under, body }: PageContent): string {
+/** Returns the document up to the end of its body, and the rest. */
+export function documentOf({ title, under, body }: PageContent): readonly [string, string] {
   const links = entries.map(
     ([path, name]) => html`<a href="${path}" ${path === under ? html`aria-current="page"` : ''}>${name}</a>`,
   );
@@ -41,14 +43,16 @@ export function documentOf({ title, under, body }: PageContent): string {
 <nav aria-label="Pages">${links}</nav>
 </header>
 <main id="main" tabindex="-1">
-${body}
+${body}`;
+  return [`<!doctype html>\n${markup}`, ending];
+}
+
+const ending = `
 </main>
 <footer>Only this machine or the holder of the admin token sees these pages. Content stays in the gateway's encrypted store.</footer>
 </body>
 </html>
 `;
-  return `<!doctype html>\n${markup}`;
-}
 
 /** A sheet that is folded like a concertina. */
 const logo = html`<svg class="logo" viewBox="0 0 32 24" aria-hidden="true"><path d="M2 4l7 3v14l-7-3z"/><path class="back" d="M9 7l7-3v14l-7 3z"/><path d="M16 4l7 3v14l-7-3z"/><path class="back" d="M23 7l7-3v14l-7 3z"/></svg>`;

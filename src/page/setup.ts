@@ -8,18 +8,32 @@ export type Setup = {
   readonly snippets: readonly ClientSnippet[];
   readonly pinnedTools: readonly string[];
   readonly undone: readonly UndoneEntry[];
+  /** The results of the checks, which are shown as soon as they are there; undefined if nothing is checked. */
+  readonly findings: Promise<readonly SetupFinding[]> | undefined;
 };
 
 /** The text that connects one client: what to run or to set. */
 export type ClientSnippet = { readonly name: string; readonly text: string; readonly note?: string };
 
-/** Returns how clients connect to a URL of the gateway. */
-export type PageClients = (url: string) => readonly ClientSnippet[];
+/** Describes the set-up of this gateway for its pages. */
+export type PageClients = {
+  /** Returns how clients connect to a URL of the gateway. */
+  readonly snippets: (url: string) => readonly ClientSnippet[];
+  /** Checks the set-up. It may take seconds, and rejects when the checks themselves fail. */
+  readonly findings?: () => Promise<readonly SetupFinding[]>;
+};
+
+/** A result of one check of the set-up, with an instruction that mends it. */
+export type SetupFinding = {
+  readonly level: 'ok' | 'warning' | 'failure';
+  readonly says: string;
+  readonly fix?: string;
+};
 
 /** A conversation whose folds were undone; `receipt` is that of one of its requests, if one is kept. */
 export type UndoneEntry = { readonly at: number; readonly receipt: string | undefined };
 
-export function setupPage({ url, snippets, pinnedTools, undone }: Setup): PageContent {
+export function setupPage({ url, snippets, pinnedTools, undone, findings }: Setup): PageContent {
   return {
     title: 'Set-up',
     under: `${pageRoot}setup`,
@@ -28,7 +42,9 @@ export function setupPage({ url, snippets, pinnedTools, undone }: Setup): PageCo
 <section aria-labelledby="decided"><h2 id="decided">What was decided here</h2>
 <p>Decisions apply from the next request on, and are kept in the store. Other gateways on the same store follow within seconds.</p>
 <h3>Pinned tools</h3>${pinnedTools.length === 0 ? html`<p class="note">None. Open a folded request to pin the tool of a result.</p>` : html`<ul class="decisions">${pinnedTools.map((tool) => html`<li><code>${tool}</code>${actionButton('unpin', { tool }, `Unpin ${tool}`)}</li>`)}</ul>`}
-<h3>Conversations without folds</h3>${undone.length === 0 ? html`<p class="note">None.</p>` : html`<ul class="decisions">${undone.map(undoneItem)}</ul>`}</section>`,
+<h3>Conversations without folds</h3>${undone.length === 0 ? html`<p class="note">None.</p>` : html`<ul class="decisions">${undone.map(undoneItem)}</ul>`}</section>
+${findings && html`<section aria-labelledby="checks"><h2 id="checks">Checks</h2><p>As <code>leporello doctor</code> checks the set-up, seen from the gateway's process.</p>`}`,
+    ...(findings && { later: findings.then(findingsList, () => noFindings) }),
   };
 }
 
@@ -39,4 +55,18 @@ function undoneItem({ at, receipt }: UndoneEntry): Html {
 function snippet({ name, text, note }: ClientSnippet, at: number): Html {
   const id = `client-${at}`;
   return html`<div class="snippet"><h3>${name}</h3><div class="line"><pre id="${id}" tabindex="0" aria-label="${name}">${text}</pre><button type="button" data-copy="${id}">Copy<span class="hidden"> for ${name}</span></button><span role="status" class="dim" data-copied></span></div>${note !== undefined && html`<p class="note">${note}</p>`}</div>`;
+}
+
+/** Lists faults first, each with its fix; the checks that found none are folded away. */
+function findingsList(findings: readonly SetupFinding[]): Html {
+  const faults = findings.filter(({ level }) => level !== 'ok');
+  const sound = findings.filter(({ level }) => level === 'ok');
+  return html`${faults.length > 0 && html`<ul class="decisions">${faults.map(findingItem)}</ul>`}
+<details><summary>${sound.length} of ${findings.length} checks found nothing wrong</summary><ul class="decisions">${sound.map(findingItem)}</ul></details></section>`;
+}
+
+const noFindings = html`<p class="note">The checks could not be made. Run leporello doctor in a terminal.</p></section>`;
+
+function findingItem({ level, says, fix }: SetupFinding): Html {
+  return html`<li class="finding"><span>${level !== 'ok' && html`<strong class="alert">${level}</strong> `}${says}</span>${fix !== undefined && html`<span class="dim">Fix: ${fix}</span>`}</li>`;
 }

@@ -198,6 +198,21 @@ describe.skipIf(isBrowserMissing)('the pages in a browser', () => {
     await page.context().close();
   });
 
+  it('show what the checks of the set-up found, faults with their fix first', async () => {
+    const { page, errors } = await browser.open();
+    await page.goto(`${stack.url}/_leporello/setup`);
+    const checks = page.getByRole('region', { name: 'Checks' });
+    expect(await checks.locator('.finding').first().innerText()).toMatch(
+      /^warning The base URL in <b>a file<\/b> leads nowhere\.\s+Fix: Remove it\.$/,
+    );
+    expect(await checks.getByText('The secret can be read.').isVisible()).toBe(false);
+    await checks.getByText('1 of 2 checks found nothing wrong').click();
+    expect(await checks.getByText('The secret can be read.').isVisible()).toBe(true);
+    expect(await page.locator('footer').count()).toBe(1);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
   it('find, show, download and forget originals', async () => {
     const { page } = await browser.open();
     await page.goto(`${stack.url}/_leporello/originals`);

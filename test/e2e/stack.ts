@@ -81,7 +81,13 @@ export async function startStack(
         ...(thread && { foldThread: thread }),
         ...(deps.archive && { archive: deps.archive }),
         ...(deps.tracing && { tracing: deps.tracing }),
-        pageClients: (base) => [{ name: 'An SDK', text: `BASE_URL=${base}/v1`, note: 'Any format.' }],
+        pageClients: {
+          snippets: (base) => [{ name: 'An SDK', text: `BASE_URL=${base}/v1`, note: 'Any format.' }],
+          findings: async () => [
+            { level: 'ok', says: 'The secret can be read.' },
+            { level: 'warning', says: 'The base URL in <b>a file</b> leads nowhere.', fix: 'Remove it.' },
+          ],
+        },
       },
     );
     await thread?.warmUp('gpt-4o');

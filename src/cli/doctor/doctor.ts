@@ -8,7 +8,7 @@ import { connect as connectPlain } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
 import { LeporelloError, reasonOf } from '../../errors.ts';
 import type { DoctorArgs } from '../command-args.ts';
-import { loadConfig } from '../config/load-config.ts';
+import { type LoadedConfig, loadConfig } from '../config/load-config.ts';
 import { ownCommand, withCheckoutNote } from '../home.ts';
 import type { Terminal } from '../terminal.ts';
 import { clientFindings } from './client-checks.ts';
@@ -66,7 +66,7 @@ async function findingsOf(
   deps: DoctorDeps,
 ): Promise<readonly Finding[]> {
   const node = nodeFinding(deps.nodeVersion);
-  let loaded: Awaited<ReturnType<typeof loadConfig>>;
+  let loaded: LoadedConfig;
   try {
     loaded = await loadConfig(args.settings, terminal);
   } catch (error) {
@@ -74,7 +74,24 @@ async function findingsOf(
     const fix = 'Correct it; the other checks need the configuration. All options: docs/configuration.md.';
     return [node, { check: 'configuration', level: 'failure', says: error.message, fix }];
   }
-  const { config, dataDir, unknownVariables } = loaded;
+  return [node, ...(await setupFindings(loaded, terminal, deps))];
+}
+
+/** Runs all checks for the page of a gateway that has this configuration. Each answer may take `deadlineMs` milliseconds. */
+export async function checksOf(
+  loaded: LoadedConfig,
+  terminal: Terminal,
+  deadlineMs: number,
+): Promise<readonly Finding[]> {
+  const findings = await setupFindings(loaded, terminal, { ...usualDeps, deadlineMs });
+  return [nodeFinding(usualDeps.nodeVersion), ...findings];
+}
+
+async function setupFindings(
+  { config, dataDir, unknownVariables }: LoadedConfig,
+  terminal: Terminal,
+  deps: DoctorDeps,
+): Promise<readonly Finding[]> {
   const configuration: readonly Finding[] =
     unknownVariables.length === 0
       ? [{ check: 'configuration', level: 'ok', says: 'The configuration is valid.' }]
@@ -89,7 +106,6 @@ async function findingsOf(
   const secret = await secretFindings(dataDir, terminal.env, config.memory);
   const gateway = await gatewayFindings(config, secret.secret, deps);
   return [
-    node,
     ...configuration,
     ...(await dataFindings(dataDir, config.memory)),
     ...secret.findings,

@@ -9,7 +9,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../../../test/support/eventually.ts';
 import { type FakeProvider, startFakeProvider } from '../../../test/support/fake-provider/fake-provider.ts';
 import type { Reply, Script } from '../../../test/support/fake-provider/script.ts';
+import { parseArgs } from '../args.ts';
+import type { ServeArgs } from '../command-args.ts';
 import { run } from '../run.ts';
+import { serve } from './serve.ts';
 import { clientHelp } from '../wrap/clients.ts';
 import {
   testTerminal,
@@ -147,6 +150,29 @@ describe('leporello serve', () => {
     }
     const receipts = (await (await fetch(`${url}/_leporello/receipts`)).json()) as { receipts: unknown[] };
     expect(receipts.receipts.length).toBe(2);
+    terminal.stop();
+    expect(await ended).toBe(0);
+  });
+
+  it('shows on its page what doctor finds, with its own port', async () => {
+    provider = await startFakeProvider({ script: [] });
+    const env = {
+      HOME: folder,
+      LEPORELLO_OPENAI_URL: provider.url,
+      LEPORELLO_GEMINI_URL: provider.url,
+      LEPORELLO_ANTHROPIC_URL: 'http://127.0.0.1:1',
+    };
+    const terminal = testTerminal({ cwd: folder, env });
+    const args = parseArgs(['serve', '--port', '0', '--json']) as ServeArgs;
+    const ended = serve(args, terminal, 600_000);
+    await terminal.shows('\n');
+    const { url } = JSON.parse(terminal.written.out()) as { readonly url: string };
+    const page = await (await fetch(`${url}/_leporello/setup`)).text();
+    expect(page).toContain(`A gateway runs on ${url} for `);
+    expect(page).toMatch(
+      /<strong class="alert">failure<\/strong> http:\/\/127\.0\.0\.1:1 \(anthropicUrl\) cannot be reached: .*?Fix: /,
+    );
+    expect(page).toMatch(/<\/html>\n$/);
     terminal.stop();
     expect(await ended).toBe(0);
   });

@@ -30,7 +30,7 @@ import { cacheFolder, saveCode, saveVocabulary, vocabulariesIn } from '../start-
 
 /**
  * Runs the command. Resolves with the exit code when the gateway has stopped. Rejects with `bad-config`, also when it cannot listen:
- * another Leporello on the port has `portUserMs` milliseconds to say so.
+ * another Leporello on the port has `portUserMs` milliseconds to say so, and each check of the page's set-up view as many.
  */
 export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_000): Promise<number> {
   const { config, dataDir, unknownVariables } = await loadConfig(args.settings, terminal);
@@ -47,6 +47,8 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
   const settings = gatewaySettings(config);
   const place = memory.lost === undefined ? placeOf(config, dataDir) : undefined;
   const wraps = wrapsOf(args, config, memory.secret, place);
+  // The port of the gateway, which is known for sure only when it listens.
+  let { port } = config;
   const handler = assembleGateway(settings, {
     ...memory,
     upstream,
@@ -54,7 +56,13 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
     metrics,
     ...(traces && { tracing: traces.tracing }),
     archive,
-    pageClients: clientSnippets,
+    pageClients: {
+      snippets: clientSnippets,
+      async findings() {
+        const { checksOf } = await import('../doctor/doctor.ts');
+        return checksOf({ config: { ...config, port }, dataDir, unknownVariables }, terminal, portUserMs);
+      },
+    },
     onReceipt: wraps.onReceipt,
     ...(thread && { foldThread: thread }),
   });
@@ -67,6 +75,7 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
       log,
       portUserMs,
     );
+    ({ port } = server);
     warming.start(async (pause) => {
       await upstream.load();
       await pause();

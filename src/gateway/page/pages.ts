@@ -5,6 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { foldRepeatedBy, requestReceipt } from '../../receipts/detail.ts';
 import { documentOf, icon, messagePageOf, pageRoot, type PageContent } from '../../page/frame.ts';
+import type { Html } from '../../page/html.ts';
 import { originalPage, originalsPage, recallsPage } from '../../page/memory.ts';
 import { overviewPage } from '../../page/overview.ts';
 import { requestPage } from '../../page/request.ts';
@@ -198,9 +199,10 @@ async function setup(deps: PageDeps, viewer: Viewer, { headers }: GatewayRequest
   const url = `http://${headerOf(headers, 'host') ?? '127.0.0.1'}`;
   return setupPage({
     url,
-    snippets: deps.pageClients?.(url) ?? [],
+    snippets: deps.pageClients?.snippets(url) ?? [],
     pinnedTools: [...new Set(decisions.flatMap(({ pinnedTools }) => pinnedTools))],
     undone,
+    findings: deps.pageClients?.findings?.(),
   });
 }
 
@@ -235,8 +237,18 @@ const guards: HeaderList = [
 ];
 
 function pageResponse(status: number, content: PageContent): GatewayResponse {
-  const body = new TextEncoder().encode(documentOf(content));
-  return guardedResponse(status, 'text/html; charset=utf-8', body);
+  const [beginning, ending] = documentOf(content);
+  const type = 'text/html; charset=utf-8';
+  if (!content.later) return guardedResponse(status, type, encoder.encode(beginning + ending));
+  return guardedResponse(status, type, inTwo(beginning, content.later, ending));
+}
+
+const encoder = new TextEncoder();
+
+/** Sends the beginning at once. */
+async function* inTwo(beginning: string, later: Promise<Html>, ending: string): AsyncGenerator<Uint8Array> {
+  yield encoder.encode(beginning);
+  yield encoder.encode((await later).markup + ending);
 }
 
 type Asset = { readonly type: string; readonly read: () => Promise<Uint8Array> };
@@ -252,6 +264,10 @@ function assetFile(name: string): Promise<Uint8Array> {
   return readFile(new URL(`../../page/${name}`, import.meta.url));
 }
 
-function guardedResponse(status: number, type: string, body: Uint8Array): GatewayResponse {
+function guardedResponse(
+  status: number,
+  type: string,
+  body: NonNullable<GatewayResponse['body']>,
+): GatewayResponse {
   return { status, headers: [['content-type', type], ...guards], body };
 }
