@@ -207,15 +207,15 @@ describe('parseArgs', () => {
   it.each([
     [
       'srve',
-      'There is no command srve. Did you mean serve? The commands are serve, wrap, compact, recall, inspect, mcp, replay, savings, doctor, hook, off, demo and help.',
+      'There is no command srve. Did you mean serve? The commands are serve, wrap, compact, recall, inspect, experiment, mcp, replay, savings, doctor, hook, off, demo and help.',
     ],
     [
       'start',
-      'There is no command start. The commands are serve, wrap, compact, recall, inspect, mcp, replay, savings, doctor, hook, off, demo and help.',
+      'There is no command start. The commands are serve, wrap, compact, recall, inspect, experiment, mcp, replay, savings, doctor, hook, off, demo and help.',
     ],
     [
       'help me',
-      'There is no command me. The commands are serve, wrap, compact, recall, inspect, mcp, replay, savings, doctor, hook, off, demo and help.',
+      'There is no command me. The commands are serve, wrap, compact, recall, inspect, experiment, mcp, replay, savings, doctor, hook, off, demo and help.',
     ],
     ['--prot', 'leporello without a command has no flag --prot. Its flags are --help, --json, --version.'],
     ['-x', 'leporello without a command has no flag -x. Its flags are --help, --json, --version.'],

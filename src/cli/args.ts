@@ -88,6 +88,7 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     ...settingFlags,
     ...everywhere,
   },
+  experiment: { tenant: text, ...settingFlags, ...everywhere },
   inspect: { last: text, tenant: text, ...settingFlags, ...everywhere },
   mcp: { port: text, tenant: text, ...settingFlags, ...everywhere },
   replay: {
@@ -182,6 +183,15 @@ const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
       command: 'inspect',
       receipt,
       last: wholeNumber(given, 'last') ?? 1,
+      tenant: given.text('tenant'),
+      settings: settingsIn(given),
+      json: given.has('json'),
+    };
+  },
+  experiment(given) {
+    noOperands(given);
+    return {
+      command: 'experiment',
       tenant: given.text('tenant'),
       settings: settingsIn(given),
       json: given.has('json'),

@@ -13,6 +13,7 @@ export type Args =
   | CompactArgs
   | RecallArgs
   | InspectArgs
+  | ExperimentArgs
   | McpArgs
   | ReplayArgs
   | SavingsArgs
@@ -69,6 +70,14 @@ export type InspectArgs = {
   readonly receipt: string | undefined;
   /** The number of newest receipts. */
   readonly last: number;
+  /** The label of the tenant; undefined for the one that all requests belong to. */
+  readonly tenant: string | undefined;
+  readonly settings: SettingArgs;
+  readonly json: boolean;
+};
+
+export type ExperimentArgs = {
+  readonly command: 'experiment';
   /** The label of the tenant; undefined for the one that all requests belong to. */
   readonly tenant: string | undefined;
   readonly settings: SettingArgs;
@@ -146,6 +155,7 @@ export const commandNames = [
   'compact',
   'recall',
   'inspect',
+  'experiment',
   'mcp',
   'replay',
   'savings',

@@ -39,6 +39,8 @@ async function runCommand(args: Args, terminal: Terminal): Promise<number> {
       return (await import('./recall.ts')).recall(args, terminal);
     case 'inspect':
       return (await import('./inspect.ts')).inspect(args, terminal);
+    case 'experiment':
+      return (await import('./experiment/experiment.ts')).experiment(args, terminal);
     case 'mcp':
       return (await import('./mcp.ts')).mcp(args, terminal);
     case 'replay':

@@ -11,12 +11,13 @@ import { runInSlices, type Steps } from '../conversation/steps.ts';
 import { lastAssistant } from '../conversation/turns.ts';
 import { type Draft, type FoldPlan, type PlanInput, draft as draftOf } from './plan.ts';
 import { newFault, newProblems, noteSound } from './protect.ts';
-import type { FinishOptions } from './types.ts';
+import type { EngineOptions, EngineRequest, FinishOptions } from './types.ts';
 import type { FoldReport } from '../receipts/receipt.ts';
 import { saysTextNotFound } from '../outline/outcome.ts';
 import { placesEdited } from '../strategies/lib/editable-texts.ts';
 import { type FailureReport, repairsOf } from '../strategies/lib/failed-edits.ts';
-import type { Economy } from '../triggers/trigger.ts';
+import type { Fold, Trial } from '../store/records.ts';
+import type { Demand, Economy } from '../triggers/trigger.ts';
 
 type FinishInput = {
   readonly request: { readonly codec: Codec; readonly refusal?: object };
@@ -344,3 +345,32 @@ export function* reportsOfFailedEdits(conversation: Conversation): Steps<readonl
   }
   return reports;
 }
+
+// The holdout experiment.
+
+/**
+ * Returns the experiment that a conversation is part of. It enters when it would be folded for the first time without having to be, because
+ * that is where the arms part. Its folds record that, so all requests that begin with its messages agree.
+ */
+export function trialOf(
+  { holdout, mode }: Pick<EngineOptions, 'holdout' | 'mode'>,
+  { tenant, session, refusal }: EngineRequest,
+  { memory: { clientLinks }, found, start, input }: TrialInputs,
+  { demand, isPlanned }: { readonly demand: Demand | undefined; readonly isPlanned: boolean },
+): Trial | undefined {
+  const known = found?.fold.trial;
+  if (known || !holdout || refusal || mode === 'observe') return known;
+  // Once folded, a conversation is the same in both arms; without its history, it begins like many others.
+  const isFirst = start.edits.length === 0 && !found?.fold.edits.length;
+  if (!isFirst || input.conversation.previousReplyId !== undefined) return undefined;
+  if (!isPlanned || demand?.force !== false) return undefined;
+  const drawn = holdout.draw(tenant, `holdout ${session ?? clientLinks.at(-1)!}`);
+  return { unit: drawn.toString(36), isControl: drawn < holdout.rate, at: clientLinks.length - 1 };
+}
+
+type TrialInputs = {
+  readonly memory: { readonly clientLinks: readonly string[] };
+  readonly found: { readonly fold: Pick<Fold, 'trial' | 'edits'> } | undefined;
+  readonly start: Pick<Draft, 'edits'>;
+  readonly input: Pick<PlanInput, 'conversation'>;
+};

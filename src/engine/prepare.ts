@@ -36,8 +36,8 @@ import {
 } from './history.ts';
 import { type Draft, dropReasoning, type FoldPlan, planFold } from './plan.ts';
 import { hasWayBack, isUndone } from './protect.ts';
-import { reportsOfFailedEdits, withRepairedEdits } from './finish.ts';
-import { preparedFrom, withoutFolding, passThrough, unfolded } from './report.ts';
+import { reportsOfFailedEdits, trialOf, withRepairedEdits } from './finish.ts';
+import { preparedFrom, problemIn, withoutFolding, passThrough, unfolded } from './report.ts';
 import {
   clientLinksOf,
   createEngineState,
@@ -144,11 +144,14 @@ async function foldAndFinish(
   );
   await slices?.pause();
   const from = engine.options.clock?.() ?? 0;
-  const attempt = await plannedFor(engine, request, opened, demand, stored);
-  const planTime = attempt && { from, to: engine.options.clock?.() ?? 0 };
+  const plan = await plannedFor(engine, request, opened, demand, stored);
+  const planTime = plan && { from, to: engine.options.clock?.() ?? 0 };
+  const isPlanned = plan !== undefined && !stored.foldStore.sentAs;
+  const trial = trialOf(engine.options, request, opened, { demand, isPlanned });
+  const attempt = trial?.isControl && !isNeeded(request, demand) ? undefined : plan;
   if (opened.foldingDisabled && !attempt && opened.start.edits.length === 0)
     return withoutFolding(conversation, opened);
-  const proposed = { opened, incoming, demand, result: attempt?.draft ?? opened.start };
+  const proposed = { opened, incoming, demand, result: attempt?.draft ?? opened.start, trial };
   await slices?.pause();
   const saved = await save(engine, request, proposed);
   if (saved.status === 'already sent') {
@@ -162,7 +165,7 @@ async function foldAndFinish(
   const planned = isDropped ? undefined : attempt;
   const result = planned?.draft ?? opened.start;
   if (saved.status === 'saved') for (const edit of result.shrinks) engine.storedShrinks.add(edit);
-  else await rememberHere({ ...proposed, result });
+  else await rememberHere({ ...proposed, result, trial: opened.found?.fold.trial });
   await slices?.pause();
   const finished = finish(engine, request, conversation, opened, result);
   await slices?.pause();
@@ -182,6 +185,7 @@ async function foldAndFinish(
     known: saved.known,
     problem: problemIn(stored.problem ?? (saved.status === 'saved' ? skipped : saved.error)),
     summary,
+    trial: saved.status === 'saved' ? trial : opened.found?.fold.trial,
   });
 }
 
@@ -263,7 +267,7 @@ function demandNow(
       windows.learn(windowKey(request, input.conversation), demand.atMost + state.reserved);
   }
   if (!demand || demand.force) return { demand };
-  if (problem) return { demand: undefined };
+  if (problem || found?.fold.trial?.isControl) return { demand: undefined };
   if (!input.isTooLate()) return { demand };
   return {
     demand: undefined,
@@ -309,6 +313,7 @@ type ProposedRequest = {
   readonly incoming: IncomingRequest;
   readonly demand: Demand | undefined;
   readonly result: Draft;
+  readonly trial: PreparedRequest['trial'];
 };
 
 /**
@@ -331,7 +336,7 @@ type SaveResult =
 async function save(
   engine: EngineState,
   request: EngineRequest,
-  { opened, incoming, demand, result }: ProposedRequest,
+  { opened, incoming, demand, result, trial }: ProposedRequest,
 ): Promise<SaveResult> {
   const { memory, fullConversation, found, start, state } = opened;
   const { conversation, stored } = incoming;
@@ -342,12 +347,13 @@ async function save(
   const edits = [...result.edits, ...result.shrinks].filter(
     (edit) => !replayed.has(edit) && !engine.storedShrinks.has(edit),
   );
-  const fold = foldOf(opened, result);
+  const fold = foldOf(opened, result, trial);
   // The record of a fold also says from which message on results are shrunk. If that changed, the fold is recorded again, unless this
   // request was sent before and must be sent the same way.
   const isNew =
     result !== start ||
     isUnsaved ||
+    trial !== found?.fold.trial ||
     (fold.shrinksFrom !== found?.fold.shrinksFrom && !mustReplay(sentAs, state));
   try {
     if (isNew) {
@@ -376,25 +382,19 @@ async function save(
 function foldOf(
   { foldingDisabled, foldingDisabledSince, input, state, now }: OpenedRequest,
   { edits }: Draft,
+  trial: PreparedRequest['trial'],
 ): NewFold {
   const shrinksFrom = input.shrinking?.isBound ? input.shrinking.from : undefined;
-  return { edits, foldingDisabled, foldingDisabledSince, shrinksFrom, at: now, limit: limitOf(state) };
+  return { edits, foldingDisabled, foldingDisabledSince, shrinksFrom, trial, at: now, limit: limitOf(state) };
 }
 
 /** Remembers an unstored fold in this process, so that the same request is sent the same way again. */
-async function rememberHere({ opened, incoming, result }: ProposedRequest): Promise<void> {
+async function rememberHere({ opened, incoming, result, trial }: ProposedRequest): Promise<void> {
   const { memory, fullConversation, found, start } = opened;
   const here = withoutStore(memory);
-  const fold = foldOf(opened, result);
+  const fold = foldOf(opened, result, trial);
   if (result !== start || found?.fold.isUnsaved)
     await rememberFold(here, fullConversation, { ...fold, isUnsaved: true }, [], undefined);
   else if (incoming.conversation.previousReplyId === undefined)
     await markSent(here, found, { at: fold.at, limit: fold.limit });
-}
-
-/** Describes an error without content of the conversation: our own message, or only the kind of another error. Undefined without an error. */
-function problemIn(error: unknown): string | undefined {
-  if (error === undefined) return undefined;
-  if (LeporelloError.isInstance(error)) return `${error.code}: ${error.message}`;
-  return error instanceof Error ? `unexpected ${error.name}` : 'unexpected error';
 }

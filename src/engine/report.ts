@@ -5,6 +5,7 @@ import { unremembered } from '../codecs/read-body.ts';
 import type { Block, Conversation, KeptReply, Message } from '../conversation/conversation.ts';
 import { type Edit, originalIdsOf, originalsOf } from '../conversation/edit.ts';
 import { mediaOf } from '../conversation/messages.ts';
+import { LeporelloError } from '../errors.ts';
 import { type FoldedMedia, titlesOf } from '../recall/tool.ts';
 import { beginningOf, compressionsOf, correctedSteps, reservedTokens } from './demand.ts';
 import { type OpenedRequest, inTime, windowKey } from './history.ts';
@@ -37,6 +38,7 @@ type ReportInput = {
   /** Describes, without content, a failure despite which the request is sent. */
   readonly problem: string | undefined;
   readonly summary: SummaryJob | undefined;
+  readonly trial: PreparedRequest['trial'];
 };
 
 /** Builds the result for the caller of the engine. */
@@ -45,7 +47,7 @@ export function preparedFrom(
   request: EngineRequest,
   sent: ReportInput,
 ): PreparedRequest {
-  const { conversation, opened, planned, result, finished, known, problem, summary } = sent;
+  const { conversation, opened, planned, result, finished, known, problem, summary, trial } = sent;
   const { fullConversation, memory, calibrator, window, before, input } = opened;
   const { clientLinks } = memory;
   const { hiddenRecalls, keptReplies, mode } = engine.options;
@@ -59,6 +61,7 @@ export function preparedFrom(
         : outcomeOf(edits, planned?.steps),
     problem,
     planTime: planned && sent.planTime,
+    trial,
     body: finished.body,
     maySendClientBody: conversation.body === request.body,
     identity: identityOf(conversation, clientLinks),
@@ -379,4 +382,11 @@ async function continuedBody(
   } catch {
     return undefined;
   }
+}
+
+/** Describes an error without content of the conversation: our own message, or only the kind of another error. Undefined without an error. */
+export function problemIn(error: unknown): string | undefined {
+  if (error === undefined) return undefined;
+  if (LeporelloError.isInstance(error)) return `${error.code}: ${error.message}`;
+  return error instanceof Error ? `unexpected ${error.name}` : 'unexpected error';
 }

@@ -12,6 +12,7 @@ import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import type { Summarizer } from '../outline/summarizer.ts';
 import type { FoldedMedia } from '../recall/tool.ts';
 import type { TenantControls } from '../store/controls.ts';
+import type { Trial } from '../store/records.ts';
 import type { ReadySummaries } from '../store/ready-summaries.ts';
 import type { Strategy } from '../strategies/strategy.ts';
 import type { Calibration } from '../tokens/calibration.ts';
@@ -60,6 +61,10 @@ export type EngineOptions = FinishOptions & {
   readonly keepNewestMedia?: number | undefined;
   /** Asks the caller to have summaries written ahead of time (`PreparedRequest.summary`). Default: folds use extracts or stubs. */
   readonly summaries?: SummaryAheadOptions | undefined;
+  /** Draws the arm of a conversation that would be folded for the first time: a number from 0 to 1 for a key, and the control group's share. */
+  readonly holdout?:
+    | { readonly rate: number; readonly draw: (tenant: string, key: string) => number }
+    | undefined;
   /** The caches, under one memory budget. Default: a budget of 256 MB. */
   readonly caches?: Caches | undefined;
 };
@@ -128,6 +133,8 @@ export type EngineRequest = {
   readonly leftMs?: () => number;
   /** The reason why the provider refused an earlier attempt of this request. */
   readonly refusal?: Refusal;
+  /** The client's session, as its headers name it. All conversations of a session are in the same arm of an experiment. */
+  readonly session?: string | undefined;
   /** The user's decisions for later requests, made while the gateway runs. Default: none. */
   readonly controls?: TenantControls;
 };
@@ -150,6 +157,8 @@ export type PreparedRequest = {
   /** When a new fold was planned, in milliseconds since the epoch; undefined when none was. */
   readonly planTime?: { readonly from: number; readonly to: number } | undefined;
   readonly identity: Identity;
+  /** The experiment that the conversation is part of. */
+  readonly trial?: Trial | undefined;
   /** The name of the recall tool that the body offers; undefined when it offers none. */
   readonly recallTool: string | undefined;
   /** The name of the tool for notes that the body offers besides the recall tool; undefined when it offers none. */

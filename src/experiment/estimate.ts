@@ -3,7 +3,14 @@
  * may go against us. Arms are weighted by their probability, and costs are adjusted by what was known before the arms parted. All bounds are
  * fixed before the first conversation, so every interval is valid at every look. Pure.
  */
-import { type Interval, isPossible, type RatioData, ratioInterval, ratioOf } from './sequence.ts';
+import {
+  type Interval,
+  isPossible,
+  openSequence,
+  type RatioData,
+  ratioInterval,
+  ratioOf,
+} from './sequence.ts';
 
 /** A conversation of a holdout, after it has ended. Sums count from the request at which the arms parted. */
 export type EndedTrial = {
@@ -181,4 +188,20 @@ function predictions(
     }
     return Math.min(cap, Math.max(0, raw));
   });
+}
+
+/** Estimates the mean difference of a count between the arms, with folding minus without. Counts are between 0 and `cap`. */
+export function outcomeDifference(
+  trials: readonly { readonly isControl: boolean; readonly count: number }[],
+  rate: number,
+  cap: number,
+): Estimated {
+  const sequence = openSequence({ low: -cap / rate, high: cap / (1 - rate) });
+  let sum = 0;
+  for (const { isControl, count } of trials) {
+    const weighted = isControl ? -count / rate : count / (1 - rate);
+    sequence.add(weighted);
+    sum += weighted;
+  }
+  return { estimate: trials.length === 0 ? undefined : sum / trials.length, interval: sequence.interval() };
 }

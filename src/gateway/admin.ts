@@ -16,6 +16,7 @@ import {
 import { isCompressionPath } from './routing/routes.ts';
 import { hasCredential, type Tenant, type TenantRule } from './routing/tenant.ts';
 import { type GatewayRequest, type GatewayResponse, jsonResponse } from './http/http.ts';
+import type { GatewayExperiment } from './options.ts';
 import type { ReceiptArchive } from './receipts/archive.ts';
 import type { AnyReceipt, ReceiptLog, GatewayMetrics } from './receipts/receipts.ts';
 import type { BackgroundSummarizer } from './background-summarizer.ts';
@@ -26,6 +27,7 @@ type AdminDeps = MetricsDeps & {
   readonly maxBodyBytes: number;
   readonly receipts: ReceiptLog;
   readonly archive: ReceiptArchive | undefined;
+  readonly experiment: GatewayExperiment | undefined;
   readonly controls: Controls | undefined;
   readonly pageClients: PageClients | undefined;
   readonly totals: ReceiptTotals;
@@ -52,7 +54,8 @@ export async function answerOwn(
   if (request.method !== 'GET' && request.method !== 'HEAD')
     return jsonResponse(405, { error: `${route.path} answers only GET and HEAD, not ${request.method}.` });
   const isAdmin = deps.adminToken !== undefined && hasCredential(request, deps.adminToken);
-  const [, kind, id] = /^\/_leporello\/(receipts|totals|memory)(?:\/([^/]+))?$/.exec(route.path) ?? [];
+  const [, kind, id] =
+    /^\/_leporello\/(receipts|totals|memory|experiment)(?:\/([^/]+))?$/.exec(route.path) ?? [];
   if (route.path === '/healthz') return jsonResponse(200, { status: 'ok' });
   if (route.path === '/readyz') return readiness(deps);
   if (route.path === '/metrics') return metricsPage(deps, isAdmin);
@@ -69,15 +72,20 @@ export async function answerOwn(
     return receipt ? jsonResponse(200, receipt) : notFound(`This tenant has no receipt ${id}.`);
   }
   if (kind === 'totals' && id === undefined) return jsonResponse(200, sumsFor(deps.totals, tenant, limit));
+  if (kind === 'experiment' && id === undefined)
+    return experimentReport(deps, tenant ?? route.query.get('tenant') ?? undefined);
   if (kind === 'memory' && id !== undefined) return memory(deps, tenant, id);
   return notFound(
-    'There is nothing at this path. The gateway serves /healthz, /readyz, /metrics, /_leporello/receipts, /_leporello/receipts/ID, /_leporello/totals, /_leporello/memory/ID and pages at /_leporello/.',
+    'There is nothing at this path. The gateway serves /healthz, /readyz, /metrics, /_leporello/receipts, /_leporello/receipts/ID, /_leporello/totals, /_leporello/experiment, /_leporello/memory/ID and pages at /_leporello/.',
   );
 }
 
 /** True for the paths of pages: everything under `/_leporello/` that is not data for programs. */
 function isPage(path: string): boolean {
-  return path.startsWith('/_leporello/') && !/^\/_leporello\/(?:receipts|totals|memory)(?:\/|$)/.test(path);
+  return (
+    path.startsWith('/_leporello/') &&
+    !/^\/_leporello\/(?:receipts|totals|memory|experiment)(?:\/|$)/.test(path)
+  );
 }
 
 /** Returns the tenant whose data a caller sees, or the reason why it sees none. */
@@ -142,6 +150,23 @@ function spelled(totals: Totals): object {
     ...(extraRequestsPer1000Tokens !== undefined && { breakEven: { extraRequestsPer1000Tokens } }),
     ...(compressions.count > 0 && { compressions: summaryOf(compressions) }),
   };
+}
+
+/** Returns what the holdout found out for a tenant. */
+async function experimentReport(
+  { experiment }: AdminDeps,
+  tenant: string | undefined,
+): Promise<GatewayResponse> {
+  if (!experiment)
+    return notFound('This gateway measures nothing: set experiment.holdout, such as 0.2, to start.');
+  if (tenant === undefined)
+    return jsonResponse(400, { error: 'Each tenant has its own results: name one with ?tenant=LABEL.' });
+  try {
+    const holdout = await experiment.runner();
+    return jsonResponse(200, { experiments: await holdout.report(tenant) });
+  } catch {
+    return jsonResponse(503, { error: 'The store cannot be read at the moment. Try again later.' });
+  }
 }
 
 /** Returns the original exactly as the request contained it, as JSON. */

@@ -4,7 +4,7 @@ import type { Engine } from '../engine/types.ts';
 import { type BackgroundSummarizer, createBackgroundSummarizer } from './background-summarizer.ts';
 import type { Handler, Upstream } from './http/http.ts';
 import { clock, createGateway, newId } from './model-call.ts';
-import type { GatewayOptions, GatewayTracing } from './options.ts';
+import type { GatewayExperiment, GatewayOptions, GatewayTracing } from './options.ts';
 import type { ReceiptArchive } from './receipts/archive.ts';
 import {
   type AnyReceipt,
@@ -21,16 +21,23 @@ import {
   type Checks,
   allowed,
   checkSettings,
+  fraction,
   isText,
   listOf,
   object,
+  oneOf,
   positiveNumber,
   secret as secretValue,
   shown,
   trueOrFalse,
   wholeNumber,
 } from '../checks.ts';
-import { type EngineOverrides, type FoldSettings, createDefaultEngine } from '../library/default-engine.ts';
+import {
+  type EngineOverrides,
+  type FoldSettings,
+  type ServedSettings,
+  createDefaultEngine,
+} from '../library/default-engine.ts';
 import { foldChecks } from '../library/settings.ts';
 import { summariesIn } from '../strategies/default-strategies.ts';
 import type { PageClients } from '../page/setup.ts';
@@ -39,15 +46,19 @@ import {
   type EncryptedStore,
   createEncryptedStore,
   isTenantLabel,
+  sha256,
   tenantWords,
 } from '../store/encrypted-store.ts';
 import { type KeptReplies, createKeptReplies } from '../store/hidden-recalls.ts';
+import type { HoldoutRunner } from '../experiment/holdout.ts';
 import { createControls } from '../store/controls.ts';
 import { type Store, timedStore } from '../store/store.ts';
 import { loadModelInfo } from '../tokens/models.ts';
 
 /** Settings of the gateway: those of the engine, and limits, upstreams and access. */
 export type GatewaySettings = FoldSettings & {
+  /** Measures on live traffic what folding costs. Default: nothing is measured, and all conversations are folded. */
+  readonly experiment?: ExperimentSettings;
   /** Base URLs of the upstreams. Default: the providers' own. */
   readonly urls?: Partial<UpstreamUrls>;
   /** Bytes of a request body at most; larger bodies are answered with 413. Default: 64 MiB. */
@@ -67,6 +78,20 @@ export type GatewaySettings = FoldSettings & {
   readonly tenant?: TenantSetting;
   /** Host names, without a port, that requests may be addressed to; others are answered with 421. Default: any. */
   readonly allowedHosts?: readonly string[];
+};
+
+/** The settings of experiments. */
+export type ExperimentSettings = {
+  /** The share of conversations that form the control group: they are folded only if they would not fit. Default: none. */
+  readonly holdout?: number;
+  /**
+   * How the control group's requests are sent. `unfolded`: as before the arms parted, with the recall tool and the shrinks that both arms
+   * have. `untouched`: as the client sent them; to keep the arms equal until they part, no request gets the tool, a shrink or a cache mark
+   * before its first fold. Default `unfolded`.
+   */
+  readonly control?: 'unfolded' | 'untouched';
+  /** USD of a conversation that count at most. It must not depend on the data, so a change begins a new experiment. Default 10. */
+  readonly capUsd?: number;
 };
 
 /** Parts that the gateway is assembled from: everything that does input or output. */
@@ -93,7 +118,7 @@ export type GatewayDeps = {
 export type EngineParts = {
   /** The engine in the main thread. */
   readonly local: Engine;
-  readonly settings: FoldSettings;
+  readonly settings: ServedSettings;
   readonly secret: Uint8Array;
   /** The store, without a deadline for its calls. */
   readonly store: Store;
@@ -132,7 +157,9 @@ export function gatewayParts(
     caches,
   });
   const keptReplies = createKeptReplies({ encryptedStore, ttlMs, caches });
-  const engineSettings = { ...foldSettings(settings), cacheMb: engineMb };
+  const ownSettings = { ...foldSettings(settings), cacheMb: engineMb };
+  const engineSettings = { ...ownSettings, ...controlSettings(settings) };
+  const experiment = openExperiment(settings, ownSettings, encryptedStore);
   const local = createDefaultEngine(engineSettings, encryptedStore, { ...engineParts, keptReplies });
   const { secret, log, foldThread, archive } = deps;
   archive?.open({ encryptedStore, log });
@@ -148,10 +175,11 @@ export function gatewayParts(
         log,
       }) ?? local,
     encryptedStore,
-    foldSettings: engineSettings,
+    foldSettings: ownSettings,
     upstream: deps.upstream,
     urls: { ...defaultUpstreams, ...settings.urls },
-    receipts: reportedTo(deps, createReceiptLog()),
+    receipts: reportedTo(deps, createReceiptLog(), experiment),
+    experiment,
     archive,
     pageClients: deps.pageClients,
     controls: archive && createControls({ encryptedStore }),
@@ -174,13 +202,50 @@ export function gatewayParts(
   return deps.tracing?.parts(parts) ?? parts;
 }
 
-function reportedTo({ onReceipt, archive }: GatewayDeps, receipts: ReceiptLog): ReceiptLog {
-  if (onReceipt === undefined && archive === undefined) return receipts;
+function openExperiment(
+  { experiment }: GatewaySettings,
+  ownSettings: FoldSettings,
+  encryptedStore: EncryptedStore,
+): GatewayExperiment | undefined {
+  if (experiment?.holdout === undefined) return undefined;
+  const { holdout: rate, capUsd = 10, control = 'unfolded' } = experiment;
+  const settings = sha256(new TextEncoder().encode(JSON.stringify([control, ownSettings]))).slice(0, 16);
+  let opened: Promise<HoldoutRunner> | undefined;
+  const runner = () =>
+    (opened ??= import('../experiment/holdout.ts').then(({ openHoldout }) =>
+      openHoldout({ encryptedStore, rate, capUsd, settings, clock }),
+    ));
+  return {
+    runner,
+    async note(tenant, receipt, source) {
+      const holdout = await runner();
+      if ('kind' in receipt) holdout.noteSummary(tenant, receipt);
+      else if (source?.request) holdout.note({ receipt, request: source.request, prepared: source.prepared });
+    },
+  };
+}
+
+/** Returns the settings of folding that an experiment changes. */
+function controlSettings({ experiment }: GatewaySettings): Partial<ServedSettings> {
+  if (experiment?.holdout === undefined) return {};
+  const { holdout, control } = experiment;
+  return control === 'untouched'
+    ? { holdout, offerRecall: 'with-fold', shrinks: false, cacheMarks: false }
+    : { holdout };
+}
+
+function reportedTo(
+  { onReceipt, archive }: GatewayDeps,
+  receipts: ReceiptLog,
+  experiment: GatewayExperiment | undefined,
+): ReceiptLog {
+  if (onReceipt === undefined && archive === undefined && experiment === undefined) return receipts;
   return {
     ...receipts,
     add(tenant, receipt, source) {
       receipts.add(tenant, receipt);
       archive?.add(tenant, receipt, source);
+      void experiment?.note(tenant, receipt, source);
       try {
         onReceipt?.(receipt);
       } catch {
@@ -228,6 +293,11 @@ export const gatewayChecks: Checks<GatewaySettings> = {
     maxRounds: wholeNumber(1, 100),
     maxTokens: wholeNumber(1),
   }),
+  experiment: object<ExperimentSettings>({
+    holdout: fraction({ isWhole: false }),
+    control: oneOf('unfolded', 'untouched'),
+    capUsd: positiveNumber,
+  }),
   adminToken: secretValue('a text of at least 16 characters', isAdminToken, () => 'not allowed'),
   openMetrics: trueOrFalse,
   // createTenantRule checks objects and says what is wrong with them.
@@ -244,6 +314,7 @@ function foldSettings(settings: GatewaySettings): FoldSettings {
     'maxBodyBytes',
     'prepareDeadlineMs',
     'recall',
+    'experiment',
     'adminToken',
     'openMetrics',
     'tenant',

@@ -150,6 +150,7 @@ export async function serveModel(
     tenant,
     upstream: splitUrl(route.url).origin,
     ...(controls && { controls }),
+    ...(options.experiment && { session: sessionOf(request.headers) }),
   };
   const started = options.clock();
   const send = sender(options, request, route, received);
@@ -350,6 +351,7 @@ async function receiptOf(
   const receipt = openReceipt(options, {
     tenant: engineRequest.tenant,
     prepared,
+    request: options.experiment && route.kind === 'model' ? engineRequest : undefined,
     session: sessionOf(request.headers),
     path: pathOf(request),
     format: route.codec.name,

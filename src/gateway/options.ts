@@ -1,5 +1,6 @@
 /** Defines the parts that serve requests: those of the gateway, its limits, clock and source of ids. */
 import type { Engine } from '../engine/types.ts';
+import type { HoldoutRunner } from '../experiment/holdout.ts';
 import type { FoldSettings } from '../library/default-engine.ts';
 import type { PageClients } from '../page/setup.ts';
 import type { ReceiptTotals } from '../receipts/totals.ts';
@@ -10,7 +11,15 @@ import type { BackgroundSummarizer } from './background-summarizer.ts';
 import type { Handler, Upstream } from './http/http.ts';
 import type { RecallLimits, RecallWatch } from './recall-loop.ts';
 import type { ReceiptArchive } from './receipts/archive.ts';
-import type { CostTracker, GatewayLog, GatewayMetrics, Prices, ReceiptLog } from './receipts/receipts.ts';
+import type {
+  AnyReceipt,
+  CostTracker,
+  GatewayLog,
+  GatewayMetrics,
+  Prices,
+  ReceiptLog,
+  ReceiptSource,
+} from './receipts/receipts.ts';
 import type { UpstreamUrls } from './routing/routes.ts';
 import type { TenantRule } from './routing/tenant.ts';
 
@@ -21,6 +30,13 @@ export interface GatewayTracing {
   readonly storeCall: StoreWatch;
 }
 
+/** The experiment of a gateway. Its code is loaded when it is first used. */
+export type GatewayExperiment = {
+  /** Notes a receipt. Resolves at once but for the first one, for which the code is loaded. */
+  note(tenant: string, receipt: AnyReceipt, source: ReceiptSource | undefined): Promise<void>;
+  readonly runner: () => Promise<HoldoutRunner>;
+};
+
 export type GatewayOptions = {
   readonly engine: Engine;
   readonly encryptedStore: EncryptedStore;
@@ -29,6 +45,8 @@ export type GatewayOptions = {
   readonly upstream: Upstream;
   readonly urls: UpstreamUrls;
   readonly receipts: ReceiptLog;
+  /** Measures what folding costs; undefined when nothing is measured. */
+  readonly experiment: GatewayExperiment | undefined;
   /** Keeps receipts beyond the process; undefined when they end with it. */
   readonly archive: ReceiptArchive | undefined;
   readonly pageClients: PageClients | undefined;

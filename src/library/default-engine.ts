@@ -57,6 +57,12 @@ export type EngineSettings = {
   readonly cacheMb?: number;
 };
 
+/** The settings of folding in a gateway that may measure what folding costs. */
+export type ServedSettings = FoldSettings & {
+  /** The share of conversations that are not folded: the control group. Default: none. */
+  readonly holdout?: number | undefined;
+};
+
 const defaultShrinks: ShrinkSettings = { lossless: false, lineNumbers: 'every', repeats: true };
 
 /** Parts of the engine that replace those of the settings. */
@@ -66,7 +72,7 @@ export type EngineOverrides = Partial<
 
 /** Creates an engine from settings. Throws `bad-config` for trigger options out of range. */
 export function createDefaultEngine(
-  settings: FoldSettings,
+  settings: ServedSettings,
   encryptedStore: EncryptedStore,
   others: EngineOverrides = {},
 ): Engine {
@@ -85,6 +91,7 @@ export function createDefaultEngine(
     digest: sha256,
     seen: createSeenBodies({ digest: sha256, commonLength, caches }),
     caches,
+    ...(settings.holdout && { holdout: { rate: settings.holdout, draw: drawerOf(encryptedStore) } }),
     triggers,
     strategies,
     ...createModelFacts(settings.models, settings.usdPerMillionTokens),
@@ -101,6 +108,16 @@ export function createDefaultEngine(
     minResultBytes: smallestOf(strategies.map((strategy) => strategy.minResultBytes)),
     keepNewestMedia: smallestOf(strategies.map((strategy) => strategy.keepNewestMedia)),
   });
+}
+
+const base32 = '0123456789abcdefghjkmnpqrstvwxyz';
+
+/** Draws numbers from 0 to 1 that depend only on the secret, the tenant and the key. */
+function drawerOf(encryptedStore: EncryptedStore) {
+  return (tenant: string, key: string): number => {
+    const digits = encryptedStore.idOf(tenant, new TextEncoder().encode(key)).slice('mem_'.length);
+    return digits.split('').reduceRight((after, digit) => (base32.indexOf(digit) + after) / 32, 0);
+  };
 }
 
 /** Returns the settings of strategies alone. */

@@ -213,6 +213,8 @@ export type Fold = {
   readonly over?: Prefix | undefined;
   /** Index of the first message whose tool results were made smaller on arrival; undefined when that need not be remembered. */
   readonly shrinksFrom?: number | undefined;
+  /** The experiment that the conversation is part of. */
+  readonly trial?: Trial | undefined;
   /** When the request was sent that this fold was made for, in milliseconds since the epoch. */
   readonly at?: number | undefined;
   /** Token limit of the request that this fold was made for; undefined when it had none. */
@@ -220,6 +222,9 @@ export type Fold = {
   /** A digest of the fold that identifies it. */
   readonly id: string;
 };
+
+/** A conversation's part in the holdout experiment. `unit` identifies its session, or itself; the arms parted after `at` messages. */
+export type Trial = { readonly unit: string; readonly isControl: boolean; readonly at: number };
 
 /** A prefix of a conversation, hidden recalls included: how many messages it has, and its hash. */
 type Prefix = { readonly messages: number; readonly link: string };

@@ -21,9 +21,8 @@ type Sources = {
 };
 
 function settingsOf({ flags = {}, file }: Sources): SettingArgs {
-  if (file !== undefined) {
+  if (file !== undefined)
     writeFileSync(join(folder, 'config.json'), typeof file === 'string' ? file : JSON.stringify(file));
-  }
   return {
     file: file === undefined ? undefined : 'config.json',
     values: Object.entries(flags).map(([key, text]) => ({ flag: '--set', key, text })),
@@ -82,6 +81,7 @@ describe('loadConfig', () => {
           drainMs: 30_000,
         },
         memory: { ttlDays: 30, redis: false, http: false },
+        experiment: false,
         tracing: false,
         logLevel: 'info',
       },
@@ -227,7 +227,7 @@ describe('an error of the configuration', () => {
       { file: { prot: 1, triggers: { windowFractoin: {} } } },
       [
         'triggers.windowFractoin (in config.json) is not an option. Did you mean triggers.windowFraction? Known options: mustFit, windowFraction, tokenBudget, messageCount, coldCache, cacheRent.',
-        'prot (in config.json) is not an option. Did you mean port? Known options: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, shrinks, strategies, summaries, preset, subgoals, minResultBytes, keepNewestMedia, pins, models, usdPerMillionTokens, recall, limits, memory, tenant, allowedHosts, adminToken, tracing, logLevel.',
+        'prot (in config.json) is not an option. Did you mean port? Known options: port, host, data, openaiUrl, anthropicUrl, geminiUrl, mode, calibrate, cacheMarks, triggers, shrinks, strategies, summaries, preset, subgoals, minResultBytes, keepNewestMedia, pins, models, usdPerMillionTokens, recall, limits, memory, experiment, tenant, allowedHosts, adminToken, tracing, logLevel.',
       ],
     ],
     [

@@ -85,6 +85,27 @@ const http = switchable(
   'Stores originals and folds in a service of your own: http-store.md specifies its calls.',
 );
 
+const experiment = switchable(
+  z.strictObject({
+    holdout: described(z.number().gt(0).lt(1).default(0.2), {
+      allowed: 'a number above 0 and below 1',
+      about:
+        'The share of conversations that form the control group: they are folded only if they would not fit.',
+    }),
+    control: described(z.enum(['unfolded', 'untouched']).default('unfolded'), {
+      allowed: 'unfolded or untouched',
+      about:
+        'unfolded sends the control group with the recall tool and the shrinks that both groups have; untouched sends it as the client did, and no conversation gets the tool, a shrink or a cache mark before its first fold.',
+    }),
+    capUsd: described(z.number().gt(0).default(10), {
+      allowed: 'a number above 0',
+      about: 'USD of a conversation that count at most. A change begins a new experiment.',
+    }),
+  }),
+  'holdout, control and capUsd',
+  'Measures on live traffic what folding costs or saves, with a control group that is not folded: see experiments.md.',
+);
+
 const texts = z.array(z.string().min(1)).default([]);
 
 const model = z.strictObject({
@@ -249,6 +270,7 @@ export const configSchema = z.strictObject({
       http: described(http.schema.default(false), { ...http.meta, secret: true }),
     })
     .prefault({}),
+  experiment: described(experiment.schema.default(false), experiment.meta),
   tenant: described(
     z
       .union([

@@ -42,6 +42,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     ...(adminToken === undefined ? {} : { adminToken }),
     ...(strategies === undefined ? {} : { strategies }),
     ...(summaries === undefined ? {} : { summaries }),
+    ...(config.experiment === false ? {} : { experiment: config.experiment }),
     ...(preset === undefined ? {} : { preset }),
     ...(subgoals === undefined ? {} : { subgoals }),
     ...(allowedHosts === undefined ? {} : { allowedHosts }),

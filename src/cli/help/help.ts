@@ -1,5 +1,6 @@
 /** Contains the texts of `--help`. docs/configuration.md describes the options of the configuration. */
 import type { CommandName } from '../command-args.ts';
+import { experimentHelp as experiment } from '../experiment/text.ts';
 import { compact, inspect, recall, replay, savings } from './offline.ts';
 
 /** Returns the help of a command, or the general help. */
@@ -17,6 +18,7 @@ Usage
   leporello compact FILE|-        fold request bodies, or a JSONL file of conversations, offline
   leporello recall ID             print an original that was folded away
   leporello inspect [RECEIPT]     show what was folded in a request, and why
+  leporello experiment            show what folding costs or saves, as measured with a control group
   leporello mcp                   let an MCP client read and search what was folded
   leporello replay FILE...        compute what folding would cost and save on recorded conversations
   leporello savings               what your agents' sessions cost, and would have cost with Leporello
@@ -277,6 +279,7 @@ const commands: Readonly<Record<CommandName, string>> = {
   compact,
   recall,
   inspect,
+  experiment,
   mcp,
   replay,
   savings,

@@ -17,7 +17,7 @@ import type {
   ThreadPrepared,
   ThreadRequest,
 } from './thread.ts';
-import type { FoldSettings } from '../../library/default-engine.ts';
+import type { ServedSettings } from '../../library/default-engine.ts';
 import type { Summarizer } from '../../outline/summarizer.ts';
 import { openStoreView } from '../../store/store.ts';
 import { loadTokenCounter, loadVocabulary } from '../../tokens/load-counter.ts';
@@ -320,7 +320,7 @@ async function requestData({ codec, leftMs, body, ...request }: EngineRequest): 
   return moving(data, copy);
 }
 
-function copied(settings: FoldSettings): FoldSettings {
+function copied(settings: ServedSettings): ServedSettings {
   try {
     return structuredClone(settings);
   } catch (cause) {

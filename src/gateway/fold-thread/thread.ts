@@ -12,7 +12,7 @@ import { type CallState, type Calls, begin, moving, openCalls } from './calls.ts
 import { copyBody } from '../http/body.ts';
 import { codecOf } from '../routing/routes.ts';
 import { warmUp } from '../warm-up.ts';
-import { type FoldSettings, createDefaultEngine } from '../../library/default-engine.ts';
+import { type ServedSettings, createDefaultEngine } from '../../library/default-engine.ts';
 import type { SummaryRequest } from '../../outline/summarizer.ts';
 import { createEncryptedStore } from '../../store/encrypted-store.ts';
 import type { RequestDetail } from '../../receipts/detail.ts';
@@ -22,7 +22,7 @@ import { type loadVocabulary, provideVocabularies } from '../../tokens/load-coun
 
 /** Data with which the thread is started. */
 export type ThreadData = {
-  readonly settings: FoldSettings;
+  readonly settings: ServedSettings;
   readonly secret: Uint8Array;
   readonly storeName: string;
 };
@@ -185,6 +185,7 @@ async function dataOf(
     report,
     problem,
     planTime: prepared.planTime,
+    trial: prepared.trial,
     identity,
     recallTool,
     notesTool: prepared.notesTool,

@@ -3,7 +3,7 @@
  * the newest receipts in memory, by tenant; a restart begins with none.
  */
 import { type Caches, openFixed } from '../../caches.ts';
-import type { PreparedRequest } from '../../engine/types.ts';
+import type { EngineRequest, PreparedRequest } from '../../engine/types.ts';
 import type { ReceiptTotals } from '../../receipts/totals.ts';
 import { type PriceList, type PriceOverrides, createPriceList } from '../../tokens/model-facts.ts';
 import type { Usage } from '../../conversation/conversation.ts';
@@ -50,6 +50,8 @@ export const maxNameLength = 200;
 type ReceiptRequest = {
   readonly tenant: string;
   readonly prepared: PreparedRequest;
+  /** The client's request, for an experiment. */
+  readonly request: EngineRequest | undefined;
   /** The session that the client's headers name. */
   readonly session: string | undefined;
   readonly path: string;
@@ -108,7 +110,7 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
       problem,
       ms: { prepare: request.preparedAt - started, total: deps.clock() - started },
     };
-    deps.receipts.add(tenant, receipt, { prepared, asked });
+    deps.receipts.add(tenant, receipt, { prepared, asked, request: request.request });
     if (!request.isModelCall) return;
     deps.totals.add(tenant, receipt);
     deps.metrics?.requestEnded(request.format, receipt);
@@ -334,7 +336,9 @@ function toTenths(ratio: number): number {
 export type AnyReceipt = Receipt | SummaryReceipt;
 
 /** The request that a receipt reports on, and the arguments of its recalls. Both contain content. */
-export type ReceiptSource = { readonly prepared: PreparedRequest; readonly asked: readonly string[] };
+export type ReceiptSource = Pick<ReceiptRequest, 'prepared' | 'request'> & {
+  readonly asked: readonly string[];
+};
 
 /** Receipts by id. An undefined tenant is the administrator, who sees all receipts. */
 export interface ReceiptLog {

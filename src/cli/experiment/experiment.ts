@@ -1,0 +1,42 @@
+/** Implements `leporello experiment`: prints what the holdout found out, from the store. The gateway need not run. */
+import { reportsOf } from '../../experiment/holdout.ts';
+import { createTrialLedger } from '../../experiment/ledger.ts';
+import { LeporelloError } from '../../errors.ts';
+import { createEncryptedStore } from '../../store/encrypted-store.ts';
+import type { ExperimentArgs } from '../command-args.ts';
+import { loadConfig } from '../config/load-config.ts';
+import { gatewaySettings } from '../config/to-settings.ts';
+import { openExistingStore } from '../open-store.ts';
+import type { Terminal } from '../terminal.ts';
+import { spellExperiment } from './text.ts';
+
+/** Runs the command. Resolves with the exit code, 1 when there is no store yet. */
+export async function experiment(args: ExperimentArgs, terminal: Terminal): Promise<number> {
+  const { config, dataDir } = await loadConfig(args.settings, terminal);
+  const { tenant: setting } = gatewaySettings(config);
+  const tenant =
+    args.tenant ?? (typeof setting === 'string' && setting !== 'credential' ? setting : undefined);
+  if (tenant === undefined)
+    throw new LeporelloError(
+      'bad-usage',
+      'Each credential is a tenant of its own: name one with --tenant LABEL. /_leporello/totals lists the labels for the adminToken.',
+    );
+  const opened = await openExistingStore(dataDir, terminal.env, config.memory);
+  if ('missing' in opened) {
+    terminal.err(`leporello: ${opened.missing}\n`);
+    return 1;
+  }
+  const { store, secret } = opened;
+  try {
+    const ledger = createTrialLedger(createEncryptedStore({ store, secret }));
+    const experiments = reportsOf(await ledger.list(tenant), Date.now());
+    if (args.json) await terminal.out(`${JSON.stringify({ experiments })}\n`);
+    else await terminal.out(experiments.length === 0 ? none : experiments.map(spellExperiment).join('\n'));
+    return 0;
+  } finally {
+    await store.close();
+  }
+}
+
+const none =
+  'No conversation has reached its first fold in an experiment yet. Set experiment.holdout, such as 0.2, to start one: see docs/experiments.md.\n';

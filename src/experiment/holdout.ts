@@ -1,0 +1,196 @@
+/**
+ * Runs the holdout: notes each request of a conversation whose arms have parted, and reports what folding costs or saves. Notes are made
+ * after the reply has ended, one after the other; no request waits for them, and an error loses only a note.
+ */
+import { readInSlices, unremembered } from '../codecs/read-body.ts';
+import { openSlices } from '../conversation/steps.ts';
+import type { EncryptedStore } from '../store/encrypted-store.ts';
+import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
+import type { Receipt, SummaryReceipt } from '../receipts/receipt.ts';
+import {
+  type Caps,
+  type Estimated,
+  estimateHoldout,
+  type HoldoutEstimate,
+  outcomeDifference,
+} from './estimate.ts';
+import { createTrialLedger, type TrialEra, type TrialRecord } from './ledger.ts';
+import { noCounts, type OutcomeCounts, addedCounts, outcomesOf } from './outcomes.ts';
+
+/** A request that has ended: its receipt, the client's own request, and how it was prepared. */
+export type EndedExchange = {
+  readonly receipt: Receipt;
+  readonly request: EngineRequest;
+  readonly prepared: PreparedRequest;
+};
+
+/** The results of one experiment: one set of settings and one model. */
+export type ExperimentReport = Omit<TrialEra, 'settings'> & {
+  readonly since: number;
+  /** Conversations that have not ended: they are left out of both arms. */
+  readonly open: number;
+  readonly rescued: number;
+  /** Ended conversations with a request whose cost is unknown: they are left out of the costs. */
+  readonly unpriced: number;
+  readonly estimate: HoldoutEstimate;
+  /** Mean difference of each outcome per conversation: with folding minus without. */
+  readonly outcomes: Readonly<Record<string, Estimated>>;
+};
+
+export interface HoldoutRunner {
+  /** Notes a request. Returns at once. */
+  note(exchange: EndedExchange): void;
+  /** Notes what a summary cost that was written in the background. Returns at once. */
+  noteSummary(tenant: string, receipt: SummaryReceipt): void;
+  /** Resolves when all notes so far are written. */
+  settled(): Promise<void>;
+  /** Returns the results of a tenant, the newest experiment first. Rejects with `store-failed`. */
+  report(tenant: string): Promise<readonly ExperimentReport[]>;
+}
+
+export type HoldoutOptions = {
+  readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany'>;
+  readonly rate: number;
+  readonly capUsd: number;
+  /** A digest of all settings of folding. */
+  readonly settings: string;
+  readonly clock: () => number;
+};
+
+/** A conversation has ended when it was silent for so long, in milliseconds. Later requests no longer count. */
+const silentMs = 6 * 60 * 60 * 1_000;
+
+export function openHoldout({
+  encryptedStore,
+  rate,
+  capUsd,
+  settings,
+  clock,
+}: HoldoutOptions): HoldoutRunner {
+  const ledger = createTrialLedger(encryptedStore);
+  /** The unit of each session that this process knows. */
+  const unitOfSession = new Map<string, string>();
+  const unitOfReceipt = new Map<string, string>();
+  let work = Promise.resolve();
+
+  async function write({ receipt, request, prepared }: EndedExchange): Promise<void> {
+    const { tenant, session } = request;
+    const { trial } = prepared;
+    const { at, model } = receipt;
+    const beginning = prepared.identity.beginning?.slice(0, beginningLength) ?? '';
+    const sessionKey = session && `${tenant} ${session}`;
+    const unit = trial?.unit ?? (sessionKey && unitOfSession.get(sessionKey));
+    if (unit === undefined) return;
+    if (trial && sessionKey) remember(unitOfSession, sessionKey, unit);
+    remember(unitOfReceipt, receipt.id, unit);
+    const known = await ledger.find(tenant, unit);
+    if (!known && !trial) return;
+    if (known && at - known.lastAt > silentMs) return;
+    const from = known?.counted[beginning] ?? trial?.at ?? 0;
+    const conversation = await readInSlices(request.codec, request.body, unremembered, openSlices());
+    const counts = outcomesOf(conversation, from);
+    const isNew = known !== undefined && known.counted[beginning] === undefined;
+    const tokens = receipt.tokensBefore ?? 0;
+    const usd = receipt.money?.paid.total;
+    const isFolded = receipt.replayed > 0 || receipt.steps.some(({ edits }) => edits > 0);
+    await ledger.change(tenant, unit, (own) => ({
+      unit,
+      isControl: known?.isControl ?? trial!.isControl,
+      era: known?.era ?? { rate, capUsd, settings, model: model ?? 'unknown' },
+      firstAt: own?.firstAt ?? at,
+      lastAt: Math.max(own?.lastAt ?? 0, at),
+      usd: (own?.usd ?? 0) + (usd ?? 0),
+      unpriced: (own?.unpriced ?? 0) + (usd === undefined ? 1 : 0),
+      requests: (own?.requests ?? 0) + 1,
+      recalls: (own?.recalls ?? 0) + receipt.recalls.length,
+      foldedTokens: Math.max(own?.foldedTokens ?? 0, tokens - (receipt.tokensAfter ?? tokens)),
+      isRescued: own?.isRescued === true || (trial?.isControl === true && isFolded),
+      newConversations: (own?.newConversations ?? 0) + (isNew ? 1 : 0),
+      covariates: known?.covariates ?? [
+        Math.log(Math.max(tokens, 1) / 50_000),
+        Math.log(Math.max(conversation.messages.length, 1) / 50),
+      ],
+      counts: addedCounts(own?.counts ?? noCounts, counts),
+      counted: { ...own?.counted, [beginning]: conversation.messages.length },
+    }));
+  }
+
+  function later(task: () => Promise<void>): void {
+    work = work.then(task).catch(() => undefined);
+  }
+
+  return {
+    note: (exchange) => later(() => write(exchange)),
+    noteSummary: (tenant, { behind, paid }) =>
+      later(async () => {
+        const unit = unitOfReceipt.get(behind);
+        const known = unit !== undefined && (await ledger.find(tenant, unit));
+        if (!known || !paid) return;
+        await ledger.change(tenant, known.unit, (own) => ({ ...own!, usd: own!.usd + paid.total }));
+      }),
+    settled: () => work,
+    async report(tenant) {
+      await work;
+      return reportsOf(await ledger.list(tenant), clock());
+    },
+  };
+}
+
+/** The number of sessions, and of receipts, that are remembered. */
+const maxRemembered = 2_000;
+const beginningLength = 16;
+
+function remember(map: Map<string, string>, key: string, value: string): void {
+  map.delete(key);
+  map.set(key, value);
+  if (map.size > maxRemembered) map.delete(map.keys().next().value!);
+}
+
+/** Reports each experiment of these records, the newest first. */
+export function reportsOf(records: readonly TrialRecord[], now: number): readonly ExperimentReport[] {
+  const eras = new Map<string, TrialRecord[]>();
+  for (const record of records) {
+    const key = JSON.stringify(record.era);
+    eras.set(key, [...(eras.get(key) ?? []), record]);
+  }
+  return [...eras.values()]
+    .map((units) => reportOf(units, now))
+    .toSorted((one, other) => other.since - one.since);
+}
+
+/** Requests, folded tokens and counts of one conversation at most. They are fixed, so that intervals hold at every look. */
+const fixedCaps: Omit<Caps, 'usd'> = { requests: 200, foldedTokens: 200_000 };
+const maxCount = 100;
+
+function reportOf(units: readonly TrialRecord[], now: number): ExperimentReport {
+  const { rate, capUsd, model } = units[0]!.era;
+  const ended = units.filter(({ lastAt }) => now - lastAt > silentMs);
+  const priced = ended.filter(({ unpriced }) => unpriced === 0);
+  const trials = priced.map((unit) => ({ ...unit, foldedTokens: unit.isControl ? 0 : unit.foldedTokens }));
+  const difference = (figureOf: (unit: TrialRecord) => number): Estimated =>
+    outcomeDifference(
+      ended.map((unit) => ({ isControl: unit.isControl, count: Math.min(figureOf(unit), maxCount) })),
+      rate,
+      maxCount,
+    );
+  const byName = (name: keyof OutcomeCounts) => difference(({ counts }) => counts[name]);
+  return {
+    rate,
+    capUsd,
+    model,
+    since: Math.min(...units.map(({ firstAt }) => firstAt)),
+    open: units.length - ended.length,
+    unpriced: ended.length - priced.length,
+    rescued: ended.filter(({ isRescued }) => isRescued).length,
+    estimate: estimateHoldout(trials, rate, { ...fixedCaps, usd: capUsd }),
+    outcomes: {
+      requests: difference(({ requests }) => requests),
+      recalls: difference(({ recalls }) => recalls),
+      'calls that fetch the same again': byName('refetches'),
+      'failed edits': byName('failedEdits'),
+      'failed calls': byName('toolErrors'),
+      "user's messages": byName('userTurns'),
+      'conversations begun later in the session': difference(({ newConversations }) => newConversations),
+    },
+  };
+}
