@@ -40,7 +40,7 @@ async function runCommand(args: Args, terminal: Terminal): Promise<number> {
     case 'inspect':
       return (await import('./inspect.ts')).inspect(args, terminal);
     case 'experiment':
-      return (await import('./experiment/experiment.ts')).experiment(args, terminal);
+      return (await import('./experiment.ts')).experiment(args, terminal);
     case 'mcp':
       return (await import('./mcp.ts')).mcp(args, terminal);
     case 'replay':

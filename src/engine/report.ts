@@ -116,6 +116,7 @@ function foldReport({
   planned,
   result,
   newEdits,
+  trial,
 }: ReportInput): Omit<FoldReport, keyof FinishedBody['report']> {
   const { fullConversation, input, start, calibrator, window, before, wasOffered } = opened;
   const { correction } = calibrator;
@@ -137,6 +138,7 @@ function foldReport({
     tokensAfter: correction.correct(result.tokens),
     tokensKept: isToolNew ? 0 : planned && tokensKept(start, planned.draft, counter, correction),
     bytesBefore: conversation.body.length,
+    ...(trial && { experiment: trial.isControl ? 'control' : 'folded' }),
     unfit: describeOversize(result, counter, demand?.atMost, correction),
   };
 }

@@ -10,6 +10,8 @@ export type Overview = {
   readonly totals: Totals;
   readonly sessions: readonly NamedTotals[];
   readonly receipts: readonly Pick<KeptReceipt, 'id' | 'receipt'>[];
+  /** The results of experiments, as text. */
+  readonly experiments: readonly string[];
   /** When the gateway started, in milliseconds since the epoch. */
   readonly startedAt: number;
 };
@@ -17,7 +19,7 @@ export type Overview = {
 /** The number of sessions that are shown. */
 const maxSessions = 12;
 
-export function overviewPage({ totals, sessions, receipts, startedAt }: Overview): PageContent {
+export function overviewPage({ totals, sessions, receipts, experiments, startedAt }: Overview): PageContent {
   const rows = receipts.map(requestRow);
   return {
     title: 'Requests',
@@ -27,12 +29,19 @@ export function overviewPage({ totals, sessions, receipts, startedAt }: Overview
 <div id="totals">${totalsOf(totals)}</div>
 <p class="note">Since this gateway started, ${timeTag(startedAt)}. Paid is what providers bill at list prices. The estimate says what the same requests would have cost
 without Leporello: an estimate, not a bill.</p></section>
+${experiments.length > 0 && experimentsOf(experiments)}
 <section aria-labelledby="live"><div class="head"><h2 id="live">Newest requests</h2>
 <span class="live" id="state" role="status">not live: reload to see more</span></div>
 ${tableOf('newest requests', requestColumns, rows, 'requests')}
 ${rows.length === 0 && html`<p id="empty" class="empty">No request has come yet. <a href="${pageRoot}setup">Set up a client</a>, and its requests appear here.</p>`}</section>
 ${sessions.length > 0 && sessionsOf(sessions.slice(0, maxSessions))}`,
   };
+}
+
+function experimentsOf(experiments: readonly string[]): Html {
+  return html`<section aria-labelledby="experiments"><h2 id="experiments">Measured with a control group</h2>
+<p class="note">A share of the conversations is not folded, and the bills of both groups are compared. The intervals hold however often you look.</p>
+${experiments.map((text) => html`<pre tabindex="0">${text}</pre>`)}</section>`;
 }
 
 /** Writes the sums. */

@@ -55,6 +55,8 @@ export type FoldReport = {
   readonly unstableFrom: number | undefined;
   /** Why the request may still be too large, and which part is; undefined if it fits or the window is unknown. */
   readonly unfit: string | undefined;
+  /** The arm of the experiment that the conversation is part of; undefined outside of experiments. */
+  readonly experiment?: 'control' | 'folded' | undefined;
 };
 
 export type FoldStep = {

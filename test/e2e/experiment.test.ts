@@ -10,6 +10,7 @@ import { run } from '../../src/cli/run.ts';
 import { openStore } from '../../src/cli/open-store.ts';
 import { type ExperimentReport, reportsOf } from '../../src/experiment/holdout.ts';
 import { createTrialLedger } from '../../src/experiment/ledger.ts';
+import { receiptArchive } from '../../src/gateway/receipts/archive.ts';
 import { createEncryptedStore } from '../../src/store/encrypted-store.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Script } from '../support/fake-provider/script.ts';
@@ -103,11 +104,19 @@ it('leporello experiment prints the results', async () => {
   try {
     const memory = await openStore(join(folder, 'data'), {});
     {
-      await using stack = await startStack(script, settings, memory);
+      await using stack = await startStack(script, settings, { ...memory, archive: receiptArchive() });
       for (const jobs of [4, 5]) await (await post(stack.url, 'messages', countedBody(jobs))).text();
       await eventually(async () => {
         const answer = await (await fetch(`${stack.url}/_leporello/experiment`)).json();
         expect((answer as { experiments: readonly unknown[] }).experiments).toHaveLength(1);
+      });
+      const page = await (await fetch(`${stack.url}/_leporello/`)).text();
+      expect(page).toContain('Measured with a control group');
+      expect(page).toContain('Verdict: cannot tell yet.');
+      await eventually(async () => {
+        const metrics = await (await fetch(`${stack.url}/metrics`)).text();
+        expect(metrics).toMatch(/^leporello_experiment_requests_total\{arm="(?:control|folded)"\} 2$/m);
+        expect(metrics).toMatch(/^leporello_experiment_usd_total\{arm="(?:control|folded)"\} 0\.02$/m);
       });
     }
     const terminal = testTerminal({ cwd: folder, env: { HOME: folder } });

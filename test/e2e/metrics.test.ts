@@ -43,6 +43,8 @@ describe('metrics', () => {
       'provider_tokens_total counter',
       'count_error_ratio histogram',
       'prefix_changes_total counter',
+      'experiment_requests_total counter',
+      'experiment_usd_total counter',
       'store_seconds histogram',
       'prepare_seconds histogram',
       'compression_ratio histogram',

@@ -1,7 +1,6 @@
 /** Contains the texts of `--help`. docs/configuration.md describes the options of the configuration. */
 import type { CommandName } from '../command-args.ts';
-import { experimentHelp as experiment } from '../experiment/text.ts';
-import { compact, inspect, recall, replay, savings } from './offline.ts';
+import { compact, experiment, inspect, recall, replay, savings } from './offline.ts';
 
 /** Returns the help of a command, or the general help. */
 export function helpText(topic: CommandName | undefined): string {

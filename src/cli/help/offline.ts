@@ -176,3 +176,27 @@ Exit codes
   1  no sessions were found
   2  invalid arguments or configuration
 `;
+
+export const experiment = `leporello experiment - shows what folding costs or saves, measured on live traffic with a control group
+that is not folded (experiment.holdout). The gateway need not run.
+
+Usage
+  leporello experiment [flags]
+
+docs/experiments.md says how to turn an experiment on, and how to read its results.
+
+Flags
+  --tenant LABEL   whose conversations; default: the tenant that all requests belong to (local)
+  --data DIR       data folder; default ~/.leporello
+  --config FILE    configuration, JSON
+  --json           the results as JSON
+  -h, --help
+
+Environment
+  LEPORELLO_DATA, LEPORELLO_CONFIG, LEPORELLO_SECRET
+
+Exit codes
+  0  printed
+  1  there is no memory yet
+  2  invalid arguments or configuration
+`;

@@ -14,6 +14,7 @@ import { type PageClients, setupPage } from '../../page/setup.ts';
 import { readOriginal } from '../../recall/read-original.ts';
 import { LeporelloError } from '../../errors.ts';
 import { type GatewayRequest, type GatewayResponse, type HeaderList, headerOf } from '../http/http.ts';
+import type { GatewayExperiment } from '../options.ts';
 import { type TenantRule, hasCredential } from '../routing/tenant.ts';
 import { decide } from './actions.ts';
 import {
@@ -37,6 +38,7 @@ export type PageDeps = PageData & {
   readonly tenants: TenantRule;
   readonly adminToken: string | undefined;
   readonly pageClients: PageClients | undefined;
+  readonly experiment: GatewayExperiment | undefined;
 };
 
 type PageRoute = { readonly path: string; readonly query: URLSearchParams };
@@ -124,8 +126,17 @@ async function overview(deps: PageDeps, viewer: Viewer): Promise<PageContent> {
     totals: deps.totals.total(viewer.tenant),
     sessions: deps.totals.sessions(viewer.tenant),
     receipts: receipts.map(({ kept }) => kept),
+    experiments: await experimentsOf(deps, viewer),
     startedAt: deps.archive.startedAt(),
   });
+}
+
+/** Returns the results of experiments as text; none without an experiment, and none while the store cannot be read. */
+async function experimentsOf({ experiment }: PageDeps, { tenant }: Viewer): Promise<readonly string[]> {
+  if (!experiment || tenant === undefined) return [];
+  const { spellExperiment } = await import('../../experiment/spell.ts');
+  const holdout = await experiment.runner();
+  return (await holdout.report(tenant).catch(() => [])).map(spellExperiment);
 }
 
 async function session(deps: PageDeps, viewer: Viewer, name: string): Promise<PageContent> {

@@ -84,13 +84,15 @@ function failuresOf({ outcome, upstreamStatus = 0, problem }: Receipt): readonly
 function addTokens(
   series: Series,
   model: string,
-  { outcome, steps, usage, tokensBefore, tokensAfter, money }: Receipt,
+  { outcome, steps, usage, tokensBefore, tokensAfter, money, experiment: arm }: Receipt,
 ): void {
   if (usage && tokensBefore !== undefined && tokensAfter !== undefined) {
     series.tokensBefore.inc({ model }, tokensBefore);
     series.tokensAfter.inc({ model }, tokensAfter);
   }
+  if (arm) series.experimentRequests.inc({ arm });
   if (!money) return;
+  if (arm) series.experimentUsd.inc({ arm }, money.paid.total);
   series.usdPaid.inc({ model, for: 'requests' }, money.paid.total);
   series.usdUntouched.inc({ model }, money.untouched.total);
   series.priced.inc({ model });
@@ -191,6 +193,12 @@ function seriesIn({ Counter, Gauge, Histogram }: typeof client, registry: Regist
       'prefix_changes_total',
       'Requests whose sent prefix changed without a fold, so that the provider could not use its cache: a bug.',
     ),
+    experimentRequests: counter(
+      'experiment_requests_total',
+      'Requests of conversations in an experiment, from the point where its arms parted: control, folded.',
+      'arm',
+    ),
+    experimentUsd: counter('experiment_usd_total', 'Actual cost of these requests in USD.', 'arm'),
     store: histogram(
       'store_seconds',
       'Seconds of each call of the store, answered or failed.',

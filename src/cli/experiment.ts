@@ -1,14 +1,14 @@
 /** Implements `leporello experiment`: prints what the holdout found out, from the store. The gateway need not run. */
-import { reportsOf } from '../../experiment/holdout.ts';
-import { createTrialLedger } from '../../experiment/ledger.ts';
-import { LeporelloError } from '../../errors.ts';
-import { createEncryptedStore } from '../../store/encrypted-store.ts';
-import type { ExperimentArgs } from '../command-args.ts';
-import { loadConfig } from '../config/load-config.ts';
-import { gatewaySettings } from '../config/to-settings.ts';
-import { openExistingStore } from '../open-store.ts';
-import type { Terminal } from '../terminal.ts';
-import { spellExperiment } from './text.ts';
+import { reportsOf } from '../experiment/holdout.ts';
+import { spellExperiment } from '../experiment/spell.ts';
+import { createTrialLedger } from '../experiment/ledger.ts';
+import { LeporelloError } from '../errors.ts';
+import { createEncryptedStore } from '../store/encrypted-store.ts';
+import type { ExperimentArgs } from './command-args.ts';
+import { loadConfig } from './config/load-config.ts';
+import { gatewaySettings } from './config/to-settings.ts';
+import { openExistingStore } from './open-store.ts';
+import type { Terminal } from './terminal.ts';
 
 /** Runs the command. Resolves with the exit code, 1 when there is no store yet. */
 export async function experiment(args: ExperimentArgs, terminal: Terminal): Promise<number> {

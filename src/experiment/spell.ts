@@ -1,31 +1,7 @@
-/** Contains the texts of `leporello experiment`: its help, and the results of an experiment for a person. */
-import type { ExperimentReport } from '../../experiment/holdout.ts';
-import type { Estimated } from '../../experiment/estimate.ts';
-import { number } from '../../receipts/detail.ts';
-
-export const experimentHelp = `leporello experiment - shows what folding costs or saves, measured on live traffic with a control group
-that is not folded (experiment.holdout). The gateway need not run.
-
-Usage
-  leporello experiment [flags]
-
-docs/experiments.md says how to turn an experiment on, and how to read its results.
-
-Flags
-  --tenant LABEL   whose conversations; default: the tenant that all requests belong to (local)
-  --data DIR       data folder; default ~/.leporello
-  --config FILE    configuration, JSON
-  --json           the results as JSON
-  -h, --help
-
-Environment
-  LEPORELLO_DATA, LEPORELLO_CONFIG, LEPORELLO_SECRET
-
-Exit codes
-  0  printed
-  1  there is no memory yet
-  2  invalid arguments or configuration
-`;
+/** Spells the results of an experiment for a person, on the command line and on the page. */
+import type { Estimated } from './estimate.ts';
+import type { ExperimentReport } from './holdout.ts';
+import { number } from '../receipts/detail.ts';
 
 /** Spells the results of one experiment for a person. */
 export function spellExperiment(report: ExperimentReport): string {
