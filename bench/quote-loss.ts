@@ -11,20 +11,10 @@
  * less of it gives the engine less to search for.
  */
 import { parseArgs } from 'node:util';
-import { conversationBody, pricesIn } from '../src/cli/replay/conversation-body.ts';
-import { chat } from '../src/cli/replay/sources.ts';
-import { quotedTexts } from '../src/strategies/lib/failed-edits.ts';
 import type { FoldSettings } from '../src/library/default-engine.ts';
-import type { Conversation } from '../src/conversation/conversation.ts';
-import { inputOf } from '../src/conversation/messages.ts';
-import { createClient } from '../src/replay/client.ts';
-import { messageText } from '../src/replay/needs.ts';
-import { enginePolicy } from '../src/replay/policies.ts';
-import { readRecording } from '../src/replay/recording.ts';
-import { sha256 } from '../src/store/encrypted-store.ts';
 import { loadExactCounter } from '../src/tokens/load-counter.ts';
-import type { TokenCounter } from '../src/tokens/token-counter.ts';
-import { type BenchRecord, codingSessions, longHorizon, readConversations } from './replay/data.ts';
+import { type QuotedEdit, quotedEdits } from './quotes/quoted-edits.ts';
+import { codingSessions, longHorizon, readConversations } from './replay/data.ts';
 import { round } from './tokens/arithmetic.ts';
 
 const { values } = parseArgs({
@@ -37,15 +27,6 @@ const { values } = parseArgs({
     window: { type: 'string' },
   },
 });
-
-/** An edit of the recording: whether the full context shows its text, and whether the sent one does. */
-type QuotedEdit = {
-  readonly isShown: boolean;
-  readonly isLost: boolean;
-  /** True if the request after a failed edit shows the text again. */
-  readonly isRepaired: boolean;
-  readonly from: string;
-};
 
 await main();
 
@@ -63,7 +44,12 @@ async function main(): Promise<void> {
         .filter((_, at) => values.half === undefined || at % 2 === Number(values.half) - 1)
         .slice(0, Number(values.limit ?? 'Infinity'));
   const edits: QuotedEdit[] = [];
-  for (const session of sessions) edits.push(...(await play(session, counter)));
+  const options = {
+    ...(values.set !== undefined && { settings: JSON.parse(values.set) as FoldSettings }),
+    window: Number(values.window ?? 200_000),
+    tellsWhere: values.where ?? false,
+  };
+  for (const session of sessions) edits.push(...(await quotedEdits(session, counter, options)));
   const shown = edits.filter(({ isShown }) => isShown);
   const lost = shown.filter(({ isLost }) => isLost);
   console.table([
@@ -83,128 +69,4 @@ async function main(): Promise<void> {
       .map(([from, all]) => ({ 'the text was in': from, lost: all.length }))
       .toSorted((a, b) => b.lost - a.lost),
   );
-}
-
-async function play(session: BenchRecord, counter: TokenCounter): Promise<readonly QuotedEdit[]> {
-  const { id, source } = session;
-  const body = conversationBody(session, 15_000, counter);
-  const recording = readRecording({ id, source, format: chat, body }, counter);
-  const settings = {
-    usdPerMillionTokens: pricesIn('anthropic'),
-    ...(values.set === undefined ? {} : (JSON.parse(values.set) as FoldSettings)),
-  };
-  const window = Number(values.window ?? 200_000);
-  const policy = enginePolicy({ name: 'default', settings, window, counter }).open(chat.codec);
-  const client = createClient(recording);
-  const reading = { digest: sha256, blocks: new Map() };
-  const read = (bytes: Uint8Array): Conversation => chat.codec.read(bytes, reading);
-  const texts = new Map<string, string>();
-  const textOf = (conversation: Conversation): string =>
-    conversation.messages
-      .map((message) => {
-        const text = texts.get(message.digest) ?? messageText(conversation, message);
-        texts.set(message.digest, text);
-        return text;
-      })
-      .join('\n');
-  /** Returns what is sent after an edit with this text, which the client answers with a failure. */
-  const sentAfterFailure = async (before: Uint8Array, text: string): Promise<Uint8Array> => {
-    const { messages, ...rest } = JSON.parse(new TextDecoder().decode(before)) as {
-      messages: readonly object[];
-    };
-    const input = JSON.stringify({
-      file_path: pathOf(recording.conversation, text),
-      old_string: text,
-      new_string: '',
-    });
-    const call = { id: 'failed', type: 'function', function: { name: 'Edit', arguments: input } };
-    const failed = [
-      { role: 'assistant', content: null, tool_calls: [call] },
-      { role: 'tool', tool_call_id: 'failed', content: `String to replace not found in file.` },
-    ];
-    const after = new TextEncoder().encode(JSON.stringify({ ...rest, messages: [...messages, ...failed] }));
-    return (await policy.send({ conversation: read(after), at: 1e9, rerun: new Set() })).body;
-  };
-  const edits: QuotedEdit[] = [];
-  for (const [at, step] of recording.steps.entries()) {
-    client.reach(step.at);
-    const request = client.request(read, at * 10_000);
-    const { body: sent } = await policy.send(request);
-    const quoted = quotedIn(recording.conversation, step);
-    if (quoted.length === 0) continue;
-    const full = textOf(request.conversation);
-    const left = textOf(read(sent));
-    for (const text of quoted) {
-      const isShown = shows(full, text);
-      const isLost = isShown && !shows(left, text);
-      const isRepaired =
-        isLost && shows(textOf(read(await sentAfterFailure(request.conversation.body, text))), text);
-      const from = isLost && values.where ? whereIn(recording.conversation, step.at, left, text) : '';
-      edits.push({ isShown, isLost, isRepaired, from });
-    }
-  }
-  return edits;
-}
-
-/** Returns the path of the edit with this text. */
-function pathOf({ body, messages }: Conversation, text: string): string {
-  const calls = messages.flatMap((message) =>
-    message.parts.flatMap((part) =>
-      part.type === 'tool-call' ? quotedTexts(inputOf(body, message, part)) : [],
-    ),
-  );
-  return calls.find((one) => one.text === text)?.path ?? '';
-}
-
-/** Returns the texts that the edits of a step must match. */
-function quotedIn(
-  { body, messages }: Conversation,
-  { at, end }: { readonly at: number; readonly end: number },
-): readonly string[] {
-  return messages
-    .slice(at, end)
-    .flatMap((message) =>
-      message.parts.flatMap((part) =>
-        part.type === 'tool-call' ? quotedTexts(inputOf(body, message, part)).map(({ text }) => text) : [],
-      ),
-    )
-    .filter((text) => text.trim().length > 20);
-}
-
-function linesIn(text: string): readonly string[] {
-  return text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line.length >= 8);
-}
-
-/** True if all lines of a text stand in a context, as they are or as in JSON. */
-function shows(context: string, text: string): boolean {
-  return linesIn(text).every((line) => isIn(context, line));
-}
-
-function isIn(context: string, line: string): boolean {
-  return context.includes(line) || context.includes(JSON.stringify(line).slice(1, -1));
-}
-
-/** Names the newest message that shows the first lost line of a text, by the tool whose call or result it is, and its age in requests. */
-function whereIn(conversation: Conversation, end: number, left: string, text: string): string {
-  const line = linesIn(text).find((one) => !isIn(left, one))!;
-  const { messages } = conversation;
-  const at = messages
-    .slice(0, end)
-    .findLastIndex((message) => isIn(messageText(conversation, message), line));
-  const message = messages[at];
-  if (!message) return 'nothing';
-  const age = messages.slice(at, end).filter(({ role }) => role === 'assistant').length;
-  const [part] = message.parts;
-  const calls = messages
-    .slice(0, at + 1)
-    .flatMap(({ parts }) => parts.flatMap((one) => (one.type === 'tool-call' ? [one] : [])));
-  const id = part?.type === 'tool-result' ? part.callId : undefined;
-  const tool =
-    id === undefined
-      ? message.parts.flatMap((one) => (one.type === 'tool-call' ? [one.name] : [])).join('+') || message.role
-      : `result of ${calls.findLast((call) => call.id === id)?.name}`;
-  return `${tool}, ${age < 5 ? '<5' : age < 15 ? '5-14' : age < 30 ? '15-29' : '30+'} requests old`;
 }

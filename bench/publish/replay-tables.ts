@@ -16,7 +16,7 @@ export type ReplayFigures = {
   }[];
 };
 
-const titles: Readonly<Record<string, string>> = {
+export const titles: Readonly<Record<string, string>> = {
   [codingSessions]: 'coding sessions',
   [longHorizonId]: 'eight of them joined',
   'tau-bench': 'customer service (tau-bench)',

@@ -123,7 +123,7 @@ export const blocks: Readonly<Record<string, FigureBlock>> = {
 // Blocks
 
 /** Puts the origin of the result above its table. */
-function block(from: string, table: (result: Result) => string): FigureBlock {
+export function block(from: string, table: (result: Result) => string): FigureBlock {
   return { from, text: (result) => `${originLine(result)}\n\n${table(result)}` };
 }
 
@@ -385,7 +385,7 @@ function figuresOf(result: Result): ReplayFigures {
   return result as unknown as ReplayFigures;
 }
 
-function rowsOf(result: Result, key = 'rows'): readonly Row[] {
+export function rowsOf(result: Result, key = 'rows'): readonly Row[] {
   return result[key] as readonly Row[];
 }
 
