@@ -65,6 +65,20 @@ describe('a session', () => {
     expect(await session.getItems()).toEqual([...items, said('last')]);
   });
 
+  it('keeps the items of all its objects, and bytes as bytes', async () => {
+    const { leporello } = openStore();
+    const open = () => new LeporelloSession(leporello, { sessionId: 'x' });
+    const image: AgentInputItem = {
+      type: 'function_call_result',
+      callId: 'c',
+      name: 'see',
+      status: 'completed',
+      output: { type: 'image', image: { data: new Uint8Array([137, 80, 78, 71]), mediaType: 'image/png' } },
+    };
+    await Promise.all([open().addItems([said('one'), image]), open().addItems([said('two')])]);
+    expect(await open().getItems()).toEqual([said('one'), image, said('two')]);
+  });
+
   it('is not that of another tenant or of another name', async () => {
     const { leporello } = openStore();
     await new LeporelloSession(leporello, { sessionId: 'x' }).addItems([said('mine')]);

@@ -48,7 +48,13 @@ export type Part = (
       /** The definition stays out of the prompt until the model searches for the tool. */
       readonly isDeferred?: boolean;
     }
-  | { readonly type: 'opaque'; readonly span: Span; readonly kind: string }
+  | {
+      readonly type: 'opaque';
+      readonly span: Span;
+      readonly kind: string;
+      /** Base64 of a sound or a film within it, which is not text. */
+      readonly data?: Span;
+    }
 ) & {
   /**
    * Set on a part that no fold may touch, whatever the trigger. It says what else stays: `pair`, the call with its result;

@@ -338,7 +338,7 @@ function countPart(counter: TokenCounter, body: Uint8Array, block: Block, part: 
       if (part.isDeferred) return 0;
       return counter.overhead.tool + counter.count(definitionText(counter, rawText(body, block, part.span)));
     case 'opaque':
-      return Math.ceil(lengthOf(part.span) / OPAQUE_BYTES_PER_TOKEN);
+      return opaqueTokens(lengthOf(part.span), part.data ? lengthOf(part.data) : 0);
   }
 }
 
@@ -377,6 +377,13 @@ function lengthOf(span: Span): number {
 
 /** Opaque content is estimated by its bytes: it may be JSON (3 to 4 bytes a token) or base64 of anything. */
 const OPAQUE_BYTES_PER_TOKEN = 4;
+
+/** Bytes of base64 in a source that is known to be no text. */
+const DATA_BYTES_PER_TOKEN = 800;
+
+function opaqueTokens(bytes: number, data: number): number {
+  return Math.ceil((bytes - data) / OPAQUE_BYTES_PER_TOKEN + data / DATA_BYTES_PER_TOKEN);
+}
 
 /**
  * Signed reasoning may be shown shorter than it is charged: the encrypted copy in the signature is complete. Base64 takes four

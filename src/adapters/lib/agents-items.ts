@@ -4,14 +4,8 @@
  */
 import type { AgentInputItem } from '@openai/agents';
 import { type JsonRecord, isRecord, objectsOf, parseRecord, wordAt } from '../../conversation/json-scan.ts';
-import {
-  type FoldedBlock,
-  type FoldedMessage,
-  type MessageForm,
-  type WrittenMessage,
-  addressOf,
-  sourceAt,
-} from './wire-body.ts';
+import { type FoldedBlock, type FoldedMessage, type MessageForm, type WrittenMessage } from './wire-body.ts';
+import { addressOf, sourceAt, sourceOfBytes, unknownBlock } from './media-blocks.ts';
 
 export const itemForm: MessageForm<AgentInputItem> = {
   write: (item) => writeItem(item),
@@ -58,7 +52,7 @@ function writeItem(item: JsonRecord): WrittenMessage {
 
 /** A block that the wire format keeps in its place. */
 function keptBlock(part: JsonRecord): JsonRecord {
-  return { type: 'compaction', part };
+  return unknownBlock('compaction', part);
 }
 
 function writeMessage({ role, content }: JsonRecord): WrittenMessage {
@@ -71,18 +65,23 @@ function writeMessage({ role, content }: JsonRecord): WrittenMessage {
 function partBlock(part: JsonRecord): JsonRecord {
   const text = part['type'] === 'refusal' ? undefined : wordAt(part, 'text');
   if (text !== undefined && text !== '') return { type: 'text', text };
-  return imageBlock(part) ?? { type: `agents-${wordAt(part, 'type') ?? 'part'}`, part };
+  return (
+    imageBlock(part) ?? fileBlock(part) ?? unknownBlock(`agents-${wordAt(part, 'type') ?? 'part'}`, part)
+  );
 }
 
 function imageBlock({ type, image }: JsonRecord): JsonRecord | undefined {
   if (type !== 'input_image' && type !== 'image') return undefined;
-  if (isRecord(image) && typeof image['data'] === 'string')
-    return {
-      type: 'image',
-      source: { type: 'base64', media_type: image['mediaType'] ?? 'image/*', data: image['data'] },
-    };
+  const source = isRecord(image) ? sourceOfBytes(image['data'], image['mediaType'] ?? 'image/*') : undefined;
+  if (source) return { type: 'image', source };
   const address = isRecord(image) ? wordAt(image, 'url') : typeof image === 'string' ? image : undefined;
   return address === undefined ? undefined : { type: 'image', source: sourceAt(address) };
+}
+
+/** Writes a PDF. Other files are kept as they are. */
+function fileBlock({ type, file }: JsonRecord): JsonRecord | undefined {
+  const isPdf = typeof file === 'string' && file.startsWith('data:application/pdf;base64,');
+  return type === 'input_file' && isPdf ? { type: 'document', source: sourceAt(file) } : undefined;
 }
 
 function outputOf(output: unknown): string | readonly JsonRecord[] {
@@ -151,6 +150,8 @@ function resultItem({ tool_use_id: callId, content }: JsonRecord, name: string):
 
 function contentPart(block: JsonRecord): JsonRecord {
   const { source } = block;
+  if (block['type'] === 'document' && isRecord(source))
+    return { type: 'input_file', file: addressOf(source) };
   if (block['type'] !== 'image' || !isRecord(source))
     return { type: 'input_text', text: wordAt(block, 'text') ?? '' };
   return { type: 'input_image', image: addressOf(source) };

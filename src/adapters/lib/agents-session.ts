@@ -7,6 +7,7 @@ import { isRecord } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
 import { type Leporello, partsOf } from '../../library/leporello.ts';
 import { decodeRecord, encodeRecord } from '../../store/records.ts';
+import { packBytes, unpackBytes } from './media-blocks.ts';
 
 export type SessionOptions = {
   /** The name of the session. Default: a random one. */
@@ -18,6 +19,9 @@ export type SessionOptions = {
 };
 
 const thirtyDaysMs = 30 * 24 * 60 * 60 * 1_000;
+
+/** The last call of each session by its tenant and name, in each store. The next one waits for it, also that of another object. */
+const turns = new WeakMap<object, Map<string, Promise<unknown>>>();
 
 /** The list of a session: its items have the keys of their numbers. */
 type SessionHead = { readonly count: number };
@@ -35,8 +39,6 @@ export class LeporelloSession implements Session {
   readonly #id: string;
   readonly #tenant: string;
   readonly #ttlMs: number;
-  /** The last call. The next one waits for it. */
-  #last: Promise<unknown> = Promise.resolve();
 
   constructor(leporello: Leporello, options: SessionOptions = {}) {
     this.#parts = partsOf(leporello);
@@ -69,7 +71,7 @@ export class LeporelloSession implements Session {
       if (items.length === 0) return;
       const count = await this.#count();
       const keys = this.#keys(count, count + items.length);
-      await Promise.all(items.map((item, at) => this.#put(keys[at]!, { item })));
+      await Promise.all(items.map((item, at) => this.#put(keys[at]!, { item: packBytes(item) })));
       await this.#put(this.#head(), { count: count + items.length });
     });
   }
@@ -95,8 +97,15 @@ export class LeporelloSession implements Session {
   }
 
   async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const turn = this.#last.then(work);
-    this.#last = turn.catch(() => undefined);
+    const { encryptedStore } = this.#parts;
+    const running = turns.get(encryptedStore) ?? new Map<string, Promise<unknown>>();
+    turns.set(encryptedStore, running);
+    const key = `${this.#tenant}/${this.#id}`;
+    const turn = Promise.resolve(running.get(key)).then(work);
+    const ended = turn.catch(() => undefined);
+    running.set(key, ended);
+    await ended;
+    if (running.get(key) === ended) running.delete(key);
     return turn;
   }
 
@@ -126,7 +135,7 @@ export class LeporelloSession implements Session {
   async #read(from: number, to: number): Promise<AgentInputItem[]> {
     const records = await this.#records(this.#keys(from, to));
     return records.map((record, at) => {
-      if (isRecord(record)) return record['item'] as AgentInputItem;
+      if (isRecord(record)) return unpackBytes(record['item']) as AgentInputItem;
       throw new LeporelloError(
         'store-failed',
         `The store has no item ${from + at} of session ${JSON.stringify(this.#id)}: clear the session, or begin another.`,

@@ -4,6 +4,7 @@
  * become blocks that no fold touches. Pure.
  */
 import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
+import { sourceOfBytes, unknownBlock, withoutBytes } from './media-blocks.ts';
 import type { FoldedBlock, FoldedMessage, MessageForm, WrittenMessage } from './wire-body.ts';
 
 /** A message of a prompt or of a program. */
@@ -15,7 +16,7 @@ export const sdkForm: MessageForm<SdkMessage> = {
     const parts = partsOf(content);
     const blocks = parts.map((part) => blockOf(part, side));
     // A message must have a block.
-    return { role: side, content: blocks.some(Boolean) ? blocks : parts.map(unknownBlock) };
+    return { role: side, content: blocks.some(Boolean) ? blocks : parts.map(keptBlock) };
   },
   read(folded) {
     const { source, blocks, role } = folded;
@@ -85,9 +86,9 @@ function blockOf(part: JsonRecord, side: WrittenMessage['role']): JsonRecord | u
       return { type: 'thinking', thinking: part['text'] };
     case 'file':
     case 'image':
-      return mediaBlock(part) ?? unknownBlock(part);
+      return mediaBlock(part) ?? keptBlock(part);
     case 'tool-call':
-      if (part['providerExecuted'] === true) return unknownBlock(part);
+      if (part['providerExecuted'] === true) return keptBlock(part);
       return {
         type: 'tool_use',
         id: part['toolCallId'],
@@ -95,18 +96,18 @@ function blockOf(part: JsonRecord, side: WrittenMessage['role']): JsonRecord | u
         input: part['input'] ?? {},
       };
     case 'tool-result':
-      return side === 'user' ? resultBlock(part) : unknownBlock(part);
+      return side === 'user' ? resultBlock(part) : keptBlock(part);
     case 'custom':
       // Most carry data of the provider, such as the usage of an earlier reply. A compaction stands for the beginning of the conversation.
       return /compaction/.test(spelled(part['kind'])) ? { type: 'compaction', part } : undefined;
     default:
-      return unknownBlock(part);
+      return keptBlock(part);
   }
 }
 
-/** A block that is counted as it is spelled, and never edited. */
-function unknownBlock(part: JsonRecord): JsonRecord {
-  return { type: `ai-sdk-${spelled(part['type'])}`, part: withoutBytes(part) };
+/** A block that is never edited. */
+function keptBlock(part: JsonRecord): JsonRecord {
+  return unknownBlock(`ai-sdk-${spelled(part['type'])}`, part);
 }
 
 function resultBlock(part: JsonRecord): JsonRecord {
@@ -129,7 +130,7 @@ function resultContent(output: JsonRecord): string | readonly JsonRecord[] {
 
 function itemBlock(item: JsonRecord): JsonRecord {
   if (item['type'] === 'text') return { type: 'text', text: item['text'] };
-  return mediaBlock(item) ?? unknownBlock(item);
+  return mediaBlock(item) ?? keptBlock(item);
 }
 
 /** Writes a file or an image. Undefined for kinds that have no stub, and for files that only the provider has. */
@@ -142,7 +143,7 @@ function mediaBlock(part: JsonRecord): JsonRecord | undefined {
 }
 
 function sourceOf(data: unknown, mediaType: string): JsonRecord | undefined {
-  if (data instanceof Uint8Array) return { type: 'base64', media_type: mediaType, data: base64(data) };
+  if (data instanceof Uint8Array) return sourceOfBytes(data, mediaType);
   if (data instanceof URL) return { type: 'url', url: data.href };
   if (typeof data === 'string')
     return /^https?:/.test(data)
@@ -152,22 +153,6 @@ function sourceOf(data: unknown, mediaType: string): JsonRecord | undefined {
   if (data['type'] === 'data') return sourceOf(data['data'], mediaType);
   if (data['type'] === 'url') return { type: 'url', url: spelled(data['url']) };
   return undefined;
-}
-
-function base64(bytes: Uint8Array): string {
-  let binary = '';
-  for (let at = 0; at < bytes.length; at += 32_768)
-    binary += String.fromCharCode(...bytes.subarray(at, at + 32_768));
-  return btoa(binary);
-}
-
-/** Spells bytes within a part as base64, so that JSON can hold them. */
-function withoutBytes(value: unknown): unknown {
-  if (value instanceof Uint8Array) return base64(value);
-  if (value instanceof URL) return value.href;
-  if (Array.isArray(value)) return value.map(withoutBytes);
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withoutBytes(inner)]));
 }
 
 // Blocks to parts

@@ -16,14 +16,8 @@ import {
   type UsageMetadata,
 } from '@langchain/core/messages';
 import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
-import {
-  type FoldedBlock,
-  type FoldedMessage,
-  type MessageForm,
-  type WrittenMessage,
-  addressOf,
-  sourceAt,
-} from './wire-body.ts';
+import { type FoldedBlock, type FoldedMessage, type MessageForm, type WrittenMessage } from './wire-body.ts';
+import { addressOf, sourceAt, sourceOfBytes, unknownBlock } from './media-blocks.ts';
 
 export const langchainForm: MessageForm<BaseMessage> = {
   write: writeMessage,
@@ -93,13 +87,16 @@ function blockOf(block: JsonRecord): JsonRecord | undefined {
     case 'input_json_delta':
       return undefined;
     default:
-      return mediaBlock(block) ?? { type: `langchain-${wordAt(block, 'type') ?? 'part'}`, part: block };
+      return mediaBlock(block) ?? unknownBlock(`langchain-${wordAt(block, 'type') ?? 'part'}`, block);
   }
 }
 
 /** Writes an image or a document, in any of the spellings of LangChain. */
 function mediaBlock(block: JsonRecord): JsonRecord | undefined {
-  const mimeType = wordAt(block, 'mimeType') ?? wordAt(block, 'mime_type') ?? 'image/*';
+  const { image_url: image, source, url, data, file } = block;
+  const inFile = isRecord(file) ? wordAt(file, 'file_data') : undefined;
+  const inName = inFile === undefined ? undefined : /^data:([^;,]*)/.exec(inFile)?.[1];
+  const mimeType = wordAt(block, 'mimeType') ?? wordAt(block, 'mime_type') ?? inName ?? 'image/*';
   const type =
     block['type'] === 'image_url' || block['type'] === 'image'
       ? 'image'
@@ -107,13 +104,11 @@ function mediaBlock(block: JsonRecord): JsonRecord | undefined {
         ? 'document'
         : undefined;
   if (!type) return undefined;
-  const { image_url: image, source, url, data } = block;
   if (isRecord(source)) return { type, source };
-  const address = wordAt(isRecord(image) ? image : { url: image ?? url }, 'url');
+  const address = inFile ?? wordAt(isRecord(image) ? image : { url: image ?? url }, 'url');
   if (address !== undefined) return { type, source: sourceAt(address) };
-  return typeof data === 'string'
-    ? { type, source: { type: 'base64', media_type: mimeType, data } }
-    : undefined;
+  const inBytes = sourceOfBytes(data, mimeType);
+  return inBytes && { type, source: inBytes };
 }
 
 function resultBlock(message: ToolMessage): JsonRecord {
@@ -121,7 +116,7 @@ function resultBlock(message: ToolMessage): JsonRecord {
   const items =
     typeof content === 'string'
       ? content
-      : objectsOf(content).map((item) => blockOf(item) ?? { type: 'langchain-part', part: item });
+      : objectsOf(content).map((item) => blockOf(item) ?? unknownBlock('langchain-part', item));
   return {
     type: 'tool_result',
     tool_use_id: id,

@@ -181,19 +181,6 @@ function blocksIn(message: JsonRecord, from: WrittenMessage | undefined): readon
   });
 }
 
-/** Returns the source of an image or a document at an address, which may hold its bytes: `data:image/png;base64,…`. */
-export function sourceAt(address: string): JsonRecord {
-  const inline = /^data:([^;,]*);base64,(.*)$/s.exec(address);
-  return inline ? { type: 'base64', media_type: inline[1], data: inline[2] } : { type: 'url', url: address };
-}
-
-/** Returns the address of a source. */
-export function addressOf(source: JsonRecord): unknown {
-  return source['type'] === 'url'
-    ? source['url']
-    : `data:${wordAt(source, 'media_type') ?? ''};base64,${wordAt(source, 'data') ?? ''}`;
-}
-
 /** Returns the tools to offer: the recall tool, and the tool for notes if there is one. */
 export function ownTools(recallTool: RecallTool | undefined): readonly RecallTool[] {
   if (!recallTool) return [];

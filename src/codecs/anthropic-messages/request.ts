@@ -171,8 +171,10 @@ function parseBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, Me
       return loadsTools(stringAt(bytes, byKey.get('name')) ?? '')
         ? { type: 'opaque', span, kind, stays: 'pair' }
         : { type: 'opaque', span, kind };
-    default:
-      return { type: 'opaque', span, kind };
+    default: {
+      const { data } = parseMedia(bytes, span, kind, byKey);
+      return { type: 'opaque', span, kind, ...(data && { data }) };
+    }
   }
 }
 

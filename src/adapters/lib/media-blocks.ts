@@ -1,0 +1,89 @@
+/**
+ * Writes the bytes within parts of a framework as base64: sources of images and documents, and blocks of unknown types that no fold edits. The
+ * base64 of an unknown block is in its `source`, where the codec does not count it as text. Pure.
+ */
+import { type JsonRecord, isRecord, wordAt } from '../../conversation/json-scan.ts';
+
+/** Returns the source of an image or a document at an address, which may hold its bytes: `data:image/png;base64,…`. */
+export function sourceAt(address: string): JsonRecord {
+  const inline = /^data:([^;,]*);base64,(.*)$/s.exec(address);
+  return inline ? { type: 'base64', media_type: inline[1], data: inline[2] } : { type: 'url', url: address };
+}
+
+/** Returns the address of a source. */
+export function addressOf(source: JsonRecord): unknown {
+  return source['type'] === 'url'
+    ? source['url']
+    : `data:${wordAt(source, 'media_type') ?? ''};base64,${wordAt(source, 'data') ?? ''}`;
+}
+
+/** Returns the source of bytes, which are base64 if they are a text. Undefined for anything else. */
+export function sourceOfBytes(data: unknown, mediaType: unknown): JsonRecord | undefined {
+  const text = data instanceof Uint8Array ? base64(data) : data;
+  return typeof text === 'string' ? { type: 'base64', media_type: mediaType, data: text } : undefined;
+}
+
+/** Returns a block of an unknown type that holds a part. */
+export function unknownBlock(type: string, part: JsonRecord): JsonRecord {
+  const found: string[] = [];
+  const isMedia = /audio|video|image|file|media/.test(wordAt(part, 'type') ?? '');
+  const plain = withBytes(part, (text, isText) => {
+    if (isText && !(isMedia && isEncoded(text))) return text;
+    found.push(text);
+    return '';
+  });
+  return {
+    type,
+    part: plain,
+    ...(found.length > 0 && { source: { type: 'base64', data: found.join(' ') } }),
+  };
+}
+
+/** Spells bytes and URLs within a part as texts, so that JSON can hold them. */
+export function withoutBytes(part: JsonRecord): JsonRecord {
+  return withBytes(part, (text) => text) as JsonRecord;
+}
+
+/** UTF-16 units of the shortest text that is taken for base64. */
+const minEncoded = 1_000;
+
+function isEncoded(text: string): boolean {
+  return text.length >= minEncoded && /^(?:data:[^,\s]*,)?[\w+/=-]+$/.test(text);
+}
+
+/** Returns a copy of a value in which `spell` writes each text, and each array of bytes as base64. */
+function withBytes(value: unknown, spell: (text: string, isText: boolean) => string): unknown {
+  if (typeof value === 'string') return spell(value, true);
+  if (value instanceof Uint8Array) return spell(base64(value), false);
+  if (value instanceof URL) return value.href;
+  if (Array.isArray(value)) return value.map((item) => withBytes(item, spell));
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withBytes(inner, spell)]));
+}
+
+/** Marks bytes in JSON. */
+const bytesKey = 'leporello:bytes';
+
+/** Returns a value in which arrays of bytes are objects that JSON can hold. */
+export function packBytes(value: unknown): unknown {
+  if (value instanceof Uint8Array) return { [bytesKey]: base64(value) };
+  if (Array.isArray(value)) return value.map(packBytes);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, packBytes(inner)]));
+}
+
+/** Undoes `packBytes`. */
+export function unpackBytes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(unpackBytes);
+  if (!isRecord(value)) return value;
+  const packed = value[bytesKey];
+  if (typeof packed === 'string') return Uint8Array.from(atob(packed), (unit) => unit.charCodeAt(0));
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, unpackBytes(inner)]));
+}
+
+function base64(bytes: Uint8Array): string {
+  let binary = '';
+  for (let at = 0; at < bytes.length; at += 32_768)
+    binary += String.fromCharCode(...bytes.subarray(at, at + 32_768));
+  return btoa(binary);
+}
