@@ -51,14 +51,52 @@ export function readFields<T>(
 }
 
 function scanFields(format: string, body: Uint8Array, list: string, reading: ReadContext): BodyFields {
-  const lists = new Set([list]);
+  const lists: ReadonlySet<string> = new Set([list]);
   const look = (start: number): KnownList => {
     const seen = reading.seen && (listWritten(body, format) ?? reading.seen.look(format, body, start));
     return { start, seen, elements: (seen?.messages ?? []).map((message) => message.span) };
   };
   const begun = body.length > maxScannedBytes ? elementsInSteps(body, lists, look) : undefined;
-  return oneStep(() => fieldsOf(format, body, lists, look, begun));
+  let found = begun;
+  const { members, span, seen } = oneStep(() => {
+    const known = (start: number): readonly Span[] => {
+      if (found?.start !== start) found = look(start);
+      return found.elements;
+    };
+    return { ...scanObject(body, skipSpace(body, 0), lists, known), seen: found?.seen };
+  });
+  if (skipSpace(body, span.end) !== body.length)
+    throw new ScanError(`more bytes after the object, at ${span.end}`);
+  // Each step runs only once, even if the function is run again after a pause, so the steps can fill one map.
+  const byKey = oneStep(() => new Map<string, Member>());
+  const groups = oneStep(() => groupsOf(members));
+  inSteps(groups, (group) => {
+    for (const member of group) byKey.set(member.key, member);
+  });
+  if (byKey.size < members.length) throw new ScanError('a top-level key occurs twice');
+  const messages = byKey.get(list)?.elements;
+  if (!messages) throw new ScanError(`'${list}' is missing or not an array`);
+  return { format, body, members, messages, seen, get: (key) => byKey.get(key)?.value };
 }
+
+/** Divides members into groups that take about as long. */
+function groupsOf(members: readonly Member[]): readonly (readonly Member[])[] {
+  const groups: Member[][] = [];
+  let room = 0;
+  for (const member of members) {
+    const bytes = member.span.end - member.span.start + 100;
+    if (bytes > room) {
+      groups.push([]);
+      room = maxGroupBytes;
+    }
+    groups.at(-1)!.push(member);
+    room -= bytes;
+  }
+  return groups;
+}
+
+/** Bytes of members that are handled in one step, with 100 for each. */
+const maxGroupBytes = 131_072;
 
 /** Bytes of the largest body that is scanned in one step. */
 const maxScannedBytes = 1_000_000;
@@ -102,45 +140,21 @@ function elementsInSteps(
   }
 }
 
-function fieldsOf(
-  format: string,
-  body: Uint8Array,
-  lists: ReadonlySet<string>,
-  look: (start: number) => KnownList,
-  begun: KnownList | undefined,
-): BodyFields {
-  const [list] = lists;
-  let found: KnownList | undefined;
-  const known = (start: number): readonly Span[] => {
-    found = begun?.start === start ? begun : look(start);
-    return found.elements;
-  };
-  const { members, span } = scanObject(body, skipSpace(body, 0), lists, known);
-  if (skipSpace(body, span.end) !== body.length)
-    throw new ScanError(`more bytes after the object, at ${span.end}`);
-  const byKey = uniqueMembers(members);
-  if (!byKey) throw new ScanError('a top-level key occurs twice');
-  const messages = byKey.get(list!)?.elements;
-  if (!messages) throw new ScanError(`'${list}' is missing or not an array`);
-  return { format, body, members, messages, seen: found?.seen, get: (key) => byKey.get(key)?.value };
-}
-
 /** Parses, and so checks, every field that is not read as a block. */
 export function parseOtherFields(
   fields: BodyFields,
   blocks: ReadonlySet<string>,
 ): Readonly<Record<string, unknown>> {
-  const others = fields.members.filter((member) => !blocks.has(member.key));
-  // Each step runs only once, even if the function is run again after a pause, so the steps can fill one object.
   const parsed = oneStep(() => ({}));
-  inSteps(others, ({ key, value }) => {
-    const field = {
-      value: parseSpan(fields.body, value),
-      enumerable: true,
-      configurable: true,
-      writable: true,
-    };
-    Object.defineProperty(parsed, key, field);
+  const groups = oneStep(() => groupsOf(fields.members.filter((member) => !blocks.has(member.key))));
+  inSteps(groups, (group) => {
+    for (const { key, value } of group)
+      Object.defineProperty(parsed, key, {
+        value: parseSpan(fields.body, value),
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
   });
   return parsed;
 }

@@ -229,7 +229,7 @@ function parseValue(bytes: Uint8Array, value: Span, depth: number, mode: 'keep' 
       const parsed = parseSpan(bytes, value);
       return keeps ? parsed : undefined;
     });
-  const pieces = oneStep(() => piecesOf(bytes, value));
+  const pieces = piecesInSteps(bytes, value);
   const parsed = inSteps(pieces, ({ span, key, isValue }) => {
     if (!isValue) return keeps ? parsePiece(bytes, span, open) : void parsePiece(bytes, span, open);
     const one = parseValue(bytes, span, depth + 1, mode);
@@ -261,12 +261,31 @@ function withMember(object: object, key: string, value: unknown): object {
 type JsonPiece = { readonly span: Span; readonly isValue: boolean; readonly key?: string };
 
 /** Cuts a list or an object at commas. Throws a `ScanError` when there is anything but pieces and commas in it. */
-function piecesOf(bytes: Uint8Array, { start, end }: Span): readonly JsonPiece[] {
+function piecesInSteps(bytes: Uint8Array, value: Span): readonly JsonPiece[] {
+  const all: JsonPiece[] = [];
+  for (let from: number | undefined = skipSpace(bytes, value.start + 1); from !== undefined; ) {
+    const at: number = from;
+    const { pieces, next } = oneStep(() => piecesFrom(bytes, value, at));
+    all.push(...pieces);
+    from = next;
+  }
+  return all;
+}
+
+/** Bytes that are cut into pieces in one step. */
+const cutBytes = 1_000_000;
+
+/** Cuts the next elements or members. `next`: the place of the first one after them; undefined at the end. */
+function piecesFrom(
+  bytes: Uint8Array,
+  { start, end }: Span,
+  from: number,
+): { readonly pieces: readonly JsonPiece[]; readonly next?: number } {
   const isList = bytes[start] === OPEN_BRACKET;
   const close = end - 1;
   if (bytes[close] !== (isList ? CLOSE_BRACKET : CLOSE_BRACE)) throw notJson(start, end);
   const pieces: JsonPiece[] = [];
-  let at = skipSpace(bytes, start + 1);
+  let at = from;
   let first = at;
   while (at < close) {
     const value = isList ? at : valueOfMember(bytes, at);
@@ -285,12 +304,13 @@ function piecesOf(bytes: Uint8Array, { start, end }: Span): readonly JsonPiece[]
       first = at;
     } else pieces[pieces.length - 1] = { span: { start: first, end: valueEnd }, isValue: false };
     const next = skipSpace(bytes, valueEnd);
-    if (next === close) return pieces;
+    if (next === close) return { pieces };
     if (bytes[next] !== COMMA) throw notJson(start, end);
     at = skipSpace(bytes, next + 1);
     if (at >= close) throw notJson(start, end);
+    if (at - from > cutBytes) return { pieces, next: at };
   }
-  return pieces;
+  return { pieces };
 }
 
 function keyEndOf(bytes: Uint8Array, at: number): number {

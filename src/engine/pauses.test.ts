@@ -1,9 +1,9 @@
 /** Counts the steps of passes over large bodies: the event loop can serve others between two of them. */
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { callWords } from '../outline/step-line.ts';
 import { newReading } from '../../test/support/codec-suite/views.ts';
-import { openRun, Paused, runPausably, type Steps } from '../conversation/steps.ts';
+import { checkJson, openRun, Paused, runPausably, type Steps } from '../conversation/steps.ts';
 import { originalsInSteps } from '../conversation/edit.ts';
 import { pairInSteps } from '../conversation/turns.ts';
 import { createConversationCounter } from '../tokens/count-conversation.ts';
@@ -13,6 +13,10 @@ import { reportsOfFailedEdits } from './finish.ts';
 import { openMedia } from './protect.ts';
 import { resultStub } from '../strategies/lib/stubs.ts';
 import { noteInView, partsInView } from './in-view.ts';
+
+// No time passes, so that repeated steps never take longer than new ones.
+beforeEach(() => void vi.spyOn(performance, 'now').mockReturnValue(1));
+afterEach(() => void vi.restoreAllMocks());
 
 function stepsOf(steps: Steps<unknown>): number {
   let count = 1;
@@ -152,5 +156,37 @@ describe('a conversation of 20,000 messages', () => {
       ...results.map(({ id }) => ({ role: 'tool', tool_call_id: id, content: 'ok' })),
     ]);
     expect(stepsOf(reportsOfFailedEdits(oneTurn))).toBeGreaterThanOrEqual(5_000);
+  });
+});
+
+describe('an object with very many members', () => {
+  const members = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`member${at}`, at]));
+
+  /** Returns the pauses of a reading with a pause after every step. */
+  function pausesOf(run: () => unknown): number {
+    const progress = openRun(() => true);
+    for (let pauses = 0; ; pauses++) {
+      try {
+        runPausably(progress, run);
+        return pauses;
+      } catch (error) {
+        if (!(error instanceof Paused)) throw error;
+      }
+    }
+  }
+
+  it('is cut and checked in steps', () => {
+    const bytes = new TextEncoder().encode(JSON.stringify({ ...members, more: Array(600_000).fill(1) }));
+    // Each piece of 131,072 bytes is checked in one step, and each megabyte cut in one.
+    expect(pausesOf(() => checkJson(bytes))).toBeGreaterThanOrEqual(bytes.length / 140_000 + 3);
+  });
+
+  it('is read in groups of members, not one by one, when it is a body', () => {
+    const body = new TextEncoder().encode(
+      JSON.stringify({ model: 'gpt-4o', ...members, messages: [{ role: 'user', content: 'Go.' }] }),
+    );
+    const pauses = pausesOf(() => openaiChat.read(body, newReading()));
+    expect(pauses).toBeGreaterThanOrEqual(30);
+    expect(pauses).toBeLessThan(100);
   });
 });
