@@ -1,7 +1,7 @@
 /**
  * Measures request bodies that are built to be expensive, in the library and in the gateway: the CPU time, and the longest time for which the
  * event loop serves nobody else. Run `node bench/hostile.ts [PREFIX] [--library | --gateway]`; with PREFIX it runs only the cases whose names
- * begin with it, with an option only one of the two. A full run writes bench/results/hostile.json and takes about seven minutes. It ends with
+ * begin with it, with an option only one of the two. A full run writes bench/results/hostile.json and takes about eight minutes. It ends with
  * status 1 if a body of up to 8.8 MB stalls the event loop for more than 50 ms, or if CPU time grows faster than n log n.
  *
  * Traps: (1) Every figure is CPU time, so other work on the machine does not count, except that it slows down caches. A stall is the CPU time that
@@ -11,7 +11,7 @@
  * to three times, and the table shows the minimum, because garbage collection may slow down any run. (3) Measured are the largest body of up to
  * 8.8 MB of each case, one of at most a quarter of it, and, in one format, one that is larger, if the case has it. (4) The figures of the gateway
  * are of one `leporello serve` with SQLite and default settings, for cases in one format. It is sent a body just too small for a fold thread, then
- * the largest one of up to 8.8 MB, then a larger one, each once and each of another tenant. Its stall is that of the main thread, which serves all
+ * the largest one of up to 8.8 MB, then a larger one, each once and as another conversation. Its stall is that of the main thread, which serves all
  * clients, measured with a timer of 2 ms; its CPU time per MB is that of all threads. No limit is set to that; the goal for ordinary bodies is
  * printed beside it. (5) `exponent` is the growth of `CPU ms` between two sizes with the same outcome; 1 is linear. It is left out if the
  * smaller one takes less than 20 ms, or if only one of them is folded. (6) A case is ended after 40 s of CPU time (wall-clock time on systems
@@ -38,6 +38,9 @@ type Measured = {
   readonly outcome: string;
 };
 
+/** What a child measures. `index`: of the case in the list of cases. */
+type Plan = { readonly index: number; readonly sizes: readonly number[] };
+
 /** A child is ended after this CPU time. */
 const maxRunMs = 40_000;
 const maxRuns = 3;
@@ -49,19 +52,19 @@ const maxExponent = 1.25;
 /** The gateway, and sizes without limits, are measured in this format only. */
 const oneFormat = 'messages';
 /** The goal for the CPU time of an ordinary body in the gateway. */
-const ordinary = { name: 'ordinary', goalMsPerMB: 15 };
+const ordinaryMsPerMB = 15;
 
 const [, script, ...args] = process.argv;
-if (args[0] === '--measure') await serveMeasurement(Number(args[1]));
+if (args[0] === '--measure') await serveMeasurement(JSON.parse(args[1]!) as Plan);
 else await main(args.find((one) => !one.startsWith('--')) ?? '');
 
-/** Runs in the child: measures the sizes of one case, and sends the result of each to the parent. */
-async function serveMeasurement(index: number): Promise<void> {
+/** Runs in the child: measures the sizes of a case, and sends the result of each to the parent. */
+async function serveMeasurement({ index, sizes }: Plan): Promise<void> {
   const one = hostileCases[index]!;
   const codec = codecs[one.format];
   await prepareOnce(codecs.chat, chatBody(toolLoop(150, 1_500)));
   await prepareOnce(codec, bodyOf(one, one.sizes[0]! / 10));
-  for (const size of sizesOf(one)) {
+  for (const size of sizes) {
     const body = bodyOf(one, size);
     let result = await prepareOnce(codec, body);
     for (let run = 1; run < maxRuns && result.MB <= maxLimitedMB && result.stallMs > maxStallMs; run++) {
@@ -78,7 +81,7 @@ function bodyOf({ body }: HostileCase, size: number): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(body(size)));
 }
 
-/** Returns the sizes that are measured, the smallest first. */
+/** Returns the sizes of a case that are measured, the smallest first. */
 function sizesOf(one: HostileCase): readonly number[] {
   const MB = one.sizes.map((size) => bodyOf(one, size).length / 1e6);
   const limited = MB.findLastIndex((size) => size <= maxLimitedMB);
@@ -130,15 +133,16 @@ async function main(only: string): Promise<void> {
   const gateway = args.includes('--library') ? undefined : await openGateway();
   for (const [index, one] of hostileCases.entries()) {
     if (!one.name.startsWith(only)) continue;
-    const measured = args.includes('--gateway') ? [] : await measureInChild(index, one);
+    const sizes = sizesOf(one);
+    const measured = args.includes('--gateway') ? [] : await measureInChild({ index, sizes });
     const inGateway = await measureIn(gateway, one);
-    const row = { ...rowOf(one, measured), ...gatewayColumns(inGateway) };
+    const row = { ...rowOf(one, sizes, measured), ...gatewayColumns(inGateway) };
     rows.push(row);
     console.log(JSON.stringify(row));
     failures.push(...failuresOf(one, measured), ...gatewayFailures(one, inGateway));
   }
   console.table(rows);
-  console.log(`CPU of ordinary bodies in the gateway: the goal is ${ordinary.goalMsPerMB} ms per MB.`);
+  console.log(`CPU of ordinary bodies in the gateway: the goal is ${ordinaryMsPerMB} ms per MB.`);
   console.log(failures.length === 0 ? 'All bodies are within the limits.' : failures.join('\n'));
   writeResult('hostile', { rows });
   await gateway?.stop();
@@ -154,8 +158,8 @@ async function measureIn(
 }
 
 /** Measures a case in the library; undefined for sizes that took too long. */
-async function measureInChild(index: number, one: HostileCase): Promise<readonly (Measured | undefined)[]> {
-  const child = fork(script!, ['--measure', `${index}`], {
+async function measureInChild(plan: Plan): Promise<readonly (Measured | undefined)[]> {
+  const child = fork(script!, ['--measure', JSON.stringify(plan)], {
     execArgv: [...process.execArgv, '--expose-gc'],
   });
   const startedAt = performance.now();
@@ -166,7 +170,7 @@ async function measureInChild(index: number, one: HostileCase): Promise<readonly
   child.on('message', (message) => void results.push(message as Measured));
   await once(child, 'exit');
   clearInterval(watch);
-  return sizesOf(one).map((_, at) => results[at]);
+  return plan.sizes.map((_, at) => results[at]);
 }
 
 /** Returns the CPU time of a process; undefined on systems without /proc. */
@@ -180,13 +184,13 @@ function cpuMsOf(pid: number | undefined): number | undefined {
   }
 }
 
-function rowOf(one: HostileCase, measured: readonly (Measured | undefined)[]) {
+function rowOf(one: HostileCase, sizes: readonly number[], measured: readonly (Measured | undefined)[]) {
   const done = measured.filter((size) => size !== undefined);
   const list = (of: (size: Measured) => number) => measured.map((size) => (size ? of(size) : '-')).join(' ');
   return {
     body: one.name,
     format: one.format,
-    sizes: sizesOf(one).join(' '),
+    sizes: sizes.join(' '),
     MB: list(({ MB }) => MB),
     'CPU ms': list(({ cpuMs }) => cpuMs),
     exponent: exponentOf(done),

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defaultFoldThreadBytes } from '../../src/gateway/fold-thread/fold-thread.ts';
 import { warmedUp } from '../first-token/processes.ts';
+import { chatBody, toolLoop } from '../scaling/bodies.ts';
 import { round } from '../tokens/arithmetic.ts';
 import type { HostileCase } from './bodies.ts';
 import type { FormatName } from './spell.ts';
@@ -121,9 +122,13 @@ export async function send(method: string, url: string, body?: Buffer, tenant = 
 /** The figures of one body in the gateway. */
 export type InGateway = GatewayFigures & { readonly MB: number };
 
-/** Starts a gateway with a provider behind it. */
+/** Starts a gateway with a provider behind it, and sends it an ordinary body for each of its threads: the first one is slower. */
 export async function openGateway(): Promise<ProbedGateway> {
-  return startProbedGateway(await startProvider());
+  const gateway = await startProbedGateway(await startProvider());
+  for (const turns of [120, 400, 1_600])
+    await send('POST', gateway.url + paths.chat, Buffer.from(chatBody(toolLoop(turns, 1_500))), 'warm-up');
+  await gateway.figuresWhenQuiet();
+  return gateway;
 }
 
 /** Sends the bodies of a case to a gateway, one after the other, and returns the figures of each. */
@@ -133,8 +138,10 @@ export async function measureInGateway(
 ): Promise<readonly InGateway[]> {
   const measured: InGateway[] = [];
   for (const body of bodiesOf(one)) {
+    // Another task makes it another conversation.
+    const text = body.toString().replace('Read them all.', `Read them all, ${measured.length}.`);
     await gateway.figures();
-    await send('POST', gateway.url + paths[one.format], body, `${one.name} ${measured.length}`);
+    await send('POST', gateway.url + paths[one.format], Buffer.from(text));
     const { stallMs, cpuMs } = await gateway.figuresWhenQuiet();
     measured.push({
       MB: round(body.length / 1e6, 2),
