@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import type { Conversation, Message, Part, Role } from './conversation.ts';
-import { isPrivateTool, lastAssistant, lastUser, newestBatch, privateToolsOf, turnStart } from './turns.ts';
+import {
+  isPrivateTool,
+  lastAssistant,
+  lastUser,
+  newestBatch,
+  privateToolsOf,
+  systemMessages,
+  turnStart,
+} from './turns.ts';
 
 it('tells tools of Leporello from those of a client, even if one of these has both names', () => {
   const tools = privateToolsOf(['read_memory', undefined, 'save_context']);
@@ -39,6 +47,27 @@ describe('where a turn begins', () => {
     expect(turnStart(conversation('system', 'assistant', 'tool'))).toBeUndefined();
     expect(turnStart(conversation())).toBeUndefined();
   });
+});
+
+it('finds the same in a conversation that continues as in one that is read for the first time', () => {
+  const steps: readonly Step[] = [
+    { user: 'Go' },
+    { calls: [{ name: 'run', input: '{}', result: 'ok' }] },
+    { user: '<system-reminder>Mind the list.</system-reminder>' },
+    { assistant: 'Done.' },
+    { user: 'And now?' },
+    ...Array.from({ length: 12 }, (): Step => ({ calls: [{ name: 'run', input: '{}', result: 'ok' }] })),
+  ];
+  const { messages, ...others } = readChat(chatBody(steps));
+  const list = messages.with(5, { ...messages[5]!, role: 'system' });
+  const facts = (one: Conversation) => [lastUser(one), turnStart(one), systemMessages(one)];
+  const lengths = [...list.keys(), list.length];
+  for (const length of [3, 0, 20, 21, 8, ...lengths, 25, 4, ...lengths.toReversed()]) {
+    const first = list.slice(0, length);
+    const unread = first.map((message) => ({ ...message }));
+    expect(facts({ ...others, messages: first })).toEqual(facts({ ...others, messages: unread }));
+  }
+  expect(systemMessages({ ...others, messages: list })).toEqual([5]);
 });
 
 describe('the newest assistant message', () => {

@@ -3,7 +3,7 @@
  * clients say to the model in the user's place, such as reminders, environment details and the rules of a repository.
  */
 import type { Conversation, Message, Role } from './conversation.ts';
-import { bytesOf, memoized, textOf, textsOf } from './messages.ts';
+import { bytesOf, memoized, rememberAt, textOf, textsOf } from './messages.ts';
 import { runSteps, type Steps } from './steps.ts';
 
 /**
@@ -12,11 +12,12 @@ import { runSteps, type Steps } from './steps.ts';
  */
 export function turnStart(
   conversation: Conversation,
-  isOther: (message: Message) => boolean = () => false,
+  isOther?: (message: Message) => boolean,
 ): number | undefined {
-  const isNone = (message: Message) => holdsResult(message) || isOther(message);
+  const isNone = (message: Message) => holdsResult(message) || (isOther?.(message) ?? false);
+  const begins = (message: Message) => !isNone(message) && userSpeaks(conversation, message);
   return (
-    lastUser(conversation, isNone) ??
+    (isOther ? last(conversation, begins) : newestThat(begins, turnStarts, conversation)) ??
     last(conversation, (message) => message.role === 'user' && !isNone(message))
   );
 }
@@ -24,10 +25,45 @@ export function turnStart(
 /** Returns the index of the newest message in which the user speaks, even together with results; undefined without one. */
 export function lastUser(
   conversation: Conversation,
-  isOther: (message: Message) => boolean = () => false,
+  isOther?: (message: Message) => boolean,
 ): number | undefined {
-  return last(conversation, (message) => userSpeaks(conversation, message) && !isOther(message));
+  const speaks = (message: Message) => userSpeaks(conversation, message);
+  return isOther
+    ? last(conversation, (message) => speaks(message) && !isOther(message))
+    : newestThat(speaks, lastUsers, conversation);
 }
+
+/** Indexes of the newest message in which the user speaks up to a message, -1 without one; and the same for messages that begin a turn. */
+const lastUsers = new WeakMap<Message, number>();
+const turnStarts = new WeakMap<Message, number>();
+
+/** Returns the index of the newest message that matches. Only the messages after those of an earlier request are looked at. */
+function newestThat(
+  matches: (message: Message) => boolean,
+  known: WeakMap<Message, number>,
+  { messages }: Conversation,
+): number | undefined {
+  let from = messages.length - 1;
+  let newest: number | undefined;
+  for (; from >= 0; from--) {
+    newest = known.get(messages[from]!) ?? (matches(messages[from]!) ? from : undefined);
+    if (newest !== undefined) break;
+  }
+  rememberAt(known, messages, Math.max(from, 0), newest ?? -1);
+  return newest === undefined || newest < 0 ? undefined : newest;
+}
+
+/** Returns the indexes of the system messages. Conversations that continue each other share the list. */
+export function systemMessages({ messages }: Conversation): readonly number[] {
+  const { from, before } = newestStart(messages, systemsUpTo) ?? { from: -1, before: [] };
+  const added = messages.slice(from + 1).filter(({ role }) => role === 'system');
+  const found = added.length === 0 ? before : [...before, ...added.map(({ index }) => index)];
+  rememberAt(systemsUpTo, messages, Math.max(from + 1, found.at(-1) ?? 0), found);
+  return found;
+}
+
+/** The indexes of the system messages up to a message. */
+const systemsUpTo = new WeakMap<Message, readonly number[]>();
 
 /**
  * Returns the index of the newest assistant message; undefined without one. Called for every edit, so it is remembered with the
@@ -196,6 +232,8 @@ export type Pairing = {
   readonly pairs: readonly Pair[];
   /** Results that answer no call before them. */
   readonly orphans: readonly PartPlace[];
+  /** The message that begins the newest assistant turn, and the number of pairs ahead of it, which no later message changes. */
+  readonly turn: { readonly message: Message; readonly pairs: number } | undefined;
 };
 
 type OpenPair = { readonly name: string; readonly call: PartPlace; result: PartPlace | undefined };
@@ -216,7 +254,7 @@ export function* pairInSteps(conversation: Conversation): Steps<Pairing> {
 const known = new WeakMap<Conversation, Pairing>();
 
 /** The pairing of everything before the newest assistant turn of a request, by the message that begins the turn. */
-const pairedBefore = new WeakMap<Message, Pairing>();
+const pairedBefore = new WeakMap<Message, Omit<Pairing, 'turn'>>();
 
 function* paired({ messages }: Conversation): Steps<Pairing> {
   const start = newestStart(messages, pairedBefore);
@@ -259,7 +297,7 @@ function* paired({ messages }: Conversation): Steps<Pairing> {
       pairs: pairs.slice(0, turn.pairs),
       orphans: orphans.slice(0, turn.orphans),
     });
-  return { pairs, orphans };
+  return { pairs, orphans, turn };
 }
 
 const pairsPerStep = 512;

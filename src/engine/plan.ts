@@ -9,7 +9,7 @@ import {
   withoutTakenIn,
 } from '../conversation/edit.ts';
 import { runInSlices, type Slices, runInPauses, type Steps } from '../conversation/steps.ts';
-import { placeKey } from '../conversation/turns.ts';
+import { placeKey, systemMessages } from '../conversation/turns.ts';
 import { withKeptTexts, withoutInView } from './in-view.ts';
 import { newFault, newProblems, noteSound } from './protect.ts';
 import { type Shrink, savedByMessage } from './references.ts';
@@ -94,7 +94,7 @@ export async function draft(
   const tokens = input.counter.total(sent);
   await input.slices?.pause();
   const added = isUnedited ? await toolCost(input, recallTool, body) : 0;
-  const messages = sent.messages.reduce((sum, { role }) => sum + Number(role !== 'system'), 0);
+  const messages = sent.messages.length - systemMessages(sent).length;
   return { edits, shrinks, body, sent, offers, tokens: tokens + added, messages };
 }
 

@@ -14,6 +14,7 @@ import {
   currentBatch,
   placeKey,
   recalledPlaces,
+  systemMessages,
   turnStart,
   unitsOf,
 } from '../conversation/turns.ts';
@@ -79,6 +80,7 @@ export function protectionOf(
     recalled: (message, part) => holds(recalled, message, part),
     isPinned,
     isInView,
+    hasPlainResults: pinned.size === 0 && recalled.size === 0 && pins.texts.length === 0,
     keptTexts: (message, part) => view().texts.get(message)?.get(part) ?? [],
   };
 }
@@ -91,14 +93,14 @@ function holds(places: ReadonlySet<string>, message: number, part: number): bool
 /** Returns the messages that only strategies of last resort may change. */
 export function keptMessages(conversation: Conversation, isHistoryKept = false): ReadonlySet<number> {
   const { messages } = conversation;
-  const isFolded = (message: Message) => isHistoryKept && isFoldedHistory(conversation, message);
+  const isFolded = isHistoryKept ? (message: Message) => isFoldedHistory(conversation, message) : undefined;
   const start = turnStart(conversation, isFolded);
   const kept = new Set(currentBatch(conversation, start));
   const first = [...kept].reduce((min, index) => Math.min(min, index), messages.length);
   if (kept.size > 0 && first > 0) kept.add(first - 1);
   for (const index of [start, lastUser(conversation, isFolded)]) if (index !== undefined) kept.add(index);
   kept.add(messages.length - 1);
-  for (const message of messages) if (message.role === 'system') kept.add(message.index);
+  for (const index of systemMessages(conversation)) kept.add(index);
   return kept;
 }
 

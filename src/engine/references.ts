@@ -58,6 +58,7 @@ export type ReferenceMemo = {
   readonly made: {
     readonly arrived: ArrivedText;
     readonly shrink: Shrink | undefined;
+    /** The lines of this text and of all before it. */
     readonly lines: number;
   }[];
 };
@@ -68,7 +69,7 @@ export function createReferenceMemo(): ReferenceMemo {
 
 /** Returns the number of lines that the memo holds. */
 export function linesHeld({ made }: ReferenceMemo): number {
-  return made.reduce((sum, { lines }) => sum + lines, 1);
+  return 1 + (made.at(-1)?.lines ?? 0);
 }
 
 /** Counts the tokens of a text that may be very long. */
@@ -121,7 +122,8 @@ function* referring(
     const shrink = found && (yield* shrinkTo(found, arrived, conversation, texts, count));
     const whole = [{ start: 0, end: lines.hashes.length }];
     yield* shown.add({ label: arrived.label, lines, literal: shrink ? found.literal : whole });
-    made.push({ arrived, shrink: shrink ?? arrived.shrink, lines: lines.hashes.length });
+    const before = made.at(-1)?.lines ?? 0;
+    made.push({ arrived, shrink: shrink ?? arrived.shrink, lines: before + lines.hashes.length });
   }
   const shrinks: Shrink[] = [];
   for (const { shrink } of made) if (shrink) shrinks.push(shrink);

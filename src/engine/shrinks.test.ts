@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
+import { createSeenBodies } from '../codecs/earlier-bodies.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { textOf } from '../conversation/messages.ts';
+import { commonLength, sha256 } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { chatBody, freshReading, type Step } from '../../test/support/chat-conversation.ts';
@@ -58,6 +60,37 @@ describe('results of tools', () => {
     expect(prepared.outcome).toEqual({ status: 'compacted' });
     expect(results(prepared)).toEqual([unpadded(60), unpadded(61)]);
     expect(prepared.report).toMatchObject({ shrunk: 2, memories: [], trigger: undefined, steps: [] });
+  });
+
+  it('are the same whether or not those of the last request are remembered', async () => {
+    const repeated = (at: number): Step => ({
+      calls: [
+        { name: 'run', input: `{"command":"cat logs/${at}"}`, result: log(30 + at) },
+        { name: 'read_file', input: `{"path":"src/${at % 5}.ts"}`, result: listing(40 + (at % 5)) },
+      ],
+    });
+    const all = [...steps(8), ...Array.from({ length: 12 }, (_, at) => repeated(at)), { user: 'And now?' }];
+    const rewritten = [...all.slice(0, 12), reads(99)];
+    const requests = [
+      ...Array.from({ length: 14 }, (_, at) => all.slice(0, 7 + at)),
+      all,
+      all,
+      rewritten,
+      [...rewritten, ...all.slice(12, 16)],
+      [...all, reads(1), repeated(3)],
+      [...all, reads(1), repeated(3), reads(2), repeated(30)],
+    ];
+    for (const window of [128_000, 16_000]) {
+      const options = { shrinks: { lossless: true }, window };
+      const remembers = testEngine({ ...options, seen: createSeenBodies({ digest: sha256, commonLength }) });
+      const forgets = testEngine(options);
+      for (const request of requests) {
+        const one = await remembers.engine.prepare(inChat(request));
+        const other = await forgets.engine.prepare(inChat(request));
+        expect(new TextDecoder().decode(one.body)).toBe(new TextDecoder().decode(other.body));
+        expect(one.report.shrunk).toBe(other.report.shrunk);
+      }
+    }
   });
 
   it('stay unchanged when shrinking is off, and when they are pinned', async () => {

@@ -3,10 +3,17 @@
  * pure function of the conversation and its fold, so nothing is stored to repeat it.
  */
 import type { Codec, RecallTool } from '../codecs/codec.ts';
-import type { Conversation, Part } from '../conversation/conversation.ts';
+import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { inputOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { type Pair, type PartPlace, lastAssistant, pairCalls, placeKey } from '../conversation/turns.ts';
+import {
+  type Pair,
+  type Pairing,
+  type PartPlace,
+  lastAssistant,
+  pairCalls,
+  placeKey,
+} from '../conversation/turns.ts';
 import { isMarkedResult } from './in-view.ts';
 import { type ArrivedText, type ReferenceMemo, type Shrink, withReferences } from './references.ts';
 import type { Steps } from '../conversation/steps.ts';
@@ -87,11 +94,16 @@ export function* shrinksOf(
   if (!shrinking) return [];
   const edited = placesEdited(fold);
   const variant = variantOf(input, shrinking);
-  const texts: ArrivedText[] = [];
+  const { pairs, turn } = pairCalls(conversation);
+  const context = `${variant} ${shrinking.from} ${conversation.previousReplyId}`;
+  const before = input.protects.hasPlainResults ? arrivedBefore(conversation, fold, context) : undefined;
+  const texts: ArrivedText[] = before ? before.list.slice(0, before.length) : [];
+  let finished: number | undefined;
   let visited = 0;
-  for (const pair of inOrder(pairCalls(conversation).pairs)) {
+  for (const pair of inOrder(before ? pairs.slice(before.pairs) : pairs)) {
     if (++visited % 64 === 0) yield;
     const arrived = leftByFold(input, shrinking, pair, edited);
+    if (turn && pair.result && pair.call.message >= turn.message.index) finished ??= texts.length;
     if (!arrived) continue;
     // Nearly all results are known, and a generator for each would take longer than all else here.
     const resultTexts =
@@ -102,12 +114,63 @@ export function* shrinksOf(
       texts.push(text);
     }
   }
+  if (turn && input.protects.hasPlainResults)
+    rememberArrived(turn, { fold, context, before, texts, length: finished ?? texts.length });
   const { referenceMemo } = shrinking;
   if (references && referenceMemo)
     return yield* withReferences(referenceMemo, conversation, texts, (text) => counter.textInSteps(text));
   const shrinks: Shrink[] = [];
   for (const { shrink } of texts) if (shrink) shrinks.push(shrink);
   return shrinks;
+}
+
+/**
+ * The texts of all results ahead of an assistant turn. Later messages do not change them. Conversations that continue each other share the list, of
+ * which the first `length` texts count.
+ */
+type ArrivedBefore = {
+  readonly fold: readonly Edit[];
+  /** Everything else that the texts depend on. */
+  readonly context: string;
+  readonly pairs: number;
+  readonly list: ArrivedText[];
+  readonly length: number;
+};
+
+/** The texts by the message that begins the turn. */
+const arrivedTextsBefore = new WeakMap<Message, ArrivedBefore>();
+
+/** Finds the texts of the longest beginning of the conversation whose results were made smaller under the same fold. */
+function arrivedBefore(
+  { messages }: Conversation,
+  fold: readonly Edit[],
+  context: string,
+): ArrivedBefore | undefined {
+  for (let at = messages.length - 1; at >= 0; at--) {
+    const known = arrivedTextsBefore.get(messages[at]!);
+    if (!known) continue;
+    const isSameFold = known.fold === fold || (known.fold.length === 0 && fold.length === 0);
+    return isSameFold && known.context === context ? known : undefined;
+  }
+  return undefined;
+}
+
+function rememberArrived(
+  { message, pairs }: NonNullable<Pairing['turn']>,
+  {
+    before,
+    texts,
+    ...rest
+  }: Pick<ArrivedBefore, 'fold' | 'context' | 'length'> & {
+    readonly before: ArrivedBefore | undefined;
+    readonly texts: readonly ArrivedText[];
+  },
+): void {
+  // Another request may have continued the list while this one was paused.
+  const continues = before?.list.length === before?.length;
+  const list = before && continues ? before.list : texts.slice(0, before?.length ?? 0);
+  for (let at = list.length; at < rest.length; at++) list.push(texts[at]!);
+  arrivedTextsBefore.set(message, { ...rest, pairs, list });
 }
 
 /** Sorts pairs by the places of their results. Nearly always they are sorted already. */

@@ -97,6 +97,8 @@ export type Protection = {
   readonly isPinned?: (message: number, part: number) => boolean;
   /** True for the plan, instruction files and marked texts, even while they give way. */
   readonly isInView?: (message: number, part: number) => boolean;
+  /** True when no part is pinned or recalled. */
+  readonly hasPlainResults?: boolean;
   /** True while they may be folded, because the request would not fit otherwise. */
   readonly hasGivenWay?: boolean;
   /** Marked texts of a result: a stub in its place repeats them, and its message is not dropped. */
