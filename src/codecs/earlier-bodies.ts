@@ -335,8 +335,9 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
 }
 
 function bytesHeldBy(alike: readonly SeenBody[]): number {
-  const held = new Set(alike.flatMap(({ trunk, bytes }) => [trunk.buffer, bytes.buffer]));
-  return [...held].reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const held: ArrayBufferLike[] = [];
+  for (const { trunk, bytes } of alike) held.push(trunk.buffer, bytes.buffer);
+  return held.reduce((sum, buffer, at) => (held.indexOf(buffer) === at ? sum + buffer.byteLength : sum), 0);
 }
 
 /** Returns the list of which the body seems to repeat the most: all, or all but the newest message. Only the bytes in front of that `end` are compared. */
@@ -351,7 +352,7 @@ function likelyOf(alike: readonly SeenBody[], bytes: Uint8Array, start: number) 
 /** True if the bytes in front of `end` equal those of the list. */
 function endsAlike({ trunk, bytes: own }: SeenBody, bytes: Uint8Array, end: number): boolean {
   if (end > bytes.length) return false;
-  for (let at = end - 1; at >= Math.max(0, end - 128); at--) {
+  for (let at = end - 1; at >= Math.max(0, end - 64); at--) {
     const held = at < trunk.length ? trunk[at] : own[at - trunk.length];
     if (held !== bytes[at]) return false;
   }
