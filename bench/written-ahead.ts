@@ -1,6 +1,6 @@
 /**
- * Counts the summaries that a model would write ahead of folds, and those that a fold uses, on recorded coding sessions. Run
- * `npm run bench bench/written-ahead.ts [-- --from N] [--to N]`; it reads ../shared/data and prints the counts.
+ * Counts the summaries that a model would write ahead of folds, and those that a fold uses, on recorded coding sessions; with `--records` the records
+ * of sub-goals. Run `npm run bench bench/written-ahead.ts [-- --records] [--from N] [--to N]`; it reads ../shared/data and prints the counts.
  *
  * Traps: (1) No model is asked: the summary is one sentence, so folds save more than with a real one. (2) A summary takes three requests. (3) The budget is
  * low (60,000 tokens down to 25,000) and the triggers that watch cache costs are off, so that folds need summaries.
@@ -18,7 +18,11 @@ import { loadExactCounter } from '../src/tokens/load-counter.ts';
 import { type BenchRecord, largeSessions, readConversations } from './replay/data.ts';
 
 const { values } = parseArgs({
-  options: { from: { type: 'string', default: '0' }, to: { type: 'string', default: '18' } },
+  options: {
+    from: { type: 'string', default: '0' },
+    to: { type: 'string', default: '18' },
+    records: { type: 'boolean', default: false },
+  },
 });
 
 /** Requests that a summary takes. */
@@ -26,7 +30,7 @@ const requestsASummary = 3;
 
 const counter = await loadExactCounter('o200k_base');
 const settings: FoldSettings = {
-  summaries: { kind: 'model' },
+  ...(values.records ? { subgoals: { kind: 'model' } } : { summaries: { kind: 'model' } }),
   cacheMarks: false,
   models: { '*': { windowTokens: 200_000, tokenizer: counter } },
   triggers: {
@@ -35,8 +39,15 @@ const settings: FoldSettings = {
     coldCache: false,
   },
 };
-const summarizer = { name: 'scripted', summarize: () => Promise.resolve('The work went on.') };
-const counts = { sessions: 0, requests: 0, folds: 0, 'folds with a summary': 0, written: 0, used: 0 };
+const counts = { sessions: 0, requests: 0, folds: 0, 'folds with a text': 0, written: 0, used: 0 };
+const summarizer = {
+  name: 'scripted',
+  summarize() {
+    counts.written++;
+    return Promise.resolve('The work went on.');
+  },
+};
+const level = values.records ? 'subgoal' : 'history';
 
 await main();
 
@@ -64,17 +75,17 @@ async function play(record: BenchRecord): Promise<void> {
     client.reach(step.at);
     if (running !== undefined && at >= running.until) {
       await running.job.write(summarizer);
-      counts.written++;
       running = undefined;
     }
     const { conversation } = client.request((bytes) => chat.codec.read(bytes, reading), 0);
     const prepared = await engine.prepare({ codec: chat.codec, body: conversation.body, tenant: 'bench' });
     const { steps, compressions } = prepared.report;
-    const summaries = compressions.filter(({ level }) => level === 'history');
+    const texts = compressions.filter((one) => one.level === level);
+    const used = texts.filter(({ by }) => by === 'summarizer' || by === 'both');
     counts.requests++;
     counts.folds += Number(steps.some(({ edits }) => edits > 0));
-    counts['folds with a summary'] += Number(summaries.length > 0);
-    counts.used += Number(summaries.some(({ by }) => by !== 'extractive'));
+    counts['folds with a text'] += Number(texts.length > 0);
+    counts.used += used.length;
     if (running === undefined && (await prepared.summary?.claim(60_000)))
       running = { until: at + requestsASummary, job: prepared.summary! };
   }

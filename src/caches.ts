@@ -115,6 +115,11 @@ export const fixedSpecs = {
   },
   'learned windows': { max: 1_000, holds: 'Windows that providers named when they refused a request.' },
   'summaries ahead': { max: 2_000, holds: 'Summaries that were written ahead.' },
+  'texts ahead': { maxUnits: 4_000_000, holds: 'Texts of items and records that were written ahead.' },
+  'plans ahead': {
+    max: 5_000,
+    holds: 'The length of a conversation when texts for its next fold were last looked for.',
+  },
   'summary leases': { max: 10_000, holds: 'The time until which another process may write a summary.' },
   'summary notes': { max: 2_000, holds: 'Why a summary is missing, for receipts.' },
   'transient records': {

@@ -41,9 +41,9 @@ export type PlanInput = ShrinkInput & {
   readonly isTooLate: () => boolean;
   /** Tokens of the request before the fold; undefined before planning. */
   readonly tokensBefore?: number;
-  /** A summary that was written ahead. */
+  /** A summary that was written ahead, or why there is none, and other texts that were. */
   readonly ready?: FoundSummary | undefined;
-  /** Tells why there is none. */
+  readonly written?: FoldView['written'];
   readonly notReady?: () => string | undefined;
   /** Compressions by the text that a strategy put in. */
   readonly compressions: Map<string, Compression>;
@@ -51,9 +51,8 @@ export type PlanInput = ShrinkInput & {
 
 /** A conversation under edits: the bytes that would be sent, read again and counted. */
 export type Draft = {
-  /** The edits of folds. */
+  /** The edits of folds, then those that shorten results on arrival. */
   readonly edits: readonly Edit[];
-  /** The edits that shorten results on arrival. */
   readonly shrinks: readonly Shrink[];
   readonly body: Uint8Array;
   /** The conversation read from `body`. Without edits it is the client's own, which may lack the recall tool. */
@@ -181,7 +180,7 @@ async function foldOnce(
   return paysOff(before, after, demand) ? { draft: after, steps } : { draft: before, steps: [] };
 }
 
-async function runAll(
+export async function runAll(
   input: PlanInput,
   before: Draft,
   demand: Demand,
@@ -322,6 +321,7 @@ export function viewOf(
     tokensBefore: input.tokensBefore ?? from.tokens,
     isHistoryKept: input.isHistoryKept,
     ready: input.ready,
+    written: input.written,
     ...(input.notReady && { notReady: input.notReady }),
     reportCompression: (text, compression) => input.compressions.set(text, compression),
     measure: {

@@ -102,6 +102,7 @@ export function planInputFor(
     toolCosts,
     isTooLate: () => leftMs !== undefined && leftMs() <= 0,
     compressions: new Map(),
+    written: options.texts && (({ key }) => options.texts?.known.get(`${tenant}/${key}`)),
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Requests summaries ahead of the fold that will need them. A few requests before a trigger fires, this module predicts what the fold would remove, and
- * the caller has a model summarize it in the background. A fold that is made earlier uses an extract instead.
+ * Requests summaries, and texts of items and records, ahead of the fold that will need them. A few requests before a trigger fires, this module predicts
+ * what the fold would remove, and the caller has a model write about it in the background. A fold that is made earlier uses extracts instead.
  */
 import type { Conversation, Message } from '../conversation/conversation.ts';
 import { lastMessageOf } from '../conversation/edit.ts';
@@ -9,7 +9,8 @@ import type { OpenedRequest } from './history.ts';
 import { type Draft, type PlanInput, viewOf } from './plan.ts';
 import { hasWayBack } from './protect.ts';
 import { type EngineState, type FoldMemory, type SummaryNotes, placeForClient } from './state.ts';
-import type { SummaryAheadOptions, SummaryJob } from './types.ts';
+import type { textsJob } from './texts-ahead.ts';
+import type { SummaryAheadOptions, SummaryJob, TextsAhead } from './types.ts';
 import { reasonOf } from '../errors.ts';
 import type { SummaryRequest } from '../outline/summarizer.ts';
 import { editableTexts, freeUnits, remainingTokens } from '../strategies/lib/editable-texts.ts';
@@ -35,23 +36,81 @@ const minNewShare = 0.9;
 /** The tokens that the user's own instructions may add to the aim. */
 const maxRuleTokens = 2_000;
 
-/** Returns the summary that the next fold will need; undefined when none should be written now. */
+/** Returns the summary or the texts that the next fold will need; undefined when none should be written now. */
 export function summaryFor(
   { options, summaryNotes }: EngineState,
-  { foldingDisabled, state, memory, input, calibrator }: OpenedRequest,
+  opened: OpenedRequest,
   result: Draft,
 ): SummaryJob | undefined {
-  const { summaries, triggers, mode } = options;
+  const { foldingDisabled, state, memory, input, calibrator } = opened;
+  const { summaries, texts, triggers, mode } = options;
   const isFree = !foldingDisabled && hasWayBack(options, input.conversation);
-  if (!summaries || !isFree || mode === 'observe') return undefined;
+  if ((!summaries && !texts) || !isFree || mode === 'observe') return undefined;
   const growth = growthOf(result.sent, input.counter);
-  const ahead = demandAhead(triggers, state, {
-    tokens: growth.tokens * calibrator.correction.slope,
-    messages: growth.messages,
-  });
-  if (!ahead) return undefined;
-  const demand = demandInCounts(ahead, calibrator.correction);
-  return summaryJob({ ...summaries, notes: summaryNotes }, memory, input, result, { demand, growth });
+  const within = (requests: number): ExpectedFold | undefined => {
+    const grown = scaled(growth, requests / requestsAhead);
+    const ahead = demandAhead(triggers, state, {
+      ...grown,
+      tokens: grown.tokens * calibrator.correction.slope,
+    });
+    return ahead && { demand: demandInCounts(ahead, calibrator.correction), growth: grown };
+  };
+  const expected = within(requestsAhead);
+  if (!expected) return undefined;
+  const summary =
+    summaries && summaryJob({ ...summaries, notes: summaryNotes }, memory, input, result, expected);
+  if (summary || !texts) return summary;
+  const requests = [1, 2, 3].find((one) => within(one));
+  if (requests === undefined) return undefined;
+  return textsAheadOf({ ...options, texts }, opened, result, within(requests)!, requests);
+}
+
+function scaled({ tokens, messages }: ExpectedGrowth, share: number): ExpectedGrowth {
+  return { tokens: tokens * share, messages: messages * share };
+}
+
+/** The expected demand and growth until the fold. */
+type ExpectedFold = { readonly demand: Demand; readonly growth: ExpectedGrowth };
+
+/** New messages after which texts are looked for again: those of about two requests. */
+const messagesBetween = 4;
+
+/**
+ * Returns the job of writing texts for a fold that is expected after so many requests. The fold is planned only when the job is claimed, after the
+ * request was sent.
+ */
+function textsAheadOf(
+  { texts, strategies }: Pick<EngineState['options'], 'strategies'> & { readonly texts: TextsAhead },
+  opened: OpenedRequest,
+  draft: Draft,
+  { demand, growth }: ExpectedFold,
+  requests: number,
+): SummaryJob | undefined {
+  const { tenant, fullLinks } = opened.memory;
+  const { unit, target, ...rest } = demand.goal;
+  const now = draft[unit];
+  // The newest results stay, and what comes before them is folded like the messages that are here now.
+  const share = now / (now + (growth[unit] * (requests - 1)) / requests);
+  const missing = Math.ceil((now + growth[unit] - target) * share);
+  const { length } = opened.input.conversation.messages;
+  const conversation = `${tenant}/${fullLinks[1]}`;
+  if (missing <= 0 || length < (texts.planned.get(conversation) ?? 0)) return undefined;
+  texts.planned.set(conversation, length + messagesBetween);
+  const goal = { ...rest, unit, target: Math.max(1, now - missing) };
+  const keyOf = (link: string) => `texts ${tenant}/${link}`;
+  let job: ReturnType<typeof textsJob> | undefined;
+  const planned = async () => {
+    const { textsJob: open } = await import('./texts-ahead.ts');
+    return (job ??= open({ texts, strategies, opened }, draft, { ...demand, goal }));
+  };
+  return {
+    writes: 'texts',
+    key: keyOf(fullLinks.at(-1)!),
+    earlier: () => new Set(fullLinks.slice(1, -1).map(keyOf)),
+    tokens: unit === 'tokens' ? missing : 0,
+    claim: async (forMs) => (await planned()).claim(forMs),
+    write: async (summarizer, signal) => (await planned()).write(summarizer, signal),
+  };
 }
 
 /** The growth of a conversation that is expected until the summary is needed, in plain counts. */
@@ -91,7 +150,7 @@ function summaryJob(
   memory: Pick<FoldMemory, 'tenant' | 'clientLinks' | 'fullLinks' | 'commonAtEnd'>,
   input: PlanInput,
   draft: Draft,
-  { demand, growth }: { readonly demand: Demand; readonly growth: ExpectedGrowth },
+  { demand, growth }: ExpectedFold,
 ): SummaryJob | undefined {
   const { ready } = input;
   const { tenant, clientLinks, fullLinks } = memory;
@@ -116,6 +175,7 @@ function summaryJob(
   const foundBy = placeForClient(memory, upTo);
   let earlier: ReadonlySet<string> | undefined;
   return {
+    writes: 'summary',
     key: keyOf(link),
     earlier() {
       earlier ??= new Set(fullLinks.slice(1, upTo).map(keyOf));

@@ -1,5 +1,5 @@
 /** Defines the types of the engine: its options, its requests, and its results. */
-import type { Caches } from '../caches.ts';
+import type { Cache, Caches } from '../caches.ts';
 import type { Codec, SeenBodies, Overflow } from '../codecs/codec.ts';
 import type { HiddenRecall, KeptReply } from '../conversation/conversation.ts';
 import type { RequestDetail } from '../receipts/detail.ts';
@@ -65,6 +65,8 @@ export type EngineOptions = FinishOptions & {
   readonly holdout?:
     | { readonly rate: number; readonly draw: (tenant: string, key: string) => number }
     | undefined;
+  /** Asks the caller to have texts of items and records written ahead, too. Default: folds use extracts. */
+  readonly texts?: TextsAhead | undefined;
   /** The caches, under one memory budget. Default: a budget of 256 MB. */
   readonly caches?: Caches | undefined;
 };
@@ -116,6 +118,13 @@ export type FinishOptions = {
 
 /** The options for summaries that are written ahead; `maxTokens` is the largest number of tokens that a summary aims at. */
 export type SummaryAheadOptions = { readonly ready: ReadySummaries; readonly maxTokens: number };
+
+/** Texts that were written ahead, by tenant and key, as far as this process knows them, and the messages of the last plan that looked for them. */
+export type TextsAhead = {
+  readonly known: Cache<string, string>;
+  readonly planned: Cache<string, number>;
+  readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'putSealed' | 'getSealedMany'>;
+};
 
 // Requests.
 
@@ -219,11 +228,13 @@ export type PromptTokens = {
 
 /** A summary that the next fold will need. */
 export type SummaryJob = {
+  /** Whether a summary of history is written, or texts of items and records. */
+  readonly writes: 'summary' | 'texts';
   /** Two requests that need the same summary have the same key. */
   readonly key: string;
   /** Returns the keys of summaries of earlier parts of the same conversation. */
   readonly earlier: () => ReadonlySet<string>;
-  /** The tokens of the messages that it replaces, without those of the earlier summary that it includes. */
+  /** The tokens of the messages that it replaces, without those of the earlier summary that it includes; of texts, those that the fold is expected to remove. */
   readonly tokens: number;
   /** Resolves with true when this instance may write it: for `forMs` milliseconds, no other instance on the store will. Rejects with `store-failed`. */
   readonly claim: (forMs: number) => Promise<boolean>;

@@ -39,7 +39,7 @@ import {
   createDefaultEngine,
 } from '../library/default-engine.ts';
 import { foldChecks } from '../library/settings.ts';
-import { summariesIn } from '../strategies/default-strategies.ts';
+import { textWriterOf } from '../strategies/default-strategies.ts';
 import type { PageClients } from '../page/setup.ts';
 import { createReceiptTotals } from '../receipts/totals.ts';
 import {
@@ -326,10 +326,10 @@ function foldSettings(settings: GatewaySettings): FoldSettings {
 }
 
 function backgroundSummarizer(settings: GatewaySettings, log: GatewayLog): BackgroundSummarizer | undefined {
-  const summaries = summariesIn(settings);
+  const writer = textWriterOf(settings);
   const { models } = settings;
-  if (!summaries || summaries.kind !== 'model') return undefined;
-  const { model, deadlineMs = 60_000 } = summaries;
+  if (!writer) return undefined;
+  const { model, deadlineMs = 60_000 } = writer;
   return createBackgroundSummarizer({
     model,
     deadlineMs,

@@ -101,10 +101,11 @@ export function createBackgroundSummarizer({
         },
       });
       const tokens = await job.write(summarizer, late.signal);
-      log.info(
-        { model, tokensBefore: job.tokens, tokensAfter: tokens },
-        'a summary is ready for the next fold',
-      );
+      const ready =
+        job.writes === 'texts'
+          ? 'texts of items and records are ready for the next fold'
+          : 'a summary is ready for the next fold';
+      log.info({ model, tokensBefore: job.tokens, tokensAfter: tokens }, ready);
       ended({ result: { tokens }, calls, usages });
     } catch (error) {
       const reason = reasonOf(error);

@@ -5,7 +5,7 @@
  */
 import { itemsOf, rankItems } from '../arrival/items/items.ts';
 import { type ListItem, type TextShortener, shortenerFor } from '../arrival/items/shorten.ts';
-import { type Summarizer, type SummaryStep, looksFailed } from '../outline/summarizer.ts';
+import { type Summarizer, itemRequest, usableText } from '../outline/summarizer.ts';
 import { type Compression, compressionOf } from '../receipts/receipt.ts';
 import { type EncryptedStore, sha256 } from '../store/encrypted-store.ts';
 import { decodeRecord, encodeRecord } from '../store/records.ts';
@@ -143,8 +143,6 @@ const maxConcurrent = 8;
 const ttlMs = 30 * 24 * 60 * 60 * 1_000;
 /** Milliseconds after which a text is given up. */
 const maxWritingMs = 120_000;
-/** The characters of one step. Summarizers cut longer steps, so a longer text is given as several. */
-const charactersPerStep = 7_500;
 
 /** Returns the words that are ready after `waitMs`, by text. Never rejects: texts that were not answered in time, or badly, are missing. */
 async function itemWords(
@@ -214,40 +212,18 @@ async function wordsOf(text: string, options: ItemWordsOptions): Promise<string 
   try {
     const said: unknown = await summarizer.summarize(
       {
-        steps: stepsOf(text),
+        ...itemRequest(text, question),
         earlier: [],
         known: [],
         budget: { aim, max: aim * 2 },
         count,
-        guidance: guidanceFor(question),
       },
       AbortSignal.timeout(maxWritingMs),
     );
-    if (typeof said !== 'string') return undefined;
-    const words = said.trim();
-    return words === '' || looksFailed(words) || count(words) >= before ? undefined : words;
+    return usableText(said, before, count);
   } catch {
     return undefined;
   }
-}
-
-function stepsOf(text: string): readonly SummaryStep[] {
-  const pieces: SummaryStep[] = [];
-  for (let at = 0; at < text.length; at += charactersPerStep)
-    pieces.push({
-      type: 'said',
-      by: 'assistant',
-      text: text.slice(at, at + charactersPerStep).toWellFormed(),
-    });
-  return pieces;
-}
-
-function guidanceFor(question: string): string {
-  const asked = question.trim() === '' ? '' : ` It was looked up for this: ${JSON.stringify(question)}.`;
-  return (
-    `The transcript is one item of a tool's result, not a conversation.${asked} Keep what answers that; names, numbers, dates and quotations word for ` +
-    'word. Plain sentences, no list, no introduction.'
-  );
 }
 
 function keyOf(text: string, { summarizer, question, share }: ItemWordsOptions): string {

@@ -1,5 +1,5 @@
 /** Creates the engine with its usual parts: the user's settings, and defaults for the rest. */
-import { createCaches } from '../caches.ts';
+import { createCaches, openFixed } from '../caches.ts';
 import { createSeenBodies } from '../codecs/earlier-bodies.ts';
 import { createEngine } from '../engine/prepare.ts';
 import type { Engine } from '../engine/types.ts';
@@ -88,6 +88,7 @@ export function createDefaultEngine(
     hiddenRecalls: createHiddenRecalls(kept),
     keptReplies,
     summaries: isHistoryKept ? undefined : aheadOf(strategies, encryptedStore),
+    texts: isHistoryKept ? undefined : textsAheadOf(strategies, encryptedStore),
     digest: sha256,
     seen: createSeenBodies({ digest: sha256, commonLength, caches }),
     caches,
@@ -122,8 +123,8 @@ function drawerOf(encryptedStore: EncryptedStore) {
 
 /** Returns the settings of strategies alone. */
 function strategySettingsIn(settings: FoldSettings): StrategySettings {
-  const { strategies, minResultBytes, keepNewestMedia, summaries, subgoals, preset } = settings;
-  return { strategies, minResultBytes, keepNewestMedia, summaries, subgoals, preset };
+  const { strategies, minResultBytes, keepNewestMedia, items, summaries, subgoals, preset } = settings;
+  return { strategies, minResultBytes, keepNewestMedia, items, summaries, subgoals, preset };
 }
 
 function aheadOf(
@@ -132,6 +133,18 @@ function aheadOf(
 ): SummaryAheadOptions | undefined {
   const summary = strategies.find((strategy) => strategy.summary?.isWrittenAhead)?.summary;
   return summary && { ready: createReadySummaries({ encryptedStore }), maxTokens: summary.maxTokens };
+}
+
+function textsAheadOf(
+  strategies: readonly Strategy[],
+  encryptedStore: EncryptedStore,
+): EngineOptions['texts'] {
+  if (!strategies.some(({ asksForTexts }) => asksForTexts)) return undefined;
+  return {
+    known: openFixed('texts ahead', { unitsOf: (text: string) => text.length }),
+    planned: openFixed('plans ahead'),
+    encryptedStore,
+  };
 }
 
 /** Returns the smallest of the limits that strategies have; undefined if none has one. */

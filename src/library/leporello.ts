@@ -321,6 +321,7 @@ const strategySettings: Readonly<Record<Exclude<keyof StrategySettings, 'strateg
   minResultBytes: true,
   keepNewestMedia: true,
   summaries: true,
+  items: true,
   subgoals: true,
   preset: true,
 };

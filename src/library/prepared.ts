@@ -34,7 +34,7 @@ export type Prepared = {
   readonly recallTool: RecallTool | undefined;
   /** The tool for notes that the body offers; undefined when it offers none. Answer its calls with `leporello.saveContext`. */
   readonly notesTool: RecallTool | undefined;
-  /** A summary that the next fold will need. Have it written in the background; only with `summarizeHistory({ isWrittenAhead: true })`. */
+  /** A summary, or texts of items and records, that the next fold will need. Have it written in the background; only where a strategy asks for a model. */
   readonly summary: SummaryJob | undefined;
   /**
    * Makes later token counts more exact. `promptTokens` is the provider's count of the whole prompt, including what it read from or wrote to

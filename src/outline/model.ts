@@ -26,8 +26,9 @@ export function createModelSummarizer(options: ModelSummarizerOptions): Summariz
   return {
     name: `model ${options.model}`,
     async summarize(request, signal) {
-      const prose = await writeProse(options, request, signal);
-      if (options.isPlain) return prose;
+      const isPlain = options.isPlain === true || request.form !== undefined;
+      const prose = await writeProse({ ...options, isPlain }, request, signal);
+      if (isPlain) return prose;
       return extract({ ...request, earlier: [...request.earlier, asProse(prose)] });
     },
   };
@@ -42,7 +43,7 @@ const aroundTranscript = 600;
 
 async function writeProse(
   { ask, model, maxInputTokens, isPlain = false, maxOutputTokens = 8_000 }: ModelSummarizerOptions,
-  { steps, earlier, budget, count, guidance }: SummaryRequest,
+  { steps, earlier, budget, count, guidance, form }: SummaryRequest,
   signal: AbortSignal | undefined,
 ): Promise<string> {
   const aim = isPlain ? budget.aim : Math.max(100, Math.floor(budget.aim * proseShare));
@@ -54,7 +55,15 @@ async function writeProse(
     signal?.throwIfAborted();
     const words = Math.floor(aim * 0.7);
     const reply = await ask(
-      summaryPrompt({ transcript, earlier: soFar, words, maxOutputTokens: maxReply, guidance, isPlain }),
+      summaryPrompt({
+        transcript,
+        earlier: soFar,
+        words,
+        maxOutputTokens: maxReply,
+        guidance,
+        isPlain,
+        form,
+      }),
       signal,
     );
     soFar = [checked(reply, model, count, 3 * aim)];
@@ -137,8 +146,9 @@ function summaryPrompt(asked: {
   /** Tells the model the subject of the transcript and what matters in it. */
   readonly guidance?: string | undefined;
   readonly isPlain?: boolean;
+  readonly form?: SummaryRequest['form'];
 }): SummaryPrompt {
-  const { transcript, earlier, words, maxOutputTokens, guidance, isPlain = false } = asked;
+  const { transcript, earlier, words, maxOutputTokens, guidance, isPlain = false, form } = asked;
   const before = earlier.map((body) => fenced('summary-so-far', body)).join('');
   const task =
     earlier.length === 0
@@ -146,7 +156,7 @@ function summaryPrompt(asked: {
       : 'Write one summary that takes the summary so far in and goes on with this transcript';
   const guidanceText = guidance === undefined ? '' : `\n\n${guidance}`;
   const text = `${before}${fenced('transcript', transcript)}${task}, in ${words} words at most.${guidanceText}`;
-  return { system: isPlain ? plainSystem : system, text, maxOutputTokens };
+  return { system: isPlain && form !== 'record' ? plainSystem : system, text, maxOutputTokens };
 }
 
 /** Wraps a text in a tag that the text itself cannot close. */

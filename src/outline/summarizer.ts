@@ -2,6 +2,7 @@
  * Defines the interface of a summarizer: steps and the last summary in, text out, within a token budget. The strategy adds the frame around the
  * text and the memory ids; the summarizer decides which model writes, if any.
  */
+import type { CountTokens } from '../conversation/messages.ts';
 
 /** Writes summaries. */
 export interface Summarizer {
@@ -25,7 +26,47 @@ export type SummaryRequest = {
   readonly count: (text: string) => number;
   /** Explains the steps and the purpose of the summary to summarizers that write their own words. */
   readonly guidance?: string;
+  /** Set if the text is used as it is written: for an item of a list, or for what came of a sub-goal. Default: a summary. */
+  readonly form?: TextForm | undefined;
 };
+
+export type TextForm = 'item' | 'record';
+
+/** A text that a summarizer may write ahead of the fold that will need it. */
+export type WantedText = Required<Pick<SummaryRequest, 'steps' | 'guidance'>> & {
+  readonly form: TextForm;
+  /** The id of its content and of the question that it answers. */
+  readonly key: string;
+  /** Tokens of what it replaces, and those that it should have. */
+  readonly tokens: number;
+  readonly aim: number;
+};
+
+/** Characters of one step. Summarizers cut longer steps, so a longer item is given as several. */
+const charactersPerStep = 7_500;
+
+/** Returns what a summarizer is given for one item of a list that was looked up for `question`; empty if that is unknown. */
+export function itemRequest(text: string, question: string): Pick<WantedText, 'steps' | 'guidance'> {
+  const steps: SummaryStep[] = [];
+  for (let at = 0; at < text.length; at += charactersPerStep)
+    steps.push({
+      type: 'said',
+      by: 'assistant',
+      text: text.slice(at, at + charactersPerStep).toWellFormed(),
+    });
+  const asked = question.trim() === '' ? '' : ` It was looked up for this: ${JSON.stringify(question)}.`;
+  const guidance =
+    `The transcript is one item of a tool's result, not a conversation.${asked} Keep what answers that; names, numbers, dates and quotations word for ` +
+    'word. Plain sentences, no list, no introduction.';
+  return { steps, guidance };
+}
+
+/** Returns the text of a summarizer if it can take the place of one with `tokens`; undefined otherwise. */
+export function usableText(said: unknown, tokens: number, count: CountTokens): string | undefined {
+  if (typeof said !== 'string') return undefined;
+  const text = said.trim();
+  return text === '' || looksFailed(text) || count(text) >= tokens ? undefined : text;
+}
 
 /** A budget in tokens. Demands of the user may exceed `aim`; nothing exceeds `max`. */
 export type SummaryBudget = { readonly aim: number; readonly max: number };

@@ -19,7 +19,7 @@ import {
   dropOldestCheck,
   dropRecalls,
 } from './drop-messages.ts';
-import { foldSubgoals, subgoalsCheck, type SubgoalOptions } from './fold-subgoals.ts';
+import { foldSubgoals, subgoalChecks, subgoalsCheck, type SubgoalOptions } from './fold-subgoals.ts';
 import type { MinBytesOptions } from './lib/editable-texts.ts';
 import {
   type MediaOptions,
@@ -42,6 +42,12 @@ export type SummarySettings = {
   /** Deadline for one summary of the gateway, in milliseconds. Default 60,000. */
   readonly deadlineMs?: number | undefined;
 };
+
+/** The model that writes texts for the gateway, and its deadline. */
+export type TextWriter = Pick<SummarySettings, 'model' | 'deadlineMs'>;
+
+/** How items of old lists are shortened: to their own sentences, or to words that a model wrote ahead. */
+export type ItemSettings = { readonly kind: 'extractive' | 'model' } & TextWriter;
 
 /** Options of each strategy that a list of names can choose, besides those in the settings. */
 type OptionsByName = {
@@ -72,6 +78,14 @@ export const summaryChecks = {
   model: someText,
   deadlineMs: positiveNumber,
 };
+
+const writerChecks = { model: someText, deadlineMs: positiveNumber };
+
+/** The check of each option of items. */
+export const itemChecks = { kind: summaryChecks.kind, ...writerChecks };
+
+/** The check of the options of records, with the model that writes them. */
+export const subgoalSettingsCheck = object<SubgoalSettings>({ ...subgoalChecks, ...writerChecks });
 
 const limitCheck = { minResultBytes: wholeNumber(0) };
 const noOptions: Check = (value, path) =>
@@ -107,6 +121,9 @@ export const choiceCheck: Check = (value, path) => {
   return optionChecks[name as StrategyName](options, path);
 };
 
+/** Options of records, with the model that writes them for the gateway. */
+export type SubgoalSettings = SubgoalOptions & TextWriter;
+
 /** Options for entries that do not set them. */
 export type StrategyDefaults = {
   /** Texts of fewer bytes (UTF-8) in results and arguments are never replaced. Default 1,000. */
@@ -116,7 +133,9 @@ export type StrategyDefaults = {
   /** Replaces old messages by a summary instead of a log. Default: a log. */
   readonly summaries?: SummarySettings | false | undefined;
   /** Replaces finished sub-goals by short records, and many of these by the record of a phase. Overrides `preset`. Default: the preset. */
-  readonly subgoals?: SubgoalOptions | false | undefined;
+  readonly subgoals?: SubgoalSettings | false | undefined;
+  /** Shortens old lists item by item before results become stubs, if that is enough for the fold. Default: whole results become stubs. */
+  readonly items?: ItemSettings | false | undefined;
   /** Settings for a kind of work, which other settings override: see `presets`. */
   readonly preset?: FoldPreset | undefined;
 };
@@ -161,7 +180,7 @@ export function chosenStrategy(
   defaults: StrategyDefaults = {},
   list: readonly unknown[] = [choice],
 ): Strategy {
-  const { minResultBytes, keepNewestMedia: keepNewest, preset, subgoals, summaries } = defaults;
+  const { minResultBytes, keepNewestMedia: keepNewest, preset, subgoals, summaries, items } = defaults;
   const limit = { minResultBytes };
   const one = typeof choice === 'string' ? ({ name: choice } as Exclude<StrategyChoice, string>) : choice;
   switch (one.name) {
@@ -177,12 +196,14 @@ export function chosenStrategy(
       return stubArguments({ ...limit, ...optionsOf(one) });
     case 'drop-recalls':
       return dropRecalls();
-    case 'fold-subgoals':
+    case 'fold-subgoals': {
+      const { model: _, deadlineMs: __, ...records } = subgoals || {};
       return foldSubgoals({
         preset: preset === 'summaries' ? undefined : preset,
-        ...subgoals,
+        ...records,
         ...optionsOf(one),
       });
+    }
     case 'summarize-history': {
       const { kind, maxTokens } = { ...summaries, ...optionsOf(one) };
       return summarizeHistory({ maxTokens, isWrittenAhead: kind === 'model' });
@@ -192,7 +213,7 @@ export function chosenStrategy(
       return dropOldest({ reach: summarizes ? 'everything' : 'history', ...optionsOf(one) });
     }
     case 'compress-items':
-      return compressItems({ ...limit, ...optionsOf(one) });
+      return compressItems({ ...limit, ...(items && { kind: items.kind }), ...optionsOf(one) });
     case 'clip-newest':
       return clipNewest();
   }

@@ -112,8 +112,11 @@ describe('compress-items', () => {
         .map((edit) => (edit.kind === 'replace-text' ? edit.at.message : edit.kind));
     };
 
-    it('shortens items of old results as far as needed', () => {
-      expect([shortened(40), shortened(200)]).toEqual([[2], [2, 4]]);
+    it('shortens items of old results, so that notes about them are saved, too', () => {
+      expect([shortened(40), shortened(200)]).toEqual([
+        [2, 4],
+        [2, 4],
+      ]);
     });
 
     it('changes nothing if that would not be enough, or if everything is to go', () => {

@@ -11,6 +11,7 @@ import type { Steps } from '../conversation/steps.ts';
 import { pairCalls, placeKey, turnStart } from '../conversation/turns.ts';
 import { type Compression, compressionOf } from '../receipts/receipt.ts';
 import { isSearch } from '../outline/outcome.ts';
+import { type WantedText, itemRequest } from '../outline/summarizer.ts';
 import { isFileContent } from '../outline/files-shown.ts';
 import { itemsNote } from './lib/stubs.ts';
 import type { FoldView, Strategy } from './strategy.ts';
@@ -27,12 +28,15 @@ export type CompressItemsOptions = MinBytesOptions & {
    * goal, so that it belongs before `offloadResults` in the list. Default `newest`.
    */
   readonly reach?: 'newest' | 'history' | undefined;
+  /** `model` shortens old items to a model's words where these were written ahead. Default `extractive`: to sentences of their own. */
+  readonly kind?: 'extractive' | 'model' | undefined;
 };
 
 /** Checks the options. */
 export const compressItemsCheck = object<CompressItemsOptions>({
   minResultBytes: wholeNumber(0),
   reach: oneOf('newest', 'history'),
+  kind: oneOf('extractive', 'model'),
 });
 
 /**
@@ -43,12 +47,17 @@ export const compressItemsCheck = object<CompressItemsOptions>({
  */
 export function compressItems(options: CompressItemsOptions = {}): Strategy {
   checkSettings(compressItemsCheck, options, 'compressItems');
-  const { reach = 'newest', minResultBytes } = options;
-  return minBytesStrategy(
+  const { reach = 'newest', kind, minResultBytes } = options;
+  // New results were never seen before, so no model can have written about them.
+  const asksForTexts = kind === 'model' && reach === 'history';
+  const strategy = minBytesStrategy(
     { name: 'compress-items', reach, calledAs: 'compressItems' },
     { minResultBytes },
-    reach === 'newest' ? propose : proposeOld,
+    reach === 'newest'
+      ? propose
+      : (view) => proposeOld(asksForTexts ? view : { ...view, written: undefined }),
   );
+  return asksForTexts ? { ...strategy, asksForTexts } : strategy;
 }
 
 /** Proposes to shorten items of old results, if that is enough. */
@@ -74,6 +83,9 @@ function withMessages(protects: FoldView['protects']): FoldView['protects'] {
 /** The approximate tokens of the mark of a shortened item. */
 const markTokens = 5;
 
+/** The approximate tokens of the note about shortened items. */
+const noteTokens = 70;
+
 /** The share of an item that stays. */
 const share = 0.3;
 
@@ -83,24 +95,50 @@ type Listed = {
   readonly list: ItemList;
   readonly tool: string;
   readonly smaller: Map<number, string>;
+  /** The number of shortened items that have words of a model. */
+  reworded: number;
 };
 
 /** Proposes to shorten items. `isAllOrNothing`: proposes nothing if that does not save enough. */
 function* propose(view: FoldView, isAllOrNothing = false): Steps<readonly Edit[]> {
   if (view.excess.unit === 'messages') return [];
   const results = yield* listsOf(view);
+  const question = questionOf(view);
   let missing = view.excess.amount;
-  for (const { result, item, terms } of leastRelevantFirst(results, questionOf(view))) {
+  for (const { result, item, terms } of leastRelevantFirst(results, question)) {
     if (missing <= 0) break;
     yield;
     const whole = result.list.items[item]!;
-    const short = whole.shorter(share, shortenerFor(terms));
+    const own = shortenerFor(terms);
+    let isReworded = false;
+    const short = whole.shorter(share, (text, max) => {
+      const written = view.written?.(wantedItem(view, text, question));
+      // A model is asked by tokens, so slightly longer words are accepted rather than cut.
+      if (written === undefined || written.length > max * 1.5) return own(text, max);
+      isReworded = true;
+      return written;
+    });
     if (short === undefined) continue;
+    // An old text is edited only once, so its note must be counted now.
+    if (isAllOrNothing && result.smaller.size === 0) missing += noteTokens;
     result.smaller.set(item, short);
+    result.reworded += Number(isReworded);
     missing -= view.measure.text(whole.text) - view.measure.text(short) - markTokens;
   }
   if (isAllOrNothing && missing > 0) return [];
   return results.flatMap((result) => editOf(view, result) ?? []);
+}
+
+/** Returns the text that a model may write for an item. */
+function wantedItem({ idOf, measure }: FoldView, text: string, question: string): WantedText {
+  const tokens = measure.text(text);
+  return {
+    form: 'item',
+    key: idOf(new TextEncoder().encode(JSON.stringify(['item', share, question, text]))),
+    ...itemRequest(text, question),
+    tokens,
+    aim: Math.max(30, Math.floor(tokens * share)),
+  };
 }
 
 function* listsOf(view: FoldView): Steps<readonly Listed[]> {
@@ -120,7 +158,7 @@ function* listsOf(view: FoldView): Steps<readonly Listed[]> {
     if (!call || isFileContent(call)) continue;
     for (const slot of those) {
       const list = itemsOf(yield* slot.textInSteps());
-      if (list) lists.push({ slot, list, tool: call.name, smaller: new Map() });
+      if (list) lists.push({ slot, list, tool: call.name, smaller: new Map(), reworded: 0 });
       yield;
     }
   }
@@ -175,17 +213,40 @@ function leastRelevantFirst(results: readonly Listed[], question: string) {
     .toSorted((a, b) => a.from - b.from);
 }
 
-function editOf(view: FoldView, { slot, list, smaller }: Listed): Edit | undefined {
+function editOf(view: FoldView, { slot, list, smaller, reworded }: Listed): Edit | undefined {
   if (smaller.size === 0) return undefined;
   const memory = view.idOf(slot.literal);
   const { recallTool } = view;
-  const note = itemsNote({ items: smaller.size, of: list.items.length, memory, recallTool });
+  const note = itemsNote({
+    items: smaller.size,
+    of: list.items.length,
+    memory,
+    recallTool,
+    isReworded: reworded > 0,
+  });
   const stub = list.write(smaller, note);
   const edit: Edit = { kind: 'replace-text', at: slot.at, stub, memory };
   const now = view.shrunk(slot.at) ?? slot.text();
   if (view.measure.text(stub) >= view.measure.text(now) || !view.mayEdit(edit)) return undefined;
-  view.reportCompression(stub, compressionFor(view, list, smaller, memory));
+  const compression = compressionFor(view, list, smaller, memory);
+  view.reportCompression(stub, { ...compression, ...writersOf(view, smaller.size, reworded) });
   return edit;
+}
+
+/** Returns whose words the shortened items have. */
+function writersOf(
+  { written }: FoldView,
+  items: number,
+  reworded: number,
+): Pick<Compression, 'by' | 'problem'> {
+  const problem =
+    written && reworded < items
+      ? `${items - reworded} of ${items} items were not written in time`
+      : undefined;
+  return {
+    by: reworded === 0 ? 'extractive' : reworded < items ? 'both' : 'summarizer',
+    problem,
+  };
 }
 
 /** Describes the compression of all shortened items together. */

@@ -6,18 +6,22 @@ import { type Check, checkSettings, object, offOr, oneOf, shown, wholeNumber } f
 import {
   type FoldPreset,
   type StrategyChoice,
+  type ItemSettings,
   type StrategyDefaults,
   type SummarySettings,
+  type TextWriter,
   choiceCheck,
+  itemChecks,
   chosenStrategy,
   nameOf,
   optionsOf,
   presets,
   strategyNames,
+  subgoalSettingsCheck,
   summaryChecks,
 } from './by-name.ts';
-import { subgoalsCheck } from './fold-subgoals.ts';
 import type { Strategy } from './strategy.ts';
+import { LeporelloError } from '../errors.ts';
 
 /** Settings of the default strategies. */
 export type StrategySettings = StrategyDefaults & {
@@ -40,7 +44,8 @@ export const strategyChecks = {
   keepNewestMedia: wholeNumber(0),
   summaries: offOr(object<SummarySettings>(summaryChecks, { required: ['kind'] })),
   preset: oneOf(...(Object.keys(presets) as FoldPreset[])),
-  subgoals: offOr(subgoalsCheck),
+  subgoals: offOr(subgoalSettingsCheck),
+  items: offOr(object<ItemSettings>(itemChecks, { required: ['kind'] })),
 };
 
 const strategiesCheck = object<StrategySettings>(strategyChecks);
@@ -56,13 +61,15 @@ const strategiesCheck = object<StrategySettings>(strategyChecks);
 export function defaultStrategies(settings: StrategySettings = {}): readonly Strategy[] {
   checkSettings(strategiesCheck, settings, 'defaultStrategies');
   const all = withPreset(settings);
-  const { summaries, subgoals } = all;
-  const {
-    strategies = strategyNames.filter(
-      (name) =>
-        (name !== 'fold-subgoals' || subgoals) && (name !== 'summarize-history' || summaries !== false),
-    ),
-  } = all;
+  const { summaries, subgoals, items } = all;
+  const usual = strategyNames.filter(
+    (name) => (name !== 'fold-subgoals' || subgoals) && (name !== 'summarize-history' || summaries !== false),
+  );
+  // Items of old lists are shortened before the results that hold them become stubs.
+  const withItems = usual.flatMap((name): readonly StrategyChoice[] =>
+    items && name === 'offload-results' ? [{ name: 'compress-items', reach: 'history' }, name] : [name],
+  );
+  const { strategies = withItems } = all;
   return strategies.map((choice) => chosenStrategy(choice, all, strategies));
 }
 
@@ -75,6 +82,22 @@ function withPreset(settings: StrategySettings): StrategySettings {
     subgoals: settings.subgoals ?? subgoals,
     summaries: settings.summaries ?? summaries,
   };
+}
+
+/** Returns the model that writes summaries, items and records ahead of folds, with its deadline; undefined if a model writes none of them. */
+export function textWriterOf(settings: StrategySettings): TextWriter | undefined {
+  const { subgoals, items } = withPreset(settings);
+  const all = [summariesIn(settings), items, subgoals].filter((one) => one && one.kind === 'model');
+  const writers = all as readonly TextWriter[];
+  if (writers.length === 0) return undefined;
+  const models = new Set(writers.flatMap(({ model }) => model ?? []));
+  if (models.size > 1)
+    throw new LeporelloError(
+      'bad-config',
+      `summaries, items and subgoals name different models (${[...models].join(', ')}), but one model writes all of them: name one.`,
+    );
+  const deadlines = writers.flatMap(({ deadlineMs }) => deadlineMs ?? []);
+  return { model: [...models][0], deadlineMs: deadlines.length > 0 ? Math.max(...deadlines) : undefined };
 }
 
 /** Returns how summaries are made: by the settings, and by the options of the entry in the list of strategies. `false` without summaries. */

@@ -38,6 +38,8 @@ export type SubgoalOptions = {
   readonly levels?: 'always' | 'as-needed' | undefined;
   /** Conversations with fewer calls are not folded by this strategy. Default 20. */
   readonly minActions?: number | undefined;
+  /** `model` uses a model's words for what was done in a sub-goal where these were written ahead. Default `extractive`: words of the conversation. */
+  readonly kind?: 'extractive' | 'model' | undefined;
 };
 
 const ofOneLevel = allowed(
@@ -45,8 +47,8 @@ const ofOneLevel = allowed(
   (ratio) => typeof ratio === 'number' && ratio >= 1.5 && ratio <= 15,
 );
 
-/** Checks the options. */
-export const subgoalsCheck = object<SubgoalOptions>({
+/** The check of each option. */
+export const subgoalChecks = {
   preset: oneOf(...presetNames),
   ratio: allowed(
     'a number from 1.5 to 1000, or "adaptive"',
@@ -57,7 +59,11 @@ export const subgoalsCheck = object<SubgoalOptions>({
   maxTokens: wholeNumber(40),
   levels: oneOf('always', 'as-needed'),
   minActions: wholeNumber(0),
-});
+  kind: oneOf('extractive', 'model'),
+};
+
+/** Checks the options. */
+export const subgoalsCheck = object<SubgoalOptions>(subgoalChecks);
 
 /** Maximum share of records in the request if levels are made as needed. */
 const maxShare = 1 / 6;
@@ -72,10 +78,12 @@ const maxShare = 1 / 6;
 export function foldSubgoals(options: SubgoalOptions = {}): Strategy {
   checkSettings(subgoalsCheck, options, 'foldSubgoals');
   const settings = compressionLevelOf(options.preset ?? 'production', options, "The sub-goals'");
+  const asksForTexts = options.kind === 'model';
   return {
     name: 'fold-subgoals',
     reach: 'history',
-    propose: (view) => propose(view, settings),
+    ...(asksForTexts && { asksForTexts }),
+    propose: (view) => propose(asksForTexts ? view : { ...view, written: undefined }, settings),
   };
 }
 

@@ -7,6 +7,7 @@ import type { Edit } from '../conversation/edit.ts';
 import { type Steps, runSteps } from '../conversation/steps.ts';
 import type { ReadySummary } from '../store/ready-summaries.ts';
 import type { Compression } from '../receipts/receipt.ts';
+import type { WantedText } from '../outline/summarizer.ts';
 
 export interface Strategy {
   readonly name: string;
@@ -17,6 +18,8 @@ export interface Strategy {
   readonly keepNewestMedia?: number;
   /** Set by a strategy that writes summaries. `isWrittenAhead`: the program is asked to have them written before the fold. */
   readonly summary?: { readonly maxTokens: number; readonly isWrittenAhead: boolean };
+  /** True if a model may write its texts ahead of the fold: it looks them up with `view.written`. */
+  readonly asksForTexts?: boolean;
   /** Returns further edits, or none. Never throws, and never edits what `view` protects. */
   propose(view: FoldView): readonly Edit[];
   /** Does the same in steps, so that other requests can run in between. For strategies that take long on large requests. */
@@ -56,6 +59,8 @@ export type FoldView = {
   readonly tokensBefore?: number;
   /** A summary of old messages that was written ahead, if there is one. */
   readonly ready?: Pick<ReadySummary, 'from' | 'upTo' | 'body'> | undefined;
+  /** Returns a text that a model wrote ahead of the fold; undefined if there is none yet. */
+  readonly written?: ((wanted: WantedText) => string | undefined) | undefined;
   /** Returns why a summary that should have been written ahead is missing; undefined if none was to be written. */
   readonly notReady?: () => string | undefined;
   /** Reports the compression of an inserted text, for the receipt of the request if the edit is made. Has no other effect. */

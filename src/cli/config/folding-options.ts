@@ -183,6 +183,33 @@ export const summaries = switchable(
   'Replaces old messages by a summary instead of a log; false uses logs.',
 );
 
+const writer = (of: string) => ({
+  model: described(z.string().min(1).optional(), {
+    allowed: 'the name of a model',
+    about: `Model that writes ${of}, with the request's credential; one model writes summaries, items and records.`,
+    otherwise: 'the model of the conversation',
+  }),
+  deadlineMs: described(z.int().min(1_000).optional(), {
+    allowed: 'a whole number of at least 1000',
+    about: `Milliseconds that a model may take for the ${of} of one fold.`,
+    otherwise: '`60000`',
+  }),
+});
+
+/** The options of items of old lists. */
+export const items = switchable(
+  z.strictObject({
+    kind: described(z.enum(['extractive', 'model']).default('extractive'), {
+      allowed: 'extractive or model',
+      about:
+        'extractive shortens an item to sentences of its own, at the fold; model has a model of the same provider put likely items in fewer words, ahead of the fold.',
+    }),
+    ...writer('items'),
+  }),
+  'kind, model and deadlineMs',
+  'Shortens old lists item by item before results become stubs, if that is enough for the fold; false makes stubs.',
+);
+
 const presetNames = Object.keys(presets) as [FoldPreset, ...FoldPreset[]];
 
 /** The option `preset`, which is not set by default. */
@@ -201,6 +228,13 @@ const ofPreset = (otherwise: string) => `that of the preset, or ${otherwise}`;
 /** The options of records of sub-goals. */
 export const subgoals = switchable(
   z.strictObject({
+    kind: described(z.enum(['extractive', 'model']).optional(), {
+      allowed: 'extractive or model',
+      about:
+        'extractive takes lines of the conversation, at the fold; model has a model of the same provider write what likely records say, ahead of the fold.',
+      otherwise: '`extractive`',
+    }),
+    ...writer('records'),
     ratio: described(z.union([z.number().min(1.5).max(1_000), z.literal('adaptive')]).optional(), {
       allowed: 'a number from 1.5 to 1000, or adaptive',
       about:
@@ -234,6 +268,6 @@ export const subgoals = switchable(
       otherwise: ofPreset('`20`'),
     }),
   }),
-  'ratio, minRatio, maxRatio, maxTokens, levels and minActions',
+  'kind, model, deadlineMs, ratio, minRatio, maxRatio, maxTokens, levels and minActions',
   'Replaces finished sub-goals by a short record, whose id recalls them; false turns it off, also for a preset.',
 );

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { switchable, described, tokens, whole } from './kinds.ts';
 import { defaultCacheMb } from '../../gateway/app.ts';
 import { defaultFoldThreadBytes } from '../../gateway/fold-thread/fold-thread.ts';
-import { preset, shrinks, strategies, subgoals, summaries, triggers } from './folding-options.ts';
+import { items, preset, shrinks, strategies, subgoals, summaries, triggers } from './folding-options.ts';
 
 const plainUrl = 'an http or https URL without user, query and fragment, such as';
 const baseUrl = `${plainUrl} https://api.openai.com/v1`;
@@ -165,6 +165,7 @@ export const configSchema = z.strictObject({
     ...summaries.meta,
     otherwise: 'off without the preset summaries',
   }),
+  items: described(items.schema.optional(), { ...items.meta, otherwise: 'off' }),
   preset,
   subgoals: described(subgoals.schema.optional(), {
     ...subgoals.meta,

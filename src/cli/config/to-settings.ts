@@ -11,7 +11,8 @@ const loopbackHosts = ['localhost', '127.0.0.1', '[::1]'];
 
 /** Returns the settings of a gateway. `window`, in tokens, overrides the window of every model. */
 export function gatewaySettings(config: Config, window?: number): GatewaySettings {
-  const { recall, limits, memory, adminToken, tenant, preset, subgoals, strategies, summaries } = config;
+  const { recall, limits, memory, adminToken, tenant, preset, subgoals, strategies, summaries, items } =
+    config;
   const allowedHosts = config.allowedHosts ?? (isLoopback(config.host) ? loopbackHosts : undefined);
   const isPrivate = isLoopback(config.host) && typeof tenant !== 'object';
   const tenantSetting =
@@ -43,6 +44,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     ...(strategies === undefined ? {} : { strategies }),
     ...(summaries === undefined ? {} : { summaries }),
     ...(config.experiment === false ? {} : { experiment: config.experiment }),
+    ...(items === undefined ? {} : { items }),
     ...(preset === undefined ? {} : { preset }),
     ...(subgoals === undefined ? {} : { subgoals }),
     ...(allowedHosts === undefined ? {} : { allowedHosts }),

@@ -244,10 +244,11 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
   function jobOf(
     remote: Remote<ThreadFunctions>,
     kept: { readonly handle: number },
-    { key, earlier, tokens }: NonNullable<ThreadPrepared['summary']>,
+    { writes, key, earlier, tokens }: NonNullable<ThreadPrepared['summary']>,
     count: (text: string) => number,
   ): SummaryJob {
     return {
+      writes,
       key,
       earlier: () => earlier,
       tokens,

@@ -57,7 +57,7 @@ export type ThreadPrepared = Omit<PreparedRequest, NotCopied | 'body' | 'summary
   readonly isCounted: boolean;
   readonly searched: readonly string[];
   readonly summary:
-    | { readonly key: string; readonly earlier: ReadonlySet<string>; readonly tokens: number }
+    | (Pick<SummaryJob, 'writes' | 'key' | 'tokens'> & { readonly earlier: ReadonlySet<string> })
     | undefined;
 };
 
@@ -133,13 +133,14 @@ function openThread(data: ThreadData) {
     writeSummary(handle: number, name: string, number: number): Promise<number> {
       return summaryBy(handle).write({
         name,
-        summarize: ({ steps, earlier, known, budget, guidance }) =>
+        summarize: ({ steps, earlier, known, budget, guidance, form }) =>
           parent.summarize(number, {
             steps,
             earlier,
             known,
             budget,
             ...(guidance !== undefined && { guidance }),
+            form,
           }),
       });
     },
@@ -196,7 +197,12 @@ async function dataOf(
     handle,
     body: changed,
     isCounted: counter !== undefined,
-    summary: summary && { key: summary.key, earlier: summary.earlier(), tokens: summary.tokens },
+    summary: summary && {
+      writes: summary.writes,
+      key: summary.key,
+      earlier: summary.earlier(),
+      tokens: summary.tokens,
+    },
   };
   return changed ? moving(data, changed) : data;
 }

@@ -11,8 +11,16 @@ import {
 } from '../../conversation/edit.ts';
 import { type CompressionLevel, levelName, ratioFor, roomFor, subgoalLength } from '../../outline/levels.ts';
 import { nodeAbove, nodeOf, type OutlineNode } from '../../outline/node.ts';
-import { keptIn, type KeptParts, nodeOfText, type NodeText, spellNode } from '../../outline/record.ts';
-import type { SummaryStep } from '../../outline/summarizer.ts';
+import {
+  keptIn,
+  type KeptParts,
+  nodeOfText,
+  type NodeText,
+  spellNode,
+  titleOf,
+} from '../../outline/record.ts';
+import type { SummaryStep, WantedText } from '../../outline/summarizer.ts';
+import { asProse, proseOf } from '../../outline/summary-text.ts';
 import { type Compression, compressionOf } from '../../receipts/receipt.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited, remainingTokens, freeUnits } from './editable-texts.ts';
@@ -33,6 +41,8 @@ type PlacedRecord = {
   readonly target?: number | undefined;
   /** Undefined for a record of an earlier fold. */
   readonly kept?: KeptParts;
+  /** Who wrote the lines below the title, and why a model did not although it was to. */
+  readonly by?: Pick<Compression, 'by' | 'problem'>;
 };
 
 /** Collects the records of a conversation, and counts what they save. */
@@ -81,6 +91,7 @@ export function createRecords(view: FoldView, settings: CompressionLevel) {
         subgoal: { level: 1, memory, calls, of: [] },
         node: nodeOf(steps, { goal }),
         texts: steps.map((step) => (step.type === 'said' ? step.text : `${step.input} ${step.result ?? ''}`)),
+        steps,
         tokens: before,
         isMerge: isShort,
       });
@@ -105,18 +116,22 @@ export function createRecords(view: FoldView, settings: CompressionLevel) {
   };
 }
 
-function compressionFor({ subgoal, tokens, target, kept }: PlacedRecord, tokensBefore: number): Compression {
+function compressionFor(
+  { subgoal, tokens, target, kept, by = extractive }: PlacedRecord,
+  tokensBefore: number,
+): Compression {
   return compressionOf({
     id: subgoal.memory,
     level: levelName(subgoal.level),
     tokensBefore,
     tokensAfter: tokens,
     target,
-    by: target === undefined ? 'merge' : 'extractive',
-    problem: undefined,
+    ...(target === undefined ? { by: 'merge', problem: undefined } : by),
     kept,
   });
 }
+
+const extractive = { by: 'extractive', problem: undefined } as const;
 
 function idOf(edit: Edit): readonly string[] {
   const id = edit.kind === 'insert-message' ? edit.stretch?.memory : edit.memory;
@@ -162,10 +177,12 @@ type RecordDraft = {
   readonly tokens: number;
   /** True for a light merge. */
   readonly isMerge: boolean;
+  /** The steps of a sub-goal, which a model may put into words; undefined for higher levels. */
+  readonly steps?: readonly SummaryStep[];
 };
 
 function recordOf(view: FoldView, settings: CompressionLevel, draft: RecordDraft): PlacedRecord {
-  const { before, subgoal, node, texts, tokens, isMerge } = draft;
+  const { before, subgoal, node, texts, tokens, isMerge, steps } = draft;
   const count = (text: string) => view.measure.text(text);
   const head = recordHead({ ...subgoal, recallTool: view.recallTool });
   const target = isMerge ? undefined : ratioFor(settings, texts);
@@ -173,10 +190,50 @@ function recordOf(view: FoldView, settings: CompressionLevel, draft: RecordDraft
   const room = roomFor(settings, { before: tokens, head: count(head), target, children });
   const spelled = ({ title, body }: NodeText): string =>
     `${head}${title && ` ${title}`}${body && `\n${body}`}`;
-  const words = spellNode(node, { room, tokensOf: (made) => count(spelled(made)), count, mark: quoteMark });
-  const text = spelled(words);
+  const own = spellNode(node, { room, tokensOf: (made) => count(spelled(made)), count, mark: quoteMark });
+  const mayAsk = view.written !== undefined && steps !== undefined && !isMerge;
+  const aim = Math.max(40, room - count(spelled({ ...own, body: '' })));
+  const written = mayAsk
+    ? view.written(wantedRecord(subgoal.memory, { steps, node, tokens, aim }))
+    : undefined;
+  const told =
+    written && writtenBody(node, written, (body) => count(spelled({ ...own, body })) <= room * 1.2);
+  const text = spelled(told ? { ...own, body: told } : own);
+  const by: PlacedRecord['by'] = told
+    ? { by: 'summarizer', problem: undefined }
+    : { by: 'extractive', problem: mayAsk ? 'its text was not written in time' : undefined };
   const edit: Insert = { kind: 'insert-message', before, role: 'user', text, stretch: subgoal };
-  return { edit, subgoal, level: subgoal.level, tokens: count(text), target, kept: keptIn(node, text) };
+  return { edit, subgoal, level: subgoal.level, tokens: count(text), target, kept: keptIn(node, text), by };
+}
+
+/** Returns the text that a model may write for a record: what is below its title. */
+function wantedRecord(
+  memory: string,
+  about: Pick<WantedText, 'tokens' | 'aim' | 'steps'> & { readonly node: OutlineNode },
+): WantedText {
+  const { node, ...rest } = about;
+  const what = titleOf(node, 200);
+  return {
+    ...rest,
+    form: 'record',
+    key: `${memory}/record`,
+    guidance: `The transcript is one finished part of the work${what && `: ${JSON.stringify(what)}`}. Say what was found, done and decided in it; the next step does not matter.`,
+  };
+}
+
+/** Returns the user's own words, then as many lines of a model as fit; undefined if none does. Each is marked as an item, so none can be mistaken for ours. */
+function writtenBody(
+  { done }: OutlineNode,
+  written: string,
+  fits: (body: string) => boolean,
+): string | undefined {
+  const ofUser = done.flatMap(({ isUsers, text }) => (isUsers ? [`- ${text}`] : []));
+  const lines = proseOf(asProse(written)).map((line) => `- ${line}`);
+  for (let count = lines.length; count > 0; count--) {
+    const body = [...ofUser, ...lines.slice(0, count)].join('\n');
+    if (fits(body)) return body;
+  }
+  return undefined;
 }
 
 function sum<T>(items: readonly T[], of: (item: T) => number): number {
