@@ -1,9 +1,12 @@
 /** Proves the statistics of the holdout against scripted providers with known effects: 500 experiments each, looked at after every conversation. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { costData, estimateHoldout, lambdaData } from '../../src/experiment/estimate.ts';
 import { openSequence, type RatioData, ratioInterval } from '../../src/experiment/sequence.ts';
 import { caps, noEffect, scripts, trialsOf, truthOf } from './scripted.ts';
 import { curvesPage } from './curves.ts';
+
+// Seconds of CPU take minutes on a busy machine.
+vi.setConfig({ testTimeout: 1_200_000 });
 
 const runs = 500;
 const conversations = 300;
@@ -69,4 +72,4 @@ describe('a verdict', () => {
 
 it('has its operating curves in the documentation', async () => {
   await expect(curvesPage()).toMatchFileSnapshot('../../docs/experiments-curves.md');
-}, 240_000);
+});

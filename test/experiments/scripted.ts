@@ -5,7 +5,7 @@
 import type { Caps, EndedTrial } from '../../src/experiment/estimate.ts';
 
 /** Returns numbers between 0 and 1 (Mulberry32). */
-function randomFrom(seed: number): () => number {
+export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;

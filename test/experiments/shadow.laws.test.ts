@@ -1,0 +1,86 @@
+/** Proves the statistics of the shadow against scripted models whose next actions have known probabilities. */
+import { describe, expect, it, vi } from 'vitest';
+import { estimateShadow, type ShadowSample, shiftOf } from '../../src/experiment/shadow-estimate.ts';
+import { randomFrom } from './scripted.ts';
+
+// Seconds of CPU take minutes on a busy machine.
+vi.setConfig({ testTimeout: 1_200_000 });
+
+/** The probability of each next action; the rest is the last action. */
+type Actions = readonly number[];
+
+const whole: Actions = [0.6, 0.3, 0.1];
+
+/** A scripted model: its actions after a fold, and the share of replies that recall first, after which they are as if never folded. */
+type FoldedModel = { readonly actions: Actions; readonly recalls?: number };
+
+function drawn(actions: Actions, random: () => number): string {
+  let left = random();
+  const found = actions.findIndex((share) => (left -= share) < 0);
+  return `action ${found}`;
+}
+
+function samplesOf(
+  { actions, recalls = 0 }: FoldedModel,
+  count: number,
+  seed: number,
+): readonly ShadowSample[] {
+  const random = randomFrom(seed);
+  // A recall is answered, and the action after it is compared.
+  const foldedAction = () => drawn(random() < recalls ? whole : actions, random);
+  return Array.from({ length: count }, (_, at) => ({
+    conversation: `${Math.floor(at / (1 + (at % 2)))} ${at % 3 === 0 ? 0 : at}`,
+    probability: at % 4 === 0 ? 0.1 : 0.01,
+    folded: [foldedAction(), foldedAction()],
+    whole: [drawn(whole, random), drawn(whole, random)],
+  }));
+}
+
+const stateAfter = (model: FoldedModel, count: number, seed = 5) =>
+  estimateShadow(samplesOf(model, count, seed), 0.01).state;
+
+describe('the shadow of a fold', () => {
+  it('that changes nothing is held in at most 5 % of 500 runs, looked at every 25 samples', () => {
+    let held = 0;
+    for (let seed = 1; seed <= 500; seed++) {
+      const samples = samplesOf({ actions: whole }, 200, seed);
+      const looks = Array.from({ length: 8 }, (_, look) => samples.slice(0, 25 * (look + 1)));
+      if (looks.some((seen) => estimateShadow(seen, 0.01).state === 'harm shown')) held += 1;
+    }
+    expect(held / 500).toBeLessThanOrEqual(0.05);
+  });
+
+  it('that changes the next action is held', () => {
+    expect(stateAfter({ actions: [0.1, 0.1, 0.8] }, 1_000)).toBe('harm shown');
+  });
+
+  it('is not held when a recall repairs it before the model acts', () => {
+    expect(stateAfter({ actions: [0, 0, 1], recalls: 1 }, 1_000)).not.toBe('harm shown');
+  });
+
+  it('is not called safe when it only makes the model surer', () => {
+    expect(stateAfter({ actions: [1, 0, 0] }, 4_000)).toBe('harm shown');
+  });
+
+  it('is called safe when it changes nothing, and only with enough samples', () => {
+    expect(stateAfter({ actions: whole }, 40)).toBe('too few');
+    expect(stateAfter({ actions: whole }, 200)).toBe('not shown');
+    expect(stateAfter({ actions: whole }, 40_000)).toBe('safe');
+  });
+
+  it('has the true shift in its interval in at least 95 % of 300 runs', () => {
+    const actions: Actions = [0.4, 0.4, 0.2];
+    const truth = 0.04 + 0.01 + 0.01;
+    let covered = 0;
+    for (let seed = 1; seed <= 300; seed++) {
+      const { low, high } = estimateShadow(samplesOf({ actions }, 300, seed), 0.01).shiftInterval;
+      if (low <= truth && truth <= high) covered += 1;
+    }
+    expect(covered / 300).toBeGreaterThanOrEqual(0.95);
+  });
+
+  it('estimates a shift without bias', () => {
+    const samples = samplesOf({ actions: [0.4, 0.4, 0.2] }, 200_000, 3);
+    expect(samples.reduce((sum, sample) => sum + shiftOf(sample), 0) / samples.length).toBeCloseTo(0.06, 2);
+  });
+});
