@@ -15,6 +15,8 @@ const config: KnipConfig = {
     'src/cli/wrap/pi-extension.ts',
     // Started by clients.
     'test/clients/many-tools-server.ts',
+    // Bundled for other runtimes.
+    'test/clients/runtimes/program.ts',
     'test/fuzz/run.ts',
     'scripts/*.mjs',
     'scripts/bootstrap/end-with-parent.mjs',

@@ -257,9 +257,6 @@ const pieceUnits = 65_536;
 /** Edits that are encoded at once: about a millisecond. */
 const editsPerStep = 1_000;
 
-/** Stands for a long text while the rest of its record is encoded. No text contains it. */
-const longTextMark = `long text ${randomBytes(16).toString('hex')}`;
-
 /** Encodes a fold to the same bytes as `encodeFold`, in steps: it may have 100,000 edits, and a text in it may have megabytes. */
 export function* encodeFoldInSteps(fold: Omit<Fold, 'id'>): Steps<Uint8Array> {
   const record = { version: VERSION, ...renamed(fold, new Map<string, string>(namesOnDisk)) };
@@ -294,6 +291,8 @@ function hasLongText(value: unknown): boolean {
 }
 
 function* encodeWithLongTexts(edits: Fold['edits'], into: Uint8Array[]): Steps<void> {
+  // It stands for a long text, and no text contains it. Edge runtimes have no random numbers while a module is loaded.
+  const longTextMark = `long text ${randomBytes(16).toString('hex')}`;
   const longTexts: string[] = [];
   // Without a function, `JSON.stringify` is ten times as fast.
   const json = JSON.stringify(edits, (_, value: unknown) => {

@@ -12,7 +12,7 @@ export const clientsFolder = join(tmpdir(), 'leporello-clients');
 export const path = [dirname(process.execPath), process.env['PATH']].join(delimiter);
 
 /** Installs the client if needed and resolves to the path of its command. */
-export async function install(client: Client): Promise<string> {
+export async function install(client: Pick<Client, 'install' | 'command'>): Promise<string> {
   const folder = join(clientsFolder, client.install.replaceAll(/[^\w.-]+/g, '-').replace(/^-/, ''));
   const command = join(folder, 'node_modules', '.bin', client.command);
   if (await exists(command)) return command;

@@ -2,7 +2,8 @@
  * Runs real agent CLIs through the gateway: installs each once, at a pinned version, and plays its loops against the scripted provider.
  * Usage: npm run test:clients [-- [--bodies FOLDER] NAME...]. A name is a client's, or `client/format`. With `--wrapped`, the clients run
  * under `leporello wrap` instead, two at once, and a name is one that `wrap` knows. With `--guardrail`, LiteLLM's proxy calls the gateway instead,
- * and with `--hooks`, clients without a gateway run `leporello hook`.
+ * and with `--hooks`, clients without a gateway run `leporello hook`. With `--runtimes`, the library runs in Bun, Deno and workerd.
+ * A table at the end says what worked where.
  */
 import { parseArgs } from 'node:util';
 import type { Client, Variant } from './client.ts';
@@ -15,6 +16,7 @@ import { qwenCode } from './clis/qwen-code.ts';
 import { writeBodies, writeFailure } from './evidence-files.ts';
 import { install } from './install.ts';
 import { figuresOf, problemsOf } from './judge.ts';
+import { type MatrixRow, clientRow, spelledMatrix } from './matrix.ts';
 import { foldedLoop, type Loop, plainLoop, sizesOf, stepsOf, toolSearchLoop } from './loops.ts';
 import { playLoop } from './play-loop.ts';
 import { labelOf, playWrapped, wrappedClients } from './wrapped.ts';
@@ -28,6 +30,7 @@ const { values, positionals: names } = parseArgs({
     wrapped: { type: 'boolean' },
     guardrail: { type: 'boolean' },
     hooks: { type: 'boolean' },
+    runtimes: { type: 'boolean' },
   },
 });
 const all = clients.flatMap((client) => client.variants.map((variant) => ({ client, variant })));
@@ -35,6 +38,7 @@ const unknown = names.filter((name) => !all.some((one) => isCalled(one, name)));
 /** The first of the ports of wrapped clients. */
 const firstPort = 38_787;
 const counts = { passed: 0, failed: 0 };
+const matrix: MatrixRow[] = [];
 
 if (values.guardrail) {
   const { playGuardrail } = await import('./guardrail.ts');
@@ -53,6 +57,8 @@ if (values.guardrail) {
   }
   say(`${counts.passed} passed, ${counts.failed} failed`);
   if (counts.failed > 0) process.exitCode = 1;
+} else if (values.runtimes) {
+  await driveRuntimes();
 } else if (values.wrapped) {
   await driveWrapped();
 } else if (unknown.length > 0) {
@@ -62,6 +68,7 @@ if (values.guardrail) {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   const chosen = all.filter((one) => names.length === 0 || names.some((name) => isCalled(one, name)));
   for (const one of chosen) await drive(one);
+  say(spelledMatrix(matrix).trimEnd());
   say(`${counts.passed} passed, ${counts.failed} failed`);
   if (counts.failed > 0) process.exitCode = 1;
 }
@@ -98,6 +105,7 @@ async function drive(one: Chosen): Promise<void> {
 async function judged(one: Chosen, command: string, loop: Loop) {
   const played = await playLoop(command, one.variant, loop);
   const problems = problemsOf(loop, one.variant, played);
+  if (loop.name !== 'plain') matrix.push(clientRow(nameOf(one), loop, played, problems));
   const result = problems.length === 0 ? 'passed' : 'failed';
   counts[result]++;
   say(`${result} ${nameOf(one).padEnd(30)} ${loop.name.padEnd(11)}  ${figuresOf(played)}`);
@@ -106,6 +114,18 @@ async function judged(one: Chosen, command: string, loop: Loop) {
   for (const problem of problems) say(`       ${problem}`);
   if (problems.length > 0) say(`       see ${await writeFailure(`${file}-${loop.name}`, played)}`);
   return played.receipts;
+}
+
+/** Plays the library in each runtime. */
+async function driveRuntimes(): Promise<void> {
+  const { playRuntimes } = await import('./runtimes/play.ts');
+  const rows = await playRuntimes();
+  for (const { runtime, problem } of rows) if (problem !== undefined) say(`${runtime}: ${problem}`);
+  matrix.push(...rows);
+  say(spelledMatrix(matrix).trimEnd());
+  for (const row of matrix) counts[Object.values(row).includes('FAILED') ? 'failed' : 'passed'] += 1;
+  say(`${counts.passed} passed, ${counts.failed} failed`);
+  if (counts.failed > 0) process.exitCode = 1;
 }
 
 /** Runs the clients under `leporello wrap`, two at a time, each with a gateway of its own. */
