@@ -176,6 +176,18 @@ describe('parseArgs', () => {
     });
     expect(parse('recall --raw mem_1')).toMatchObject({ id: 'mem_1', raw: true });
     expect(parse('demo --json')).toEqual({ command: 'demo', json: true });
+    expect(parse('bench-ab tasks.txt --max-usd 2.5 --no-namespace -- ./solve.sh {task}')).toEqual({
+      command: 'bench-ab',
+      tasks: 'tasks.txt',
+      run: ['./solve.sh', '{task}'],
+      seed: undefined,
+      maxUsd: 2.5,
+      maxSteps: undefined,
+      timeoutSeconds: undefined,
+      addsNamespace: false,
+      settings: { file: undefined, values: [] },
+      json: false,
+    });
     expect(parse('savings --days 30 --all')).toEqual({
       command: 'savings',
       days: 30,
@@ -207,15 +219,15 @@ describe('parseArgs', () => {
   it.each([
     [
       'srve',
-      'There is no command srve. Did you mean serve? The commands are serve, wrap, compact, recall, inspect, experiment, mcp, replay, savings, doctor, hook, off, demo and help.',
+      'There is no command srve. Did you mean serve? The commands are serve, wrap, compact, recall, inspect, experiment, mcp, replay, savings, doctor, hook, off, bench-ab, demo and help.',
     ],
     [
       'start',
-      'There is no command start. The commands are serve, wrap, compact, recall, inspect, experiment, mcp, replay, savings, doctor, hook, off, demo and help.',
+      'There is no command start. The commands are serve, wrap, compact, recall, inspect, experiment, mcp, replay, savings, doctor, hook, off, bench-ab, demo and help.',
     ],
     [
       'help me',
-      'There is no command me. The commands are serve, wrap, compact, recall, inspect, experiment, mcp, replay, savings, doctor, hook, off, demo and help.',
+      'There is no command me. The commands are serve, wrap, compact, recall, inspect, experiment, mcp, replay, savings, doctor, hook, off, bench-ab, demo and help.',
     ],
     ['--prot', 'leporello without a command has no flag --prot. Its flags are --help, --json, --version.'],
     ['-x', 'leporello without a command has no flag -x. Its flags are --help, --json, --version.'],

@@ -18,6 +18,7 @@ import {
   parseWithRest,
   readFlags,
   settingsIn,
+  amountOf,
   wholeNumber,
 } from './flags.ts';
 
@@ -29,7 +30,7 @@ export function parseArgs(argv: readonly string[]): Args {
   if (first === 'help') return parseHelp(rest);
   const command = commandNames.find((name) => name === first);
   if (command === undefined) throw new LeporelloError('bad-usage', unknownCommand(first));
-  const parse = command === 'wrap' ? parseWithRest : parseCommand;
+  const parse = command === 'wrap' || command === 'bench-ab' ? parseWithRest : parseCommand;
   const given = parse(command, rest, flagsOf[command]);
   if (given.has('help')) return { command: 'help', topic: command };
   return parsers[command](given);
@@ -109,6 +110,19 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
   doctor: { port: text, ...settingFlags, set: texts, ...everywhere },
   hook: { print: yes, ...settingFlags, ...everywhere },
   off: { 'dry-run': yes, originals: yes, port: text, ...settingFlags, ...everywhere },
+  'bench-ab': {
+    seed: text,
+    'max-usd': text,
+    'max-steps': text,
+    'timeout-seconds': text,
+    'no-namespace': yes,
+    'openai-url': text,
+    'anthropic-url': text,
+    lossless: yes,
+    preset: text,
+    ...configFlags,
+    ...everywhere,
+  },
   demo: everywhere,
 };
 
@@ -258,6 +272,26 @@ const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
       command: 'off',
       dryRun: given.has('dry-run'),
       originals: given.has('originals'),
+      settings: settingsIn(given),
+      json: given.has('json'),
+    };
+  },
+  'bench-ab'(given) {
+    const tasks = oneOperand(given, 'a file of tasks: leporello bench-ab TASKS -- COMMAND');
+    if (given.rest.length === 0)
+      throw new LeporelloError(
+        'bad-usage',
+        'bench-ab needs a command after --: leporello bench-ab TASKS -- COMMAND.',
+      );
+    return {
+      command: 'bench-ab',
+      tasks,
+      run: given.rest,
+      seed: wholeNumber(given, 'seed'),
+      maxUsd: amountOf(given, 'max-usd'),
+      maxSteps: wholeNumber(given, 'max-steps'),
+      timeoutSeconds: wholeNumber(given, 'timeout-seconds'),
+      addsNamespace: !given.has('no-namespace'),
       settings: settingsIn(given),
       json: given.has('json'),
     };

@@ -20,6 +20,7 @@ export type Args =
   | DoctorArgs
   | HookArgs
   | OffArgs
+  | BenchAbArgs
   | DemoArgs;
 
 export type ServeArgs = {
@@ -147,6 +148,22 @@ export type OffArgs = {
   readonly json: boolean;
 };
 
+export type BenchAbArgs = {
+  readonly command: 'bench-ab';
+  /** The file with one task on each line. */
+  readonly tasks: string;
+  /** The command to run, with its arguments. */
+  readonly run: readonly string[];
+  readonly seed: number | undefined;
+  readonly maxUsd: number | undefined;
+  readonly maxSteps: number | undefined;
+  readonly timeoutSeconds: number | undefined;
+  /** Whether a name is put before each prompt, so that the arms share no cache. */
+  readonly addsNamespace: boolean;
+  readonly settings: SettingArgs;
+  readonly json: boolean;
+};
+
 export type DemoArgs = { readonly command: 'demo'; readonly json: boolean };
 
 export const commandNames = [
@@ -162,6 +179,7 @@ export const commandNames = [
   'doctor',
   'hook',
   'off',
+  'bench-ab',
   'demo',
 ] as const;
 export type CommandName = (typeof commandNames)[number];

@@ -123,6 +123,14 @@ export function wholeNumber(given: ParsedFlags, flag: string): number | undefine
   throw new LeporelloError('bad-usage', `--${flag} is ${value}, but must be a whole number of at least 1.`);
 }
 
+/** Returns the value of a flag as an amount above 0; undefined without the flag. */
+export function amountOf(given: ParsedFlags, flag: string): number | undefined {
+  const value = given.text(flag);
+  if (value === undefined) return undefined;
+  if (/^\d{1,9}(?:\.\d+)?$/.test(value) && Number(value) > 0) return Number(value);
+  throw new LeporelloError('bad-usage', `--${flag} is ${value}, but must be a number above 0, such as 2.5.`);
+}
+
 /** Returns the flags that set the configuration. */
 export function settingsIn(given: ParsedFlags): SettingArgs {
   const own = Object.entries(keyOfFlag).flatMap(([flag, key]): FlagValue[] => {

@@ -33,7 +33,7 @@ describe('run', () => {
     expect(await runs('srve')).toEqual({
       code: 2,
       out: '',
-      err: 'leporello: There is no command srve. Did you mean serve? The commands are serve, wrap, compact, recall, inspect, experiment, mcp, replay, savings, doctor, hook, off, demo and help.\n',
+      err: 'leporello: There is no command srve. Did you mean serve? The commands are serve, wrap, compact, recall, inspect, experiment, mcp, replay, savings, doctor, hook, off, bench-ab, demo and help.\n',
     });
     expect(await runs('serve', '--port', 'high')).toEqual({
       code: 2,

@@ -57,6 +57,8 @@ async function runCommand(args: Args, terminal: Terminal): Promise<number> {
       return (await import('./hook/hook.ts')).hook(args, terminal);
     case 'off':
       return (await import('./hook/off.ts')).off(args, terminal);
+    case 'bench-ab':
+      return (await import('./bench-ab/bench-ab.ts')).benchAb(args, terminal);
     case 'demo':
       return (await import('./demo/demo.ts')).demo(args, terminal);
   }

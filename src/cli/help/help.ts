@@ -1,6 +1,6 @@
 /** Contains the texts of `--help`. docs/configuration.md describes the options of the configuration. */
 import type { CommandName } from '../command-args.ts';
-import { compact, experiment, inspect, recall, replay, savings } from './offline.ts';
+import { benchAb, compact, experiment, inspect, recall, replay, savings } from './offline.ts';
 
 /** Returns the help of a command, or the general help. */
 export function helpText(topic: CommandName | undefined): string {
@@ -24,6 +24,7 @@ Usage
   leporello doctor                check the set-up, and say how to fix what is wrong
   leporello hook claude           shrink tool results inside a client, where no proxy is allowed
   leporello off                   remove every trace from the settings of your agents
+  leporello bench-ab TASKS -- COMMAND  run your own benchmark with and without folding, and compare
   leporello demo                  show how it works, without any key
   leporello help [COMMAND]        print help; also: leporello COMMAND --help
   leporello --version
@@ -285,5 +286,6 @@ const commands: Readonly<Record<CommandName, string>> = {
   doctor,
   hook,
   off,
+  'bench-ab': benchAb,
   demo,
 };

@@ -200,3 +200,40 @@ Exit codes
   1  there is no memory yet
   2  invalid arguments or configuration
 `;
+
+export const benchAb = `leporello bench-ab - runs your own command on each task with and without folding, and compares.
+
+Usage
+  leporello bench-ab TASKS [flags] -- COMMAND [ARGUMENTS]
+
+TASKS is a file with one task on each line. For each task, the command runs twice, in an order drawn from a
+seed: through Leporello, and through the same gateway with every request unchanged. {task} in an argument is
+replaced by the task. The base URLs of the providers and LEPORELLO_AB_TASK are in its environment; the key is
+your own. Exit code 0 of the command means solved. Prints cost, steps, re-fetches, failed edits and solved
+tasks of both arms, with intervals of 95 %. See docs/bench-ab.md, also for the rules that refuse a pair.
+
+Flags
+  --seed N             draws the order of the arms; default 1
+  --max-usd USD        a run that costs more counts as this much; default 5. Smaller narrows the intervals
+  --max-steps N        a run of more steps counts as this many; default 200
+  --timeout-seconds N  a run that takes longer is ended, and not solved; default 3600
+  --no-namespace       put no name before the prompts; your command puts {namespace} there
+  --openai-url URL, --anthropic-url URL  upstreams, as in leporello serve
+  --lossless, --preset NAME  options of folding, as in leporello serve
+  --config FILE        configuration, JSON
+  --set KEY=VALUE      any option of docs/configuration.md; may be repeated
+  --json               {"tasks", "solved", "usd", ..., "runs"} on one line
+  -h, --help
+
+Examples
+  leporello bench-ab tasks.txt --max-usd 2 -- ./solve.sh {task}
+
+Environment
+  LEPORELLO_CONFIG and the other variables of docs/configuration.md.
+
+Exit codes
+  0    compared
+  1    no pair could be compared
+  2    invalid arguments or configuration
+  130  interrupted
+`;

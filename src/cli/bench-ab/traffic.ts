@@ -1,0 +1,103 @@
+/** Watches the model calls of one run of `leporello bench-ab`: puts the arm's name before each prompt, and counts what the agent did. */
+import type { Conversation } from '../../conversation/conversation.ts';
+import { inputOf } from '../../conversation/messages.ts';
+import { runSteps } from '../../conversation/steps.ts';
+import { reportsOfFailedEdits } from '../../engine/finish.ts';
+import { readBody, unpackBody } from '../../gateway/http/body.ts';
+import type { Handler } from '../../gateway/http/http.ts';
+import { type UpstreamUrls, routeOf } from '../../gateway/routing/routes.ts';
+import { sha256 } from '../../store/encrypted-store.ts';
+
+/** Returns the handler with the namespace put into each model call, whose conversation is shown to `see`. */
+export function watchedAgent(
+  handler: Handler,
+  urls: UpstreamUrls,
+  namespace: string | undefined,
+  see: (conversation: Conversation) => void,
+): Handler {
+  return async (request) => {
+    const route = routeOf(request.method, request.target, request.headers, urls);
+    if (route.kind !== 'model') return handler(request);
+    const { body } = await unpackBody(request.headers, await readBody(request.body, maxBody), maxBody);
+    const sent = namespace === undefined ? body : inNamespace(route.codec.name, body, namespace);
+    try {
+      see(route.codec.read(sent, { digest: sha256, blocks: new Map() }));
+    } catch {
+      // A body that cannot be read is passed through, and counts nothing.
+    }
+    const headers = request.headers.filter(([name]) => name !== 'content-encoding');
+    return handler({ ...request, headers, body: chunksOf(sent) });
+  };
+}
+
+const maxBody = 64 * 1024 * 1024;
+
+async function* chunksOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+/** Counts what an agent did, from the newest messages of its requests. A request that is sent again counts once. */
+export function createAgentCounts() {
+  const seen = new Set<string>();
+  const calls = new Set<string>();
+  let refetches = 0;
+  let failedEdits = 0;
+  return {
+    see(conversation: Conversation): void {
+      const { body, messages } = conversation;
+      const last = messages.findLast(({ role }) => role === 'assistant');
+      if (last === undefined) return;
+      const place = `${last.index} ${last.digest}`;
+      if (seen.has(place)) return;
+      seen.add(place);
+      for (const part of last.parts) {
+        if (part.type !== 'tool-call') continue;
+        const call = `${part.name} ${JSON.stringify(inputOf(body, last, part))}`;
+        refetches += Number(calls.has(call));
+        calls.add(call);
+      }
+      failedEdits += runSteps(reportsOfFailedEdits(conversation)).length;
+    },
+    counts: () => ({ refetches, failedEdits }),
+  };
+}
+
+// The namespace is a name at the beginning of a prompt. Providers cache prompts by their beginning, so prompts with different names share no cache.
+// Both arms get one of the same length. The body is written again as JSON, which an agent's requests outside of a benchmark never are.
+
+type PromptBody = Record<string, unknown>;
+
+/** Returns the body with the name before everything else in its prompt; the body itself when it is not of the format. */
+function inNamespace(format: string, body: Uint8Array, name: string): Uint8Array {
+  try {
+    const parsed: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    if (!isObject(parsed)) return body;
+    const text = `Run ${name}.\n`;
+    return new TextEncoder().encode(JSON.stringify({ ...parsed, ...named(format, parsed, text) }));
+  } catch {
+    return body;
+  }
+}
+
+function named(format: string, body: PromptBody, text: string): PromptBody {
+  if (Array.isArray(body['messages']) && format.endsWith('chat'))
+    return { messages: [{ role: 'system', content: text }, ...(body['messages'] as unknown[])] };
+  if (Array.isArray(body['messages'])) {
+    const { system } = body;
+    const rest =
+      typeof system === 'string' ? [{ type: 'text', text: system }] : Array.isArray(system) ? system : [];
+    return { system: [{ type: 'text', text }, ...(rest as unknown[])] };
+  }
+  if (Array.isArray(body['contents'])) {
+    const name = isObject(body['system_instruction']) ? 'system_instruction' : 'systemInstruction';
+    const instruction = isObject(body[name]) ? body[name] : {};
+    const parts = Array.isArray(instruction['parts']) ? (instruction['parts'] as unknown[]) : [];
+    return { [name]: { ...instruction, parts: [{ text }, ...parts] } };
+  }
+  const { instructions } = body;
+  return { instructions: `${text}${typeof instructions === 'string' ? instructions : ''}` };
+}
+
+function isObject(value: unknown): value is PromptBody {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
