@@ -8,9 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { startFakeProvider } from '../support/fake-provider/fake-provider.ts';
 import type { Reply, ScriptRequest } from '../support/fake-provider/script.ts';
+
+// Each run starts a process for each task and arm, which takes minutes on a machine that is busy with other work.
+vi.setConfig({ testTimeout: 1_200_000 });
 
 const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 const agent = fileURLToPath(new URL('./ab-agent.ts', import.meta.url));
