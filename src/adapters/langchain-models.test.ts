@@ -11,7 +11,7 @@ import { ChatGenerationChunk, type ChatResult } from '@langchain/core/outputs';
 import { createAgent, providerStrategy, tool } from 'langchain';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { folding, log, memoryIdIn } from '../../test/support/folded-logs.ts';
+import { folding, foldingEarly, log, memoryIdIn } from '../../test/support/folded-logs.ts';
 import { createLeporello } from '../library/leporello.ts';
 import { leporelloMiddleware, leporelloModel } from './langchain.ts';
 
@@ -194,6 +194,29 @@ describe('a recall', () => {
       const [asking, answer] = asked[1]!.slice(-2) as [AIMessage, ToolMessage];
       expect([callsIn(asking), answer.tool_call_id]).toEqual([[['read_memory', {}]], 'r']);
     }
+  });
+});
+
+describe('a recalled image', () => {
+  it('is in a message of the user, because some providers refuse images in results', async () => {
+    const image = (at: number) => ({
+      type: 'image_url',
+      image_url: { url: `data:image/png;base64,${btoa(`image ${at} `.repeat(600))}` },
+    });
+    const messages = Array.from({ length: 14 }, (_, at) => [
+      new HumanMessage({ content: [{ type: 'text', text: `Look at ${at}.` }, image(at)] }),
+      new AIMessage('Seen.'),
+    ]).flat();
+    const inner = new PlainModel((asked, index) =>
+      index === 0
+        ? new AIMessage({ content: '', tool_calls: [call('r', 'read_memory', { id: memoryIdIn(asked) })] })
+        : new AIMessage('I see.'),
+    );
+    const model = leporelloModel(inner, createLeporello(foldingEarly)).bindTools!([read]);
+    expect((await model.invoke([...messages, new HumanMessage('Which one?')])).text).toBe('I see.');
+    const [result, shown] = inner.asked[1]!.slice(-2);
+    expect(result!.content).toMatch(/^The image of mem_\w+, as it was:$/);
+    expect(shown!.content).toEqual([{ type: 'text', text: '[Recalled content]' }, image(0)]);
   });
 });
 

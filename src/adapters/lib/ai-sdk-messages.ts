@@ -6,6 +6,7 @@
 import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
 import { sourceOfBytes, unknownBlock, withoutBytes } from './media-blocks.ts';
 import type { FoldedBlock, FoldedMessage, MessageForm, WrittenMessage } from './wire-body.ts';
+import { recalledMediaNote } from '../../conversation/turns.ts';
 
 /** A message of a prompt or of a program. */
 export type SdkMessage = { readonly role: string; readonly content: string | readonly object[] };
@@ -21,19 +22,42 @@ export const sdkForm: MessageForm<SdkMessage> = {
   read(folded) {
     const { source, blocks, role } = folded;
     const parts = source ? withUnread(source, folded) : blocks.map((block) => partOf(block, folded));
-    if (source)
+    if (source && source.role !== 'tool')
       return isOnlyReasoning(parts)
         ? []
         : [{ ...source, content: contentLike(source, withFollowers(parts)) }];
     if (role !== 'user') return [{ role, content: parts }];
-    const results = parts.filter(({ type }) => type === 'tool-result');
-    const others = parts.filter(({ type }) => type !== 'tool-result');
+    const { left, media } = withoutMedia(parts, source);
+    if (source) return [{ ...source, content: left }, ...media];
+    const results = left.filter(({ type }) => type === 'tool-result');
+    const others = left.filter(({ type }) => type !== 'tool-result');
     return [
       ...(results.length > 0 ? [{ role: 'tool', content: results }] : []),
       ...(others.length > 0 ? [{ role: 'user', content: others }] : []),
+      ...media,
     ];
   },
 };
+
+/**
+ * Returns the parts without the images and documents of recalls, which a message of the user holds instead: some providers write those in a
+ * result as text. The results of the program stay as they are.
+ */
+function withoutMedia(parts: readonly JsonRecord[], source: SdkMessage | undefined) {
+  const own = new Set(source && objectsOf(source.content).map(({ toolCallId }) => toolCallId));
+  const media: JsonRecord[] = [];
+  const left = parts.map((part) => {
+    const { type, toolCallId, output } = part;
+    const value = isRecord(output) && output['type'] === 'content' ? objectsOf(output['value']) : [];
+    const shown = value.filter((item) => item['type'] === 'file');
+    if (type !== 'tool-result' || own.has(toolCallId) || shown.length === 0) return part;
+    media.push(...shown);
+    const said = value.flatMap((item) => (item['type'] === 'text' ? [spelled(item['text'])] : []));
+    return { ...part, output: { type: 'text', value: said.join('\n') } };
+  });
+  const content = [{ type: 'text', text: recalledMediaNote }, ...media];
+  return { left, media: media.length > 0 ? [{ role: 'user', content }] : [] };
+}
 
 function partsOf(content: SdkMessage['content']): readonly JsonRecord[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : objectsOf(content);

@@ -17,6 +17,7 @@ import {
 } from '@langchain/core/messages';
 import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
 import { type FoldedBlock, type FoldedMessage, type MessageForm, type WrittenMessage } from './wire-body.ts';
+import { recalledMediaNote } from '../../conversation/turns.ts';
 import { addressOf, sourceAt, sourceOfBytes, unknownBlock } from './media-blocks.ts';
 
 export const langchainForm: MessageForm<BaseMessage> = {
@@ -30,12 +31,30 @@ export const langchainForm: MessageForm<BaseMessage> = {
     if (role === 'system') return [new SystemMessage(textIn(blocks))];
     if (role === 'assistant') return [assistantOf(blocks)];
     const others = blocks.filter((block) => !isResult(block));
+    const results = blocks.filter(isResult);
+    // Some providers refuse images and documents in a result.
+    const media = results.flatMap(({ block }) => mediaIn(block));
+    const note = { type: 'text', text: recalledMediaNote };
     return [
-      ...blocks.filter(isResult).map((block) => resultOf(block, folded)),
+      ...results.map((block) => resultOf({ ...block, block: withoutMedia(block.block) }, folded)),
       ...(others.length > 0 ? [new HumanMessage({ content: contentOf(others) })] : []),
+      ...(media.length > 0
+        ? [new HumanMessage({ content: [note, ...media.map(partOf)] as MessageContent })]
+        : []),
     ];
   },
 };
+
+function mediaIn({ content }: JsonRecord): readonly JsonRecord[] {
+  return Array.isArray(content) ? objectsOf(content).filter(({ type }) => type !== 'text') : [];
+}
+
+/** Returns a result with its texts only. */
+function withoutMedia(result: JsonRecord): JsonRecord {
+  if (mediaIn(result).length === 0) return result;
+  const texts = objectsOf(result['content']).flatMap((item) => wordAt(item, 'text') ?? []);
+  return { ...result, content: texts.join('\n') };
+}
 
 function isResult({ block }: FoldedBlock): boolean {
   return block['type'] === 'tool_result';
