@@ -111,10 +111,10 @@ function changedContent(content: unknown, blocks: readonly FoldedBlock[]): unkno
       ? (wordAt(blocks[0]!.block, 'text') ?? '')
       : blocks.map(({ block }) => contentPart(block));
   const parts = objectsOf(content);
-  return blocks.map(({ block, at, isChanged }) => {
+  return blocks.flatMap(({ block, at, isChanged }) => {
     const part = at === undefined ? undefined : parts[at];
-    if (!part) return contentPart(block);
-    return isChanged ? { ...part, text: block['text'] } : part;
+    if (!part) return block['type'] === 'agents-empty' ? [] : [contentPart(block)];
+    return [isChanged ? { ...part, text: block['text'] } : part];
   });
 }
 
