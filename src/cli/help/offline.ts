@@ -208,7 +208,7 @@ Usage
 
 TASKS is a file with one task on each line. For each task, the command runs twice, in an order drawn from a
 seed: through Leporello, and through the same gateway with every request unchanged. {task} in an argument is
-replaced by the task. The base URLs of the providers and LEPORELLO_AB_TASK are in its environment; the key is
+replaced by the task. The base URLs of the providers and the task are in its environment, too; the key is
 your own. Exit code 0 of the command means solved. Prints cost, steps, re-fetches, failed edits and solved
 tasks of both arms, with intervals of 95 %. See docs/bench-ab.md, also for the rules that refuse a pair.
 
