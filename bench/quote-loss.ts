@@ -2,6 +2,7 @@
  * Counts the edits whose text a fold took away. An edit must quote the text that it replaces, byte for byte. This bench plays recorded coding
  * sessions through the real engine, and for each recorded edit whose text the full context shows, it looks whether the sent context shows all of
  * its lines. If not, it lets the edit fail in a request of its own, and looks whether the lines that the engine adds to that failure are the text.
+ * It also counts the results that the agent fetched again after a fold had taken their lines.
  * Run `npm run bench bench/quote-loss.ts [-- --long] [--half 1|2] [--limit N] [--window TOKENS] [--set JSON] [--where]`; it reads
  * ../shared/data, prints a table, and with `--where` the tools whose results and arguments showed the lost text. It takes a few minutes on one core.
  *
@@ -44,7 +45,9 @@ async function main(): Promise<void> {
         .filter((_, at) => values.half === undefined || at % 2 === Number(values.half) - 1)
         .slice(0, Number(values.limit ?? 'Infinity'));
   const edits: QuotedEdit[] = [];
+  const fetchedAgain: string[] = [];
   const options = {
+    onFetchedAgain: (strategy: string) => fetchedAgain.push(strategy),
     ...(values.set !== undefined && { settings: JSON.parse(values.set) as FoldSettings }),
     window: Number(values.window ?? 200_000),
     tellsWhere: values.where ?? false,
@@ -62,6 +65,8 @@ async function main(): Promise<void> {
       '%': round((100 * lost.length) / shown.length, 1),
     },
   ]);
+  const strategies = Map.groupBy(fetchedAgain, (strategy) => strategy);
+  console.table([...strategies].map(([by, all]) => ({ 'fetched again after': by, results: all.length })));
   if (!values.where) return;
   const places = Map.groupBy(lost, ({ from }) => from);
   console.table(

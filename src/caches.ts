@@ -102,6 +102,10 @@ export const fixedSpecs = {
   },
   'newest texts': { maxUnits: 1_000_000, holds: 'Decoded texts up to 64 kB: those of the newest request.' },
   'long texts': { maxUnits: 16_000_000, holds: 'Decoded texts above 64 kB: those of one large request.' },
+  'lines of folds': {
+    maxUnits: 500_000,
+    holds: 'Hashes of the lines of folded conversations, to recognize results that were fetched again.',
+  },
   'asynchronous counts': {
     maxUnits: 16_000_000,
     holds: 'Tokens that an asynchronous counter returned, by text.',

@@ -31,6 +31,8 @@ export type QuoteOptions = {
   readonly window?: number;
   /** Whether to say where lost texts were. */
   readonly tellsWhere?: boolean;
+  /** Is called for each result that is fetched again after a fold, with the strategy that had taken its lines. */
+  readonly onFetchedAgain?: (strategy: string) => void;
 };
 
 /** Returns the edits of a session. */
@@ -79,7 +81,8 @@ export async function quotedEdits(
   for (const [at, step] of recording.steps.entries()) {
     client.reach(step.at);
     const request = client.request(read, at * 10_000);
-    const { body: sent } = await policy.send(request);
+    const { body: sent, prepared } = await policy.send(request);
+    for (const { strategy } of prepared?.report.fetchedAgain ?? []) options.onFetchedAgain?.(strategy);
     const quoted = quotedIn(recording.conversation, step);
     if (quoted.length === 0) continue;
     const full = textOf(request.conversation);

@@ -2,6 +2,7 @@
  * Finds the first line of a text with a beginning or a number. The first few lookups read through the text; after that an index is built, so that
  * very many lookups in a very long text cost n log n. Pure; remembered by text.
  */
+import type { Steps } from '../conversation/steps.ts';
 
 /** UTF-16 units of the longest beginning that is looked up. */
 export const maxBeginning = 60;
@@ -78,4 +79,48 @@ function minOf(numbers: Int32Array): (start: number, end: number) => number {
     const level = 31 - Math.clz32(end - start);
     return Math.min(levels[level]![start]!, levels[level]![end - 2 ** level]!);
   };
+}
+
+// Hashes of lines, by which a result that was fetched again is recognized
+
+/** UTF-16 units of the shortest line that tells something, without its number and the space around it. */
+const minTelling = 8;
+
+/** The number of lines that are hashed between two pauses, and that are hashed at all of one text. */
+const linesPerStep = 2_048;
+const maxHashed = 100_000;
+
+/** Adds the hashes of the telling lines of a text, without numbers in front and without the space around them. */
+export function* hashLines(text: string, into: Set<number>): Steps<void> {
+  let lines = 0;
+  for (let start = 0; start < text.length && lines < maxHashed; ) {
+    const newline = text.indexOf('\n', start);
+    let end = newline < 0 ? text.length : newline;
+    let from = behindNumber(text, start, end);
+    while (from < end && isSpace(text.charCodeAt(from))) from++;
+    while (from < end && isSpace(text.charCodeAt(end - 1))) end--;
+    if (end - from >= minTelling) into.add(hashOf(text, from, end));
+    start = newline < 0 ? text.length : newline + 1;
+    if (++lines % linesPerStep === 0) yield;
+  }
+}
+
+/** Returns the offset after the number of a line of a listing (`12→`, `12:`, a tab); the start of a line without a number. */
+function behindNumber(text: string, start: number, end: number): number {
+  let at = start;
+  while (at < end && isSpace(text.charCodeAt(at))) at++;
+  const first = at;
+  while (at < end && at < first + 8 && text.charCodeAt(at) >= 48 && text.charCodeAt(at) <= 57) at++;
+  return at > first && at < end && '→\t:-|'.includes(text[at]!) ? at + 1 : start;
+}
+
+function isSpace(code: number): boolean {
+  return code === 32 || code === 9 || code === 13;
+}
+
+/** Hashes a line with FNV-1a. */
+function hashOf(text: string, start: number, end: number): number {
+  let hash = 0x811c9dc5;
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return hash >>> 0;
 }

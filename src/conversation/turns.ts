@@ -383,3 +383,12 @@ export function recalledPlaces(
   for (const place of mediaOfRecalls(conversation, results)) places.add(placeKey(place));
   return places;
 }
+
+/** Returns the places of answered calls of these tools, and of their results. */
+export function pinnedPlaces(conversation: Conversation, tools: readonly string[]): ReadonlySet<string> {
+  const places = new Set<string>();
+  if (tools.length === 0) return places;
+  for (const { name, call, result } of pairCalls(conversation).pairs)
+    if (result && tools.includes(name)) places.add(placeKey(call)).add(placeKey(result));
+  return places;
+}

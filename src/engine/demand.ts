@@ -173,6 +173,7 @@ function economyOf(
         ahead: preambleTokens(input),
         keptMs: longer(prices.keptMs, clientConversation.keptMs),
         bringsTool: input.recallTool !== undefined && !start.offers,
+        fetchedAgain: stepsFetchedAgain(input),
         candidates,
         limitOfRent:
           start.edits.length > 0
@@ -182,6 +183,15 @@ function economyOf(
       correction,
     )
   );
+}
+
+/** Counts the results that were fetched again and are still sent, by what the fold had evicted. */
+function stepsFetchedAgain({ fetchedAgain }: PlanInput): Economy['fetchedAgain'] {
+  if (!fetchedAgain) return undefined;
+  const ofTexts = fetchedAgain.filter(
+    ({ strategy }) => strategy === 'offload-results' || strategy === 'stub-arguments',
+  );
+  return { texts: ofTexts.length, messages: fetchedAgain.length - ofTexts.length };
 }
 
 function preambleTokens({ conversation, counter }: PlanInput): number {

@@ -7,6 +7,7 @@ import type { Conversation, KeptReply } from '../conversation/conversation.ts';
 import { type Calibrator, type MeasuredState, beginningOf, calibratorFor, triggerState } from './demand.ts';
 import { type Draft, type PlanInput, countInSlices } from './plan.ts';
 import { foldsInForce, isOfferedAlways, newProblems, toolToOffer } from './protect.ts';
+import { withFetchedAgain } from './idle-content.ts';
 import { noteInView } from './in-view.ts';
 import { preambleOf } from './finish.ts';
 import { shrinkingOf } from './shrinks.ts';
@@ -269,7 +270,7 @@ export async function openRequest(
   await runInSlices(pairInSteps(fullConversation), slices);
   const ready = stored.ready.find(({ upTo, link }) => fullLinks[upTo] === link);
   const notReady = () => engine.summaryNotes.find(memory.tenant, fullLinks) ?? 'none was begun in time';
-  const input: PlanInput = {
+  const read: PlanInput = {
     ...planInputFor(engine, request, fullConversation, tokenCounter, window.tokens),
     isOffered,
     shrinking,
@@ -278,13 +279,12 @@ export async function openRequest(
     ...(options.summaries && { notReady }),
   };
   await runInSlices(noteInView(fullConversation), slices);
-  // One pass finds the content that stays in view, for all messages.
-  if (slices) input.protects.part(0, 0);
+  if (slices) read.protects.part(0, 0); // One pass finds what stays in view, for all messages.
   await slices?.pause();
-  await input.counter.ahead(fullConversation);
-  await countInSlices(input, fullConversation);
-  const start = await replayFold(input, found);
-  await slices?.pause();
+  await read.counter.ahead(fullConversation);
+  await countInSlices(read, fullConversation);
+  const start = await replayFold(read, found);
+  const input = start.edits.length === 0 ? read : await withFetchedAgain(read, start.edits);
   const calibrator = calibratorFor(engine.calibration, request.tenant, conversation, clientLinks);
   const prices = await options.pricesFor?.(conversation.model, calibrator.correction.correct(start.tokens));
   const idle = { last, sent: stored.foldStore.lastSent };

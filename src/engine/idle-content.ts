@@ -2,10 +2,13 @@
  * Finds idle content: large texts, and complete steps, that are so many requests old that the model is unlikely to use them again. It depends on
  * the conversation alone, so that every instance finds the same, and uses remembered counts, so that it is cheap on every request.
  */
-import type { Message, Part } from '../conversation/conversation.ts';
+import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { mediaOf } from '../conversation/messages.ts';
-import { runSteps, type Steps } from '../conversation/steps.ts';
-import { unitsOf, userSpeaks } from '../conversation/turns.ts';
+import { runInSlices, runSteps, type Steps } from '../conversation/steps.ts';
+import type { Edit } from '../conversation/edit.ts';
+import { fetchedAgain } from './in-view.ts';
+import type { FoldReport } from '../receipts/receipt.ts';
+import { lastAssistant, placeKey, unitsOf, userSpeaks } from '../conversation/turns.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { openMedia, stubTokens, tokensOfTexts } from './protect.ts';
 import { type Shrink, savedByMessage } from './references.ts';
@@ -38,6 +41,7 @@ export function idleContent(
   const tokensOf = (index: number) => counts[index]! - (saved.get(index) ?? 0);
   const references = referencesIn(start.shrinks);
   const media = runSteps(openMedia(input, edited));
+  const isAgain = unitsFetchedAgain(input);
   let requests = 0;
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index]!;
@@ -48,7 +52,8 @@ export function idleContent(
       references.keep(index);
       continue;
     }
-    const textAge = requests - (isReply ? keepForRequests.arguments : keepForRequests.results);
+    const least = isAgain.has(index) ? timesFetchedAgain * keepForRequests.results : 0;
+    const textAge = requests - Math.max(least, isReply ? keepForRequests.arguments : keepForRequests.results);
     const texts =
       textAge <= 0
         ? 0
@@ -69,7 +74,7 @@ export function idleContent(
     // The results of a step were sent with the request after its reply.
     const stepAge = requests - (isReply ? 1 : 0);
     const step = steps[index];
-    const age = step === undefined ? 0 : stepAge - keepForRequests[step.kind];
+    const age = step === undefined ? 0 : stepAge - Math.max(least, keepForRequests[step.kind]);
     if (step && age > 0) {
       const left =
         remainingAfterEdits(input, edited, message, tokensOf) - references.returning(index) - texts;
@@ -115,6 +120,63 @@ export function limitOfRent(
     .messages(sent)
     .slice(sent.messages.length - Math.min(newest, sent.messages.length), sent.messages.length);
   return { rent, behind: behind.reduce((sum, tokens) => sum + tokens, 0) };
+}
+
+/** The requests for which no fold that only saves money takes a result that was fetched again: four times the usual age. */
+const keepFetchedAgain = 16;
+
+/** Adds to the input of a fold which results were fetched again, and protects them while they are new. */
+export async function withFetchedAgain(input: PlanInput, edits: readonly Edit[]): Promise<PlanInput> {
+  const { conversation, protects, slices } = input;
+  const all = await runInSlices(fetchedAgain(conversation, edits), slices);
+  const again = all.filter(({ message, part }) => !protects.recalled(message, part));
+  if (again.length === 0) return input;
+  const requests = requestsSince(conversation);
+  const kept = new Set(again.filter(({ message }) => requests(message) <= keepFetchedAgain).map(placeKey));
+  const part = (message: number, at: number) =>
+    protects.part(message, at) || kept.has(placeKey({ message, part: at }));
+  return { ...input, fetchedAgain: again, protects: { ...protects, part } };
+}
+
+/** Reports the results after the newest reply that were fetched again. `fold`: the id of the fold that was found. */
+export function newlyFetched(
+  fullConversation: Conversation,
+  { fetchedAgain: all = [], counter }: PlanInput,
+  fold: string | undefined,
+): Pick<FoldReport, 'fetchedAgain'> {
+  const last = lastAssistant(fullConversation) ?? -1;
+  const again = all.filter(({ message }) => message > last);
+  if (again.length === 0 || fold === undefined) return {};
+  const { messages } = fullConversation;
+  return {
+    fetchedAgain: again.map(({ message, part, strategy }) => ({
+      fold,
+      strategy,
+      tokens: counter.part(fullConversation, messages[message]!, messages[message]!.parts[part]!),
+    })),
+  };
+}
+
+/** Returns a function that counts the requests since a message arrived: the replies from it on. Neighboring messages of the model are one. */
+function requestsSince({ messages }: Conversation): (index: number) => number {
+  const counts: number[] = [];
+  let count = 0;
+  for (let index = messages.length - 1; index >= 0; index--) {
+    if (messages[index]!.role === 'assistant' && messages[index - 1]?.role !== 'assistant') count++;
+    counts[index] = count;
+  }
+  return (index) => counts[index] ?? 0;
+}
+
+/** A result that was fetched again counts as used so many times as long as others. */
+const timesFetchedAgain = 4;
+
+/** Returns the messages of the steps whose results were fetched again. */
+function unitsFetchedAgain({ conversation, fetchedAgain: all = [] }: PlanInput): ReadonlySet<number> {
+  const again = new Set(all.map(({ message }) => message));
+  if (again.size === 0) return again;
+  const units = unitsOf(conversation).filter((unit) => unit.some(({ index }) => again.has(index)));
+  return new Set(units.flat().map(({ index }) => index));
 }
 
 /** A step: a reply with the results of its calls. It is dropped as a unit. */

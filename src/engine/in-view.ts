@@ -8,10 +8,14 @@ import { parseRecord } from '../conversation/json-scan.ts';
 import { inputOf, rememberAt, textInSteps, textOf, textsOf } from '../conversation/messages.ts';
 import { type Steps, runSteps } from '../conversation/steps.ts';
 import { type Pair, type PartPlace, pairCalls, placeKey } from '../conversation/turns.ts';
+import { hashLines } from '../arrival/line-index.ts';
+import { openFixed } from '../caches.ts';
 import type { Pins } from './types.ts';
 import { wordsOf } from '../outline/outcome.ts';
 import { planIn } from '../outline/step-line.ts';
 import { filesRead } from '../outline/files-shown.ts';
+import { folderOf } from '../strategies/lib/editable-texts.ts';
+import { textsDeepIn } from '../strategies/lib/failed-edits.ts';
 import type { Protection } from '../strategies/strategy.ts';
 
 /** Bytes that may stay in view, of each kind. In a small window, each kind may take about an eighth of it. */
@@ -188,7 +192,9 @@ function readNote(tool: string, input: string): CallNote | undefined {
   const words = wordsOf(tool);
   if (words.includes('skill')) return { kind: 'rules', versions: [{ path: `${tool} ${input}`, lines: '' }] };
   if (/\.mdc?\b|rules/i.test(input)) {
-    const versions = filesRead({ tool, input }).filter(({ path }) => isInstructionFile(path));
+    const versions = filesRead({ tool, input }).filter(({ path }) =>
+      instructionFile.test(path.replaceAll('\\', '/')),
+    );
     if (versions.length > 0) return { kind: 'rules', versions };
   }
   if (!/"(?:status|subject)"|\[[ xX]\] /.test(input)) return undefined;
@@ -313,31 +319,79 @@ const noted = new WeakMap<Message, true>();
 /** Bytes of a text that takes long to decode. */
 const longBytes = 65_536;
 
-/** True for a file with rules for agents: those of coding agents and editors, and skills. */
-function isInstructionFile(path: string): boolean {
-  return instructionFile.test(path.replaceAll('\\', '/'));
-}
-
+/** Matches a file with rules for agents: those of coding agents and editors, and skills. */
 const instructionFile =
   /(?:^|\/)(?:(?:AGENTS?|CLAUDE|GEMINI|QWEN|CRUSH|WARP|CONVENTIONS|SKILL|copilot-instructions)(?:\.(?:local|override))?\.md|[\w.-]{1,80}\.instructions\.md|\.(?:cursor|windsurf|cline|roo)rules|\.rules)$|(?:^|\/)\.(?:(?:cursor|windsurf|claude|roo|clinerules|continue|kiro|github|junie|agents?)\/(?:rules|steering|instructions|guidelines)|clinerules)(?:[/-][^\n]{1,200})?\.mdc?$/i;
 
-// Pins of the user
+// Results that were fetched again: the agent ran a tool instead of recalling, so the fold was too early. Only content ahead of such a result
+// counts, of which folds take more and more. So it counts as fetched again in every later request.
 
-/** Returns the places of answered calls of these tools, and of their results. */
-export function pinnedPlaces(conversation: Conversation, tools: readonly string[]): ReadonlySet<string> {
-  const places = new Set<string>();
-  if (tools.length === 0) return places;
-  for (const { name, call, result } of pairCalls(conversation).pairs)
-    if (result && tools.includes(name)) places.add(placeKey(call)).add(placeKey(result));
-  return places;
+/** A result that was fetched again. `strategy`: the one that folded most of its lines. */
+export type FetchedAgain = PartPlace & { readonly strategy: string };
+
+/** The share of a result's lines that were folded, and the fewest lines that tell. */
+const minFoldedShare = 0.8;
+const minTellingLines = 5;
+
+/** The lines of the first `upTo` messages, by their hash: the strategy that folded them, or '' for those that are sent. */
+type LinesAhead = {
+  readonly upTo: number;
+  readonly last: Message | undefined;
+  readonly lines: Map<number, string>;
+  readonly found: readonly FetchedAgain[];
+};
+
+/** Lines ahead by the edits of a fold, whose list is the same in every request that repeats it. */
+const linesAhead = openFixed<readonly Edit[], LinesAhead>('lines of folds', {
+  unitsOf: ({ lines }) => lines.size + 1,
+});
+
+/** Finds the results that were fetched again after the folds with these edits. Only messages that are new since the last call are read. */
+export function* fetchedAgain(
+  conversation: Conversation,
+  edits: readonly Edit[],
+): Steps<readonly FetchedAgain[]> {
+  if (edits.length === 0) return [];
+  const { body, messages } = conversation;
+  const known = linesAhead.get(edits);
+  const isAhead = known !== undefined && known.last === messages[known.upTo - 1];
+  const { upTo, lines, found } = isAhead ? known : { upTo: 0, lines: new Map<number, string>(), found: [] };
+  if (upTo === messages.length) return found;
+  // While this run is paused, no other one may use its lines.
+  linesAhead.delete(edits);
+  const foldedBy = folderOf(edits);
+  const all = [...found];
+  for (const message of messages.slice(upTo)) {
+    for (const [at, part] of message.parts.entries()) {
+      yield;
+      const own = yield* tellingLines(body, message, part);
+      const strategy = foldedBy(message, at);
+      if (strategy === '' && part.type === 'tool-result' && own.length >= minTellingLines) {
+        const gone = Array.from(own, (line) => lines.get(line) ?? '').filter((by) => by !== '');
+        // The strategy of most lines stands in the middle.
+        if (gone.length >= own.length * minFoldedShare)
+          all.push({ message: message.index, part: at, strategy: gone.toSorted()[gone.length >> 1]! });
+      }
+      // A line that is sent anywhere is not folded.
+      for (const line of own) if (strategy === '' || !lines.has(line)) lines.set(line, strategy);
+    }
+  }
+  linesAhead.set(edits, { upTo: messages.length, last: messages.at(-1), lines, found: all });
+  return all;
 }
 
-/** True when the arguments contain a pinned text, however they escape it. */
-export function holdsPinned(input: string, pins: readonly string[]): boolean {
-  try {
-    const spelled = JSON.stringify(JSON.parse(input));
-    return pins.some((pin) => spelled.includes(JSON.stringify(pin).slice(1, -1)));
-  } catch {
-    return pins.some((pin) => input.includes(pin));
-  }
+/** Hashes of the distinct lines of a part that tell something, by part: bodies with the same bytes share the part. */
+const lineHashes = new WeakMap<Part, Uint32Array>();
+
+function* tellingLines(body: Uint8Array, message: Message, part: Part): Steps<Uint32Array> {
+  const known = lineHashes.get(part);
+  if (known) return known;
+  const hashes = new Set<number>();
+  const sent = part.type === 'tool-call' ? parseRecord(inputOf(body, message, part)) : undefined;
+  for (const text of textsDeepIn(sent, 4)) yield* hashLines(text, hashes);
+  for (const span of part.type === 'reasoning' ? [] : textsOf(part))
+    yield* hashLines(yield* textInSteps(body, message, span), hashes);
+  const made = Uint32Array.from(hashes);
+  lineHashes.set(part, made);
+  return made;
 }

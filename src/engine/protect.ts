@@ -1,17 +1,17 @@
 /**
- * Protects content from folds: system messages, the user's last message, the newest tool batch with its calls, the last message, pins, recalls,
- * the agent's plan and notes, instruction files, and texts that are marked with `<leporello:keep>`. Also counts the tokens that a fold may still
- * remove.
+ * Protects content from folds: system messages, the user's last message, the newest tool batch with its calls, pins, recalls, what stays in view,
+ * and results that were fetched again. Also counts the tokens that a fold may still remove.
  */
 import type { Codec, FormatRules, Problem, RecallTool } from '../codecs/codec.ts';
 import type { Conversation, Message } from '../conversation/conversation.ts';
 import { inputOf, mediaOf, textOf, textsOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { oneStep, type Steps } from '../conversation/steps.ts';
-import { type InView, holdsPinned, partsInView, pinnedPlaces } from './in-view.ts';
+import { type InView, partsInView } from './in-view.ts';
 import {
   lastUser,
   currentBatch,
+  pinnedPlaces,
   placeKey,
   recalledPlaces,
   systemMessages,
@@ -85,7 +85,17 @@ export function protectionOf(
   };
 }
 
-/** Tells whether a part is in the set. It runs for every part of every request, mostly on an empty set, which needs no key. */
+/** True when the arguments contain a pinned text, however they escape it. */
+function holdsPinned(input: string, pins: readonly string[]): boolean {
+  try {
+    const spelled = JSON.stringify(JSON.parse(input));
+    return pins.some((pin) => spelled.includes(JSON.stringify(pin).slice(1, -1)));
+  } catch {
+    return pins.some((pin) => input.includes(pin));
+  }
+}
+
+/** Tells whether a part is in the set, which is mostly empty: then it needs no key. */
 function holds(places: ReadonlySet<string>, message: number, part: number): boolean {
   return places.size > 0 && places.has(placeKey({ message, part }));
 }

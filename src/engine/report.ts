@@ -12,6 +12,7 @@ import { type OpenedRequest, inTime, windowKey } from './history.ts';
 import type { Draft, FoldPlan } from './plan.ts';
 import { isUndone } from './protect.ts';
 import type { FinishedBody } from './finish.ts';
+import { newlyFetched } from './idle-content.ts';
 import { detailOf } from './inspect.ts';
 import { type EngineState, clientLinksOf } from './state.ts';
 import type { EngineRequest, Identity, PreparedRequest, SummaryJob, UnfoldedOutcome } from './types.ts';
@@ -139,6 +140,8 @@ function foldReport({
     tokensKept: isToolNew ? 0 : planned && tokensKept(start, planned.draft, counter, correction),
     bytesBefore: conversation.body.length,
     ...(trial && { experiment: trial.isControl ? 'control' : 'folded' }),
+    ...(opened.input.fetchedAgain &&
+      newlyFetched(opened.fullConversation, opened.input, opened.found?.fold.id)),
     unfit: describeOversize(result, counter, demand?.atMost, correction),
   };
 }

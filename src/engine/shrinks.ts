@@ -14,7 +14,7 @@ import {
   pairCalls,
   placeKey,
 } from '../conversation/turns.ts';
-import { isMarkedResult } from './in-view.ts';
+import { type FetchedAgain, isMarkedResult } from './in-view.ts';
 import { type ArrivedText, type ReferenceMemo, type Shrink, withReferences } from './references.ts';
 import type { Steps } from '../conversation/steps.ts';
 import type { Fold } from '../store/fold-store.ts';
@@ -43,6 +43,8 @@ export type Shrinking = {
 
 /** The input that shrinks are made from. */
 export type ShrinkInput = {
+  /** Results that were fetched again after the fold that was found. */
+  readonly fetchedAgain?: readonly FetchedAgain[];
   readonly codec: Codec;
   readonly conversation: Conversation;
   readonly counter: ConversationCounter;

@@ -53,10 +53,19 @@ export type FoldReport = {
    * it loses the provider's cache from there on.
    */
   readonly unstableFrom: number | undefined;
+  /** New results whose lines a fold had taken: the agent ran a tool again instead of recalling. Undefined if there are none. */
+  readonly fetchedAgain?: readonly FetchedAgainReport[];
   /** Why the request may still be too large, and which part is; undefined if it fits or the window is unknown. */
   readonly unfit: string | undefined;
   /** The arm of the experiment that the conversation is part of; undefined outside of experiments. */
   readonly experiment?: 'control' | 'folded' | undefined;
+};
+
+/** One result that was fetched again: its tokens, and the fold and the strategy that had taken its lines. */
+export type FetchedAgainReport = {
+  readonly fold: string;
+  readonly strategy: string;
+  readonly tokens: number;
 };
 
 export type FoldStep = {

@@ -84,7 +84,7 @@ export function cacheRent(options: CacheRentOptions = {}): Trigger {
     name,
     demand({ tokens, economy }) {
       if (!economy || isTooShortToCache(tokens, economy)) return undefined;
-      const { read, write, bringsTool, candidates, limitOfRent, ahead = 0 } = economy;
+      const { read, write, bringsTool, candidates, limitOfRent, ahead = 0, fetchedAgain } = economy;
       const terms = write > read ? cached : uncached;
       const usual = Math.min(write, usualWrite);
       const price = minPayback * Math.max(usual - read, terms.minPrice * read) + (write - usual);
@@ -104,8 +104,15 @@ export function cacheRent(options: CacheRentOptions = {}): Trigger {
           replies: keepRepliesForRequests,
         }).filter((one) => hasCostEnough(one, terms, tokens)),
         minTokens,
-        (rent, behind, evicted) =>
-          rent * read - priceOfRecalls - price * behind - priceAhead * (tokens - evicted - behind),
+        ({ rent, behind, tokens: evicted, texts, messages }) =>
+          rent * read -
+          priceOfRecalls -
+          // A step in which the agent fetches a result again reads the whole request once more.
+          read *
+            tokens *
+            ((texts && (fetchedAgain?.texts ?? 0)) + (messages && (fetchedAgain?.messages ?? 0))) -
+          price * behind -
+          priceAhead * (tokens - evicted - behind),
       );
       if (!best || isTooShortToCache(tokens - best.tokens, economy)) return undefined;
       return {
@@ -133,20 +140,32 @@ function hasCostEnough(one: EvictionCandidate, { shareOfRecall }: RentTerms, tok
 
 type EvictionRun = { readonly tokens: number; readonly candidates: readonly EvictionCandidate[] };
 
+/** The sums of a run of candidates; `texts` and `messages` are 1 if it evicts such content, else 0. */
+type EvictionSums = {
+  readonly rent: number;
+  readonly tokens: number;
+  readonly behind: number;
+  readonly texts: number;
+  readonly messages: number;
+};
+
 /** Returns all candidates from the message on that gains most by a fold; undefined when no message gains. */
 function bestRun(
   candidates: readonly EvictionCandidate[],
   minTokens: number,
-  gainOf: (rent: number, behind: number, evicted: number) => number,
+  gainOf: (run: EvictionSums) => number,
 ): EvictionRun | undefined {
   let best: { readonly gain: number; readonly from: number; readonly tokens: number } | undefined;
   let rent = 0;
   let tokens = 0;
+  const evicts = { texts: 0, messages: 0 };
   for (let from = candidates.length - 1; from >= 0; from--) {
     const one = candidates[from]!;
     rent += one.tokens * one.requests;
     tokens += one.tokens;
-    const gain = gainOf(rent, one.behind - tokens, tokens);
+    if (one.evicts === 'texts') evicts.texts = 1;
+    else if (one.evicts === 'message') evicts.messages = 1;
+    const gain = gainOf({ rent, tokens, behind: one.behind - tokens, ...evicts });
     if (tokens >= minTokens && gain >= 0 && gain >= (best?.gain ?? 0)) best = { gain, from, tokens };
   }
   return best && { tokens: best.tokens, candidates: candidates.slice(best.from) };

@@ -49,6 +49,11 @@ export type Economy = {
   readonly bringsTool?: boolean;
   /** Tokens of tools and system text, ahead of all messages: each recall reads them once more. Default 0. */
   readonly ahead?: number | undefined;
+  /**
+   * Steps in which the agent fetched folded results again, by what was evicted: texts, or whole messages. Each is charged to the price of
+   * evicting such content again. Default: none.
+   */
+  readonly fetchedAgain?: { readonly texts: number; readonly messages: number } | undefined;
   /** Computes what could be evicted, in the order of the conversation. */
   readonly candidates: (keepForRequests: KeepForRequests) => readonly EvictionCandidate[];
   /**

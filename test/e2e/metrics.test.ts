@@ -46,6 +46,7 @@ describe('metrics', () => {
       'experiment_requests_total counter',
       'experiment_usd_total counter',
       'store_seconds histogram',
+      'fetched_again_total counter',
       'prepare_seconds histogram',
       'compression_ratio histogram',
       'compression_tokens_saved_total counter',

@@ -43,6 +43,7 @@ function openMetrics(loaded: typeof client): GatewayMetrics {
       series.requests.inc({ format, model, outcome: receipt.outcome.status });
       series.prepare.observe(receipt.ms.prepare / 1_000);
       for (const stage of failuresOf(receipt)) series.failures.inc({ stage });
+      for (const { strategy } of receipt.fetchedAgain ?? []) series.fetchedAgain.inc({ strategy });
       for (const { found } of receipt.recalls) series.recalls.inc({ found: found ? 'yes' : 'no' });
       addTokens(series, model, receipt);
       addUsage(series, model, receipt);
@@ -205,6 +206,11 @@ function seriesIn({ Counter, Gauge, Histogram }: typeof client, registry: Regist
       storeSeconds,
       'call',
       'outcome',
+    ),
+    fetchedAgain: counter(
+      'fetched_again_total',
+      'Tool results that the agent fetched again after a fold had taken their lines, by the strategy that took them.',
+      'strategy',
     ),
     prepare: histogram(
       'prepare_seconds',

@@ -114,6 +114,24 @@ function placesOf(edits: readonly Edit[]): EditedPlaces {
   return { messages, parts, texts, inputs, media };
 }
 
+/** Returns a function that names the strategy that folded a part; empty for a part that is sent. */
+export function folderOf(edits: readonly Edit[]): (message: Message, part: number) => string {
+  const { messages, parts, texts, inputs } = placesEdited(edits);
+  const holds = (key: 'summary' | 'stretch') =>
+    edits.some((edit) => edit.kind === 'insert-message' && edit[key] !== undefined);
+  const dropping = holds('summary')
+    ? 'summarize-history'
+    : holds('stretch')
+      ? 'fold-subgoals'
+      : 'drop-oldest';
+  return ({ index, parts: all }, part) => {
+    const key = `${index}.${part}`;
+    if (messages.has(index) || parts.has(key)) return dropping;
+    if (inputs.has(key)) return 'stub-arguments';
+    return textsOf(all[part]!).some((_, text) => texts.has(`${key}.${text}`)) ? 'offload-results' : '';
+  };
+}
+
 /** An image, document or sound that can be replaced. */
 export type EditableMedia = { readonly at: MediaPlace; readonly media: Media };
 

@@ -268,7 +268,8 @@ function* shownLines(conversation: Conversation): Steps<ReadonlySet<string>> {
   return shown;
 }
 
-function textsDeepIn(value: unknown, depth: number): readonly string[] {
+/** Returns the texts in a JSON value, down to a depth. */
+export function textsDeepIn(value: unknown, depth: number): readonly string[] {
   if (typeof value === 'string') return [value];
   if (depth === 0 || typeof value !== 'object' || value === null) return [];
   return Object.values(value).flatMap((inner) => textsDeepIn(inner, depth - 1));
