@@ -279,7 +279,8 @@ export async function openRequest(
     ...(options.summaries && { notReady }),
   };
   await runInSlices(noteInView(fullConversation), slices);
-  if (slices) read.protects.part(0, 0); // One pass finds what stays in view, for all messages.
+  // One pass finds what stays in view. Most turns do not need it, and it takes long only if there are many messages.
+  if (slices && fullConversation.messages.length > manyMessages) read.protects.part(0, 0);
   await slices?.pause();
   await read.counter.ahead(fullConversation);
   await countInSlices(read, fullConversation);
@@ -287,7 +288,6 @@ export async function openRequest(
   const input = start.edits.length === 0 ? read : await withFetchedAgain(read, start.edits);
   const calibrator = calibratorFor(engine.calibration, request.tenant, conversation, clientLinks);
   const prices = await options.pricesFor?.(conversation.model, calibrator.correction.correct(start.tokens));
-  const idle = { last, sent: stored.foldStore.lastSent };
   return {
     fullConversation,
     memory,
@@ -307,7 +307,7 @@ export async function openRequest(
       window,
       prices,
       correction: calibrator.correction,
-      idle,
+      idle: { last, sent: stored.foldStore.lastSent },
       now,
     }),
     before: input.counter.total(conversation),
