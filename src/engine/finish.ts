@@ -356,9 +356,9 @@ export function trialOf(
   { holdout, mode }: Pick<EngineOptions, 'holdout' | 'mode'>,
   { tenant, session, refusal }: EngineRequest,
   { memory: { clientLinks }, found, start, input }: TrialInputs,
-  { demand, isPlanned }: { readonly demand: Demand | undefined; readonly isPlanned: boolean },
+  { demand, isPlanned, stored }: Decided & { readonly stored: { readonly foldStore: StoredFolds } },
 ): Trial | undefined {
-  const known = found?.fold.trial;
+  const known = knownTrial(found, stored.foldStore);
   if (known || !holdout || refusal || mode === 'observe') return known;
   // Once folded, a conversation is the same in both arms; without its history, it begins like many others.
   const isFirst = start.edits.length === 0 && !found?.fold.edits.length;
@@ -367,6 +367,15 @@ export function trialOf(
   const drawn = holdout.draw(tenant, `holdout ${session ?? clientLinks.at(-1)!}`);
   return { unit: drawn.toString(36), isControl: drawn < holdout.rate, at: clientLinks.length - 1 };
 }
+
+/** Returns the experiment that the conversation is part of already: also that of a fold that is not repeated now. */
+export function knownTrial(found: TrialInputs['found'], { folds }: StoredFolds): Trial | undefined {
+  return found?.fold.trial ?? folds.find(({ fold }) => fold.trial)?.fold.trial;
+}
+
+type StoredFolds = { readonly folds: readonly { readonly fold: Pick<Fold, 'trial'> }[] };
+
+type Decided = { readonly demand: Demand | undefined; readonly isPlanned: boolean };
 
 type TrialInputs = {
   readonly memory: { readonly clientLinks: readonly string[] };

@@ -115,4 +115,19 @@ describe('the control group of a holdout', () => {
       expect(Buffer.from(sent.body).equals(other.body)).toBe(true);
     }
   });
+
+  it('keeps its arm when the provider refused a fold, and a day later', async () => {
+    let now = 1_800_000_000_000;
+    const clock = (): number => now;
+    const store = inMemoryStore({ clock });
+    const open = (settings: ServedSettings) =>
+      createDefaultEngine(settings, createEncryptedStore({ store, secret, clock }), { clock });
+    const refused = open(allFolded);
+    const { trial } = await refused.prepare(request(12));
+    await refused.disableFolding(request(12));
+    for (const engine of [refused, open(allControl)])
+      expect((await engine.prepare(request(13))).trial).toEqual(trial);
+    now += 25 * 60 * 60 * 1_000;
+    expect((await open(allControl).prepare(request(14))).trial).toEqual(trial);
+  });
 });

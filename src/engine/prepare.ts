@@ -36,7 +36,7 @@ import {
 } from './history.ts';
 import { type Draft, dropReasoning, type FoldPlan, planFold } from './plan.ts';
 import { hasWayBack, isUndone } from './protect.ts';
-import { reportsOfFailedEdits, trialOf, withRepairedEdits } from './finish.ts';
+import { knownTrial, reportsOfFailedEdits, trialOf, withRepairedEdits } from './finish.ts';
 import { preparedFrom, problemIn, withoutFolding, passThrough, unfolded } from './report.ts';
 import {
   clientLinksOf,
@@ -146,11 +146,11 @@ async function foldAndFinish(
   const from = engine.options.clock?.() ?? 0;
   const plan = await plannedFor(engine, request, opened, demand, stored);
   const planTime = plan && { from, to: engine.options.clock?.() ?? 0 };
-  const isPlanned = plan !== undefined && !stored.foldStore.sentAs;
-  const trial = trialOf(engine.options, request, opened, { demand, isPlanned });
+  const isPlanned = plan !== undefined && plan.draft !== opened.start && !stored.foldStore.sentAs;
+  const trial = trialOf(engine.options, request, opened, { demand, isPlanned, stored });
   const attempt = trial?.isControl && !isNeeded(request, demand) ? undefined : plan;
   if (opened.foldingDisabled && !attempt && opened.start.edits.length === 0)
-    return withoutFolding(conversation, opened);
+    return { ...withoutFolding(conversation, opened), trial };
   const proposed = { opened, incoming, demand, result: attempt?.draft ?? opened.start, trial };
   await slices?.pause();
   const saved = await save(engine, request, proposed);
@@ -267,7 +267,7 @@ function demandNow(
       windows.learn(windowKey(request, input.conversation), demand.atMost + state.reserved);
   }
   if (!demand || demand.force) return { demand };
-  if (problem || found?.fold.trial?.isControl) return { demand: undefined };
+  if (problem || knownTrial(found, foldStore)?.isControl) return { demand: undefined };
   if (!input.isTooLate()) return { demand };
   return {
     demand: undefined,

@@ -18,7 +18,13 @@ import {
   toolToOffer,
 } from './protect.ts';
 import { type ReferenceMemo, createReferenceMemo, linesHeld } from './references.ts';
-import { type LastSent, type BodyFinisher, createBodyFinisher, createLastSent } from './finish.ts';
+import {
+  type LastSent,
+  type BodyFinisher,
+  createBodyFinisher,
+  createLastSent,
+  knownTrial,
+} from './finish.ts';
 import type { EngineOptions, EngineRequest } from './types.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { Fold, FoldStore, FoundFold, RecordOptions, Recorded } from '../store/fold-store.ts';
@@ -229,7 +235,7 @@ function keyOf(tenant: string, link: string): string {
 /** The place where the folds and originals of one conversation are kept. */
 export type FoldMemory = {
   readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'renewOriginals'>;
-  readonly foldStore: Pick<FoldStore, 'record' | 'recordedMeanwhile' | 'markSent' | 'renew'>;
+  readonly foldStore: Pick<FoldStore, 'findHere' | 'record' | 'recordedMeanwhile' | 'markSent' | 'renew'>;
   readonly tenant: string;
   /** The prefix hashes of the conversation as the client sent it. Folds are found by these. */
   readonly clientLinks: readonly string[];
@@ -361,7 +367,8 @@ export async function disableFolding(
   now: number | undefined,
 ): Promise<void> {
   const { foldStore, tenant, clientLinks } = memory;
-  const fold = { edits: [], foldingDisabled: true, foldingDisabledSince: now };
+  const trial = knownTrial(undefined, foldStore.findHere(tenant, clientLinks));
+  const fold = { edits: [], foldingDisabled: true, foldingDisabledSince: now, trial };
   await foldStore.record(tenant, clientLinks, fold, { rememberLocally: true });
 }
 

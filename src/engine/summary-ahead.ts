@@ -44,7 +44,8 @@ export function summaryFor(
 ): SummaryJob | undefined {
   const { foldingDisabled, state, memory, input, calibrator } = opened;
   const { summaries, texts, triggers, mode } = options;
-  const isFree = !foldingDisabled && hasWayBack(options, input.conversation);
+  const isControl = opened.found?.fold.trial?.isControl === true;
+  const isFree = !foldingDisabled && !isControl && hasWayBack(options, input.conversation);
   if ((!summaries && !texts) || !isFree || mode === 'observe') return undefined;
   const growth = growthOf(result.sent, input.counter);
   const within = (requests: number): ExpectedFold | undefined => {
@@ -93,9 +94,10 @@ function textsAheadOf(
   const share = now / (now + (growth[unit] * (requests - 1)) / requests);
   const missing = Math.ceil((now + growth[unit] - target) * share);
   const { length } = opened.input.conversation.messages;
-  const conversation = `${tenant}/${fullLinks[1]}`;
-  if (missing <= 0 || length < (texts.planned.get(conversation) ?? 0)) return undefined;
-  texts.planned.set(conversation, length + messagesBetween);
+  // Many conversations begin alike: only the newest prefixes tell them apart.
+  const recent = fullLinks.slice(-messagesBetween).map((link) => `${tenant}/${link}`);
+  if (missing <= 0 || recent.some((link) => texts.planned.has(link))) return undefined;
+  texts.planned.set(recent.at(-1)!, length);
   const goal = { ...rest, unit, target: Math.max(1, now - missing) };
   const keyOf = (link: string) => `texts ${tenant}/${link}`;
   let job: ReturnType<typeof textsJob> | undefined;

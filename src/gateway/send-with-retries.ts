@@ -96,7 +96,7 @@ async function sendOriginal(
   const reason = `the provider answered ${refusedWith} to the folded request`;
   const { identity, report } = refused;
   const original = passThrough(sending.body, { status: 'failed', reason }, { model: report.model });
-  return { prepared: { ...original, identity }, response };
+  return { prepared: { ...original, identity, trial: refused.trial }, response };
 }
 
 export type ContinuationDeps = {
