@@ -8,14 +8,13 @@ import { parseRecord } from '../conversation/json-scan.ts';
 import { inputOf, rememberAt, textInSteps, textOf, textsOf } from '../conversation/messages.ts';
 import { type Steps, runSteps } from '../conversation/steps.ts';
 import { type Pair, type PartPlace, pairCalls, placeKey } from '../conversation/turns.ts';
-import { hashLines } from '../arrival/line-index.ts';
 import { openFixed } from '../caches.ts';
 import type { Pins } from './types.ts';
 import { wordsOf } from '../outline/outcome.ts';
 import { planIn } from '../outline/step-line.ts';
 import { filesRead } from '../outline/files-shown.ts';
 import { folderOf } from '../strategies/lib/editable-texts.ts';
-import { textsDeepIn } from '../strategies/lib/failed-edits.ts';
+import { tellingLines } from '../strategies/lib/failed-edits.ts';
 import type { Protection } from '../strategies/strategy.ts';
 
 /** Bytes that may stay in view, of each kind. In a small window, each kind may take about an eighth of it. */
@@ -323,8 +322,7 @@ const longBytes = 65_536;
 const instructionFile =
   /(?:^|\/)(?:(?:AGENTS?|CLAUDE|GEMINI|QWEN|CRUSH|WARP|CONVENTIONS|SKILL|copilot-instructions)(?:\.(?:local|override))?\.md|[\w.-]{1,80}\.instructions\.md|\.(?:cursor|windsurf|cline|roo)rules|\.rules)$|(?:^|\/)\.(?:(?:cursor|windsurf|claude|roo|clinerules|continue|kiro|github|junie|agents?)\/(?:rules|steering|instructions|guidelines)|clinerules)(?:[/-][^\n]{1,200})?\.mdc?$/i;
 
-// Results that were fetched again: the agent ran a tool instead of recalling, so the fold was too early. Only content ahead of such a result
-// counts, of which folds take more and more. So it counts as fetched again in every later request.
+// Results that were fetched again, by a tool instead of a recall. Only content ahead of one counts, so it counts in every later request, too.
 
 /** A result that was fetched again. `strategy`: the one that folded most of its lines. */
 export type FetchedAgain = PartPlace & { readonly strategy: string };
@@ -333,12 +331,16 @@ export type FetchedAgain = PartPlace & { readonly strategy: string };
 const minFoldedShare = 0.8;
 const minTellingLines = 5;
 
+/** The newest messages, which clients still change: their lines are not kept. */
+const changingMessages = 4;
+
 /** The lines of the first `upTo` messages, by their hash: the strategy that folded them, or '' for those that are sent. */
 type LinesAhead = {
   readonly upTo: number;
   readonly last: Message | undefined;
   readonly lines: Map<number, string>;
   readonly found: readonly FetchedAgain[];
+  readonly foldedBy: ReturnType<typeof folderOf>;
 };
 
 /** Lines ahead by the edits of a fold, whose list is the same in every request that repeats it. */
@@ -348,50 +350,41 @@ const linesAhead = openFixed<readonly Edit[], LinesAhead>('lines of folds', {
 
 /** Finds the results that were fetched again after the folds with these edits. Only messages that are new since the last call are read. */
 export function* fetchedAgain(
-  conversation: Conversation,
+  { body, messages }: Conversation,
   edits: readonly Edit[],
 ): Steps<readonly FetchedAgain[]> {
-  if (edits.length === 0) return [];
-  const { body, messages } = conversation;
   const known = linesAhead.get(edits);
   const isAhead = known !== undefined && known.last === messages[known.upTo - 1];
   const { upTo, lines, found } = isAhead ? known : { upTo: 0, lines: new Map<number, string>(), found: [] };
-  if (upTo === messages.length) return found;
+  const kept = Math.max(upTo, messages.length - changingMessages);
   // While this run is paused, no other one may use its lines.
   linesAhead.delete(edits);
-  const foldedBy = folderOf(edits);
+  const foldedBy = known?.foldedBy ?? folderOf(edits);
   const all = [...found];
+  const newest = new Map<number, string>();
+  const goneBy = (line: number) => newest.get(line) ?? lines.get(line);
   for (const message of messages.slice(upTo)) {
+    const into = message.index < kept ? lines : newest;
     for (const [at, part] of message.parts.entries()) {
       yield;
       const own = yield* tellingLines(body, message, part);
       const strategy = foldedBy(message, at);
       if (strategy === '' && part.type === 'tool-result' && own.length >= minTellingLines) {
-        const gone = Array.from(own, (line) => lines.get(line) ?? '').filter((by) => by !== '');
+        const gone = Array.from(own, (line) => goneBy(line) ?? '').filter((by) => by !== '');
         // The strategy of most lines stands in the middle.
         if (gone.length >= own.length * minFoldedShare)
           all.push({ message: message.index, part: at, strategy: gone.toSorted()[gone.length >> 1]! });
       }
       // A line that is sent anywhere is not folded.
-      for (const line of own) if (strategy === '' || !lines.has(line)) lines.set(line, strategy);
+      for (const line of own) if (strategy === '' || goneBy(line) === undefined) into.set(line, strategy);
     }
   }
-  linesAhead.set(edits, { upTo: messages.length, last: messages.at(-1), lines, found: all });
+  linesAhead.set(edits, {
+    upTo: kept,
+    last: messages[kept - 1],
+    lines,
+    found: all.filter(({ message }) => message < kept),
+    foldedBy,
+  });
   return all;
-}
-
-/** Hashes of the distinct lines of a part that tell something, by part: bodies with the same bytes share the part. */
-const lineHashes = new WeakMap<Part, Uint32Array>();
-
-function* tellingLines(body: Uint8Array, message: Message, part: Part): Steps<Uint32Array> {
-  const known = lineHashes.get(part);
-  if (known) return known;
-  const hashes = new Set<number>();
-  const sent = part.type === 'tool-call' ? parseRecord(inputOf(body, message, part)) : undefined;
-  for (const text of textsDeepIn(sent, 4)) yield* hashLines(text, hashes);
-  for (const span of part.type === 'reasoning' ? [] : textsOf(part))
-    yield* hashLines(yield* textInSteps(body, message, span), hashes);
-  const made = Uint32Array.from(hashes);
-  lineHashes.set(part, made);
-  return made;
 }
