@@ -1,7 +1,10 @@
 /**
- * Finds the first line of a text with a beginning or a number. The first few lookups read through the text; after that an index is built, so that
- * very many lookups in a very long text cost n log n. Pure; remembered by text.
+ * Finds the first line of a text with a beginning or a number, and hashes the lines of a part. The first few lookups read through the text; after that
+ * an index is built, so that very many lookups in a very long text cost n log n. Pure; remembered by text and by part.
  */
+import type { Message, Part } from '../conversation/conversation.ts';
+import { parseRecord } from '../conversation/json-scan.ts';
+import { inputOf, textInSteps, textsDeepIn, textsOf } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
 
 /** UTF-16 units of the longest beginning that is looked up. */
@@ -90,8 +93,25 @@ const minTelling = 8;
 const linesPerStep = 2_048;
 const maxHashed = 100_000;
 
+/** Hashes by part: bodies with the same bytes share the part. */
+const hashesOfParts = new WeakMap<Part, Uint32Array>();
+
+/** Returns the hashes of the distinct lines of a part that tell something. Reasoning has none. */
+export function* lineHashes(body: Uint8Array, message: Message, part: Part): Steps<Uint32Array> {
+  const known = hashesOfParts.get(part);
+  if (known) return known;
+  const hashes = new Set<number>();
+  const sent = part.type === 'tool-call' ? parseRecord(inputOf(body, message, part)) : undefined;
+  for (const text of textsDeepIn(sent, 4)) yield* hashLines(text, hashes);
+  for (const span of part.type === 'reasoning' ? [] : textsOf(part))
+    yield* hashLines(yield* textInSteps(body, message, span), hashes);
+  const made = Uint32Array.from(hashes);
+  hashesOfParts.set(part, made);
+  return made;
+}
+
 /** Adds the hashes of the telling lines of a text, without numbers in front and without the space around them. */
-export function* hashLines(text: string, into: Set<number>): Steps<void> {
+function* hashLines(text: string, into: Set<number>): Steps<void> {
   let lines = 0;
   for (let start = 0; start < text.length && lines < maxHashed; ) {
     const newline = text.indexOf('\n', start);

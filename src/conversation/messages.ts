@@ -60,6 +60,13 @@ export function mediaOf(part: Part): readonly Media[] {
   return part.type === 'tool-result' ? part.media : part.type === 'media' ? [part.media] : [];
 }
 
+/** Returns the texts in a JSON value, down to a depth. */
+export function textsDeepIn(value: unknown, depth: number): readonly string[] {
+  if (typeof value === 'string') return [value];
+  if (depth === 0 || typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap((inner) => textsDeepIn(inner, depth - 1));
+}
+
 // Decoding in steps
 
 /** The place of a literal. Its identity is the key under which the text is remembered. */

@@ -1,6 +1,7 @@
 /**
  * Finds content that stays in view: pins of the user, the agent's newest plan and notes, the newest version of each instruction file that a tool read, and
- * texts that are marked with `<leporello:keep>`. All but the pins is bounded, so that nobody can fill a window with it. Pure; remembered by parts.
+ * texts that are marked with `<leporello:keep>`. All but the pins is bounded, so that nobody can fill a window with it. Also finds the results that the
+ * agent fetched again after a fold. Pure; remembered by parts.
  */
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
@@ -13,8 +14,8 @@ import type { Pins } from './types.ts';
 import { wordsOf } from '../outline/outcome.ts';
 import { planIn } from '../outline/step-line.ts';
 import { filesRead } from '../outline/files-shown.ts';
+import { lineHashes } from '../arrival/line-index.ts';
 import { folderOf } from '../strategies/lib/editable-texts.ts';
-import { tellingLines } from '../strategies/lib/failed-edits.ts';
 import type { Protection } from '../strategies/strategy.ts';
 
 /** Bytes that may stay in view, of each kind. In a small window, each kind may take about an eighth of it. */
@@ -367,7 +368,7 @@ export function* fetchedAgain(
     const into = message.index < kept ? lines : newest;
     for (const [at, part] of message.parts.entries()) {
       yield;
-      const own = yield* tellingLines(body, message, part);
+      const own = yield* lineHashes(body, message, part);
       const strategy = foldedBy(message, at);
       if (strategy === '' && part.type === 'tool-result' && own.length >= minTellingLines) {
         const gone = Array.from(own, (line) => goneBy(line) ?? '').filter((by) => by !== '');

@@ -2,11 +2,10 @@
  * Finds the folded lines that a failed edit must match, and adds them to the result that reports the failure. The text of the newest folded result
  * or argument that shows the file is searched for the lines that have the most words of the quoted text. Pure; linear in the conversation.
  */
-import { hashLines } from '../../arrival/line-index.ts';
 import type { Conversation, Message, Part, TextPlace } from '../../conversation/conversation.ts';
 import type { Edit } from '../../conversation/edit.ts';
 import { isRecord, parseRecord } from '../../conversation/json-scan.ts';
-import { inputOf, textInSteps, textsOf } from '../../conversation/messages.ts';
+import { inputOf, textInSteps, textsDeepIn, textsOf } from '../../conversation/messages.ts';
 import type { Steps } from '../../conversation/steps.ts';
 import { type PartPlace, callsByResult, lastAssistant, placeKey } from '../../conversation/turns.ts';
 import { callWords } from '../../outline/step-line.ts';
@@ -267,29 +266,6 @@ function* shownLines(conversation: Conversation): Steps<ReadonlySet<string>> {
     yield;
   }
   return shown;
-}
-
-/** Hashes of the distinct lines of a part that tell something, by part: bodies with the same bytes share the part. */
-const lineHashes = new WeakMap<Part, Uint32Array>();
-
-export function* tellingLines(body: Uint8Array, message: Message, part: Part): Steps<Uint32Array> {
-  const known = lineHashes.get(part);
-  if (known) return known;
-  const hashes = new Set<number>();
-  const sent = part.type === 'tool-call' ? parseRecord(inputOf(body, message, part)) : undefined;
-  for (const text of textsDeepIn(sent, 4)) yield* hashLines(text, hashes);
-  for (const span of part.type === 'reasoning' ? [] : textsOf(part))
-    yield* hashLines(yield* textInSteps(body, message, span), hashes);
-  const made = Uint32Array.from(hashes);
-  lineHashes.set(part, made);
-  return made;
-}
-
-/** Returns the texts in a JSON value, down to a depth. */
-function textsDeepIn(value: unknown, depth: number): readonly string[] {
-  if (typeof value === 'string') return [value];
-  if (depth === 0 || typeof value !== 'object' || value === null) return [];
-  return Object.values(value).flatMap((inner) => textsDeepIn(inner, depth - 1));
 }
 
 // Texts that an edit must match
