@@ -32,6 +32,33 @@ export function jsonStringText(): fc.Arbitrary<string> {
   return fc.array(stringPiece, { maxLength: 5 }).map((pieces) => `"${pieces.join('')}"`);
 }
 
+/** Characters and escapes, within which no cut of a literal may fall. */
+const literalUnits = [
+  '\\n',
+  '\\\\',
+  '\\"',
+  '\\u00e9',
+  '\\ud83d',
+  '\\ude00',
+  '\\u005c',
+  'a',
+  'é',
+  '→',
+  '🙂',
+  'u',
+  '0',
+];
+
+/** A JSON string literal of 300,000 UTF-16 units or more that repeats a few of these. It begins at any offset, so cuts fall at any place of the units. */
+export function longStringText(): fc.Arbitrary<string> {
+  return fc
+    .tuple(fc.array(fc.constantFrom(...literalUnits), { minLength: 1, maxLength: 40 }), fc.nat(40))
+    .map(([some, shift]) => {
+      const unit = some.join('');
+      return `"${'x'.repeat(shift)}${unit.repeat(Math.ceil(300_000 / unit.length))}"`;
+    });
+}
+
 /** Keys repeat now and then, and some are special in JavaScript. */
 const keyText = fc.oneof(
   fc.constantFrom('"a"', '"b"', '"\\u0061"', '"list"', '""', '"10"', '"__proto__"', '"constructor"'),
