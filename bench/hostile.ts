@@ -38,7 +38,7 @@ type Measured = {
   readonly outcome: string;
 };
 
-/** What a child measures. `index`: of the case in the list of cases. */
+/** A child measures these sizes of one case. `index`: its place in the list of cases. */
 type Plan = { readonly index: number; readonly sizes: readonly number[] };
 
 /** A child is ended after this CPU time. */

@@ -101,6 +101,11 @@ export function currentBatch(conversation: Conversation, start: number | undefin
   return spans.reduce((sum, span) => sum + span.end - span.start, 0) <= maxStaleBytes ? batch : new Set();
 }
 
+/** True for the first message of a reply. Neighboring messages of the model are one reply. */
+export function beginsReply(messages: readonly Message[], index: number): boolean {
+  return messages[index]!.role === 'assistant' && messages[index - 1]?.role !== 'assistant';
+}
+
 /**
  * Returns the units that are removed only as a whole: neighboring assistant messages, which are one turn, with the messages that
  * answer their calls; any other message by itself. Some formats give reasoning and each of several calls a message of its own.

@@ -99,7 +99,7 @@ function lookUp(inputs: LookUpInputs, { messages, previousReplyId }: Conversatio
   }
 }
 
-/** From this number of messages on, each store is asked in a turn of the event loop of its own, because each call takes long to prepare. */
+/** From this number of messages on, each call of a store, and finding what stays in view, has a turn of the event loop of its own: each takes long. */
 const manyMessages = 10_000;
 
 /** Starts to load everything that the store has for a request. */
@@ -279,7 +279,7 @@ export async function openRequest(
     ...(options.summaries && { notReady }),
   };
   await runInSlices(noteInView(fullConversation), slices);
-  // One pass finds what stays in view. Most turns do not need it, and it takes long only if there are many messages.
+  // The first question about any part finds what stays in view, in one pass. That takes long if there are many messages; most turns never ask.
   if (slices && fullConversation.messages.length > manyMessages) read.protects.part(0, 0);
   await slices?.pause();
   await read.counter.ahead(fullConversation);

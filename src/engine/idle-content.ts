@@ -1,6 +1,7 @@
 /**
  * Finds idle content: large texts, and complete steps, that are so many requests old that the model is unlikely to use them again. It depends on
- * the conversation alone, so that every instance finds the same, and uses remembered counts, so that it is cheap on every request.
+ * the conversation alone, so that every instance finds the same, and uses remembered counts, so that it is cheap on every request. Results that were
+ * fetched again count as used for longer, and are protected while they are new.
  */
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { mediaOf } from '../conversation/messages.ts';
@@ -8,7 +9,7 @@ import { runInSlices, runSteps, type Steps } from '../conversation/steps.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { fetchedAgain } from './in-view.ts';
 import type { FoldReport } from '../receipts/receipt.ts';
-import { lastAssistant, placeKey, unitsOf, userSpeaks } from '../conversation/turns.ts';
+import { beginsReply, lastAssistant, placeKey, unitsOf, userSpeaks } from '../conversation/turns.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { openMedia, stubTokens, tokensOfTexts } from './protect.ts';
 import { type Shrink, savedByMessage } from './references.ts';
@@ -46,14 +47,15 @@ export function idleContent(
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index]!;
     const isReply = message.role === 'assistant';
-    if (isReply && messages[index - 1]?.role !== 'assistant') requests++;
+    if (beginsReply(messages, index)) requests++;
     if (edited.messages.has(index)) continue;
     if (protects.message(index)) {
       references.keep(index);
       continue;
     }
-    const least = isAgain.has(index) ? timesFetchedAgain * keepForRequests.results : 0;
-    const textAge = requests - Math.max(least, isReply ? keepForRequests.arguments : keepForRequests.results);
+    const minAge = isAgain.has(index) ? timesFetchedAgain * keepForRequests.results : 0;
+    const textAge =
+      requests - Math.max(minAge, isReply ? keepForRequests.arguments : keepForRequests.results);
     const texts =
       textAge <= 0
         ? 0
@@ -74,7 +76,7 @@ export function idleContent(
     // The results of a step were sent with the request after its reply.
     const stepAge = requests - (isReply ? 1 : 0);
     const step = steps[index];
-    const age = step === undefined ? 0 : stepAge - Math.max(least, keepForRequests[step.kind]);
+    const age = step === undefined ? 0 : stepAge - Math.max(minAge, keepForRequests[step.kind]);
     if (step && age > 0) {
       const left =
         remainingAfterEdits(input, edited, message, tokensOf) - references.returning(index) - texts;
@@ -111,7 +113,7 @@ export function limitOfRent(
   let requests = 0;
   let newest = 0;
   for (let index = messages.length - 1; index >= 0; index--) {
-    if (messages[index]!.role === 'assistant' && messages[index - 1]?.role !== 'assistant') requests++;
+    if (beginsReply(messages, index)) requests++;
     // A message with references is a candidate of one token.
     if (requests > keepForRequests) rent += (counts[index]! + 1) * (requests - keepForRequests);
     else newest++;
@@ -122,7 +124,10 @@ export function limitOfRent(
   return { rent, behind: behind.reduce((sum, tokens) => sum + tokens, 0) };
 }
 
-/** The requests for which no fold that only saves money takes a result that was fetched again: four times the usual age. */
+/** A result that was fetched again counts as used for so many times as many requests as others. */
+const timesFetchedAgain = 4;
+
+/** The requests for which a result that was fetched again is protected: only a fold without which the request would not fit takes it. */
 const keepFetchedAgain = 16;
 
 /** Adds to the input of a fold which results were fetched again, and protects them while they are new. */
@@ -157,19 +162,16 @@ export function newlyFetched(
   };
 }
 
-/** Returns a function that counts the requests since a message arrived: the replies from it on. Neighboring messages of the model are one. */
+/** Returns a function that counts the requests since a message arrived: the replies from it on. */
 function requestsSince({ messages }: Conversation): (index: number) => number {
   const counts: number[] = [];
   let count = 0;
   for (let index = messages.length - 1; index >= 0; index--) {
-    if (messages[index]!.role === 'assistant' && messages[index - 1]?.role !== 'assistant') count++;
+    if (beginsReply(messages, index)) count++;
     counts[index] = count;
   }
   return (index) => counts[index] ?? 0;
 }
-
-/** A result that was fetched again counts as used so many times as long as others. */
-const timesFetchedAgain = 4;
 
 /** Returns the messages of the steps whose results were fetched again. */
 function unitsFetchedAgain({ conversation, fetchedAgain: all = [] }: PlanInput): ReadonlySet<number> {

@@ -140,8 +140,7 @@ function foldReport({
     tokensKept: isToolNew ? 0 : planned && tokensKept(start, planned.draft, counter, correction),
     bytesBefore: conversation.body.length,
     ...(trial && { experiment: trial.isControl ? 'control' : 'folded' }),
-    ...(opened.input.fetchedAgain &&
-      newlyFetched(opened.fullConversation, opened.input, opened.found?.fold.id)),
+    ...newlyFetched(fullConversation, input, opened.found?.fold.id),
     unfit: describeOversize(result, counter, demand?.atMost, correction),
   };
 }

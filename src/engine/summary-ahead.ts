@@ -4,6 +4,7 @@
  */
 import type { Conversation, Message } from '../conversation/conversation.ts';
 import { lastMessageOf } from '../conversation/edit.ts';
+import { beginsReply } from '../conversation/turns.ts';
 import { demandInCounts, firstDemand } from './demand.ts';
 import type { OpenedRequest } from './history.ts';
 import { type Draft, type PlanInput, viewOf } from './plan.ts';
@@ -93,11 +94,10 @@ function textsAheadOf(
   // The newest results stay, and what comes before them is folded like the messages that are here now.
   const share = now / (now + (growth[unit] * (requests - 1)) / requests);
   const missing = Math.ceil((now + growth[unit] - target) * share);
-  const { length } = opened.input.conversation.messages;
   // Many conversations begin alike: only the newest prefixes tell them apart.
   const recent = fullLinks.slice(-messagesBetween).map((link) => `${tenant}/${link}`);
   if (missing <= 0 || recent.some((link) => texts.planned.has(link))) return undefined;
-  texts.planned.set(recent.at(-1)!, length);
+  texts.planned.set(recent.at(-1)!, opened.input.conversation.messages.length);
   const goal = { ...rest, unit, target: Math.max(1, now - missing) };
   const keyOf = (link: string) => `texts ${tenant}/${link}`;
   let job: ReturnType<typeof textsJob> | undefined;
@@ -121,9 +121,7 @@ type ExpectedGrowth = { readonly tokens: number; readonly messages: number };
 /** Predicts the growth from the newest requests: from the messages since the tenth newest reply. */
 function growthOf(sent: Conversation, counter: PlanInput['counter']): ExpectedGrowth {
   const { messages } = sent;
-  const replies = messages.filter(
-    ({ role }, at) => role === 'assistant' && messages[at - 1]?.role !== 'assistant',
-  );
+  const replies = messages.filter((_, at) => beginsReply(messages, at));
   const from = replies.at(-requestsMeasured)?.index ?? 0;
   const share = requestsAhead / Math.max(1, Math.min(replies.length, requestsMeasured));
   const newest = messages.slice(from);

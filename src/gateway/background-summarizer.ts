@@ -1,6 +1,6 @@
 /**
- * Writes summaries in the background, ahead of the folds that need them: one at a time for each conversation, a few at a time in all, with
- * the credential of the conversation. Failures are logged; the fold then uses an extractive summary.
+ * Writes summaries, and texts of items and records, in the background, ahead of the folds that need them: one job at a time for each conversation, a few
+ * at a time in all, with the credential of the conversation. Failures are logged; the fold then uses extracts.
  */
 import type { Codec, ModelReply, Prompt } from '../codecs/codec.ts';
 import type { SummaryJob } from '../engine/types.ts';
@@ -65,6 +65,22 @@ const maxResting = 1_000;
 /** Tokens of the window of a model that is not in the catalog. */
 const fallbackWindow = 32_000;
 
+/** The words of logs and errors about a job. */
+const words = {
+  summary: {
+    what: 'a summary',
+    instead: 'an extractive summary is',
+    ready: 'a summary is ready for the next fold',
+    failed: 'the model wrote no summary; the next fold uses an extractive summary',
+  },
+  texts: {
+    what: 'texts of items and records',
+    instead: 'extracts are',
+    ready: 'texts of items and records are ready for the next fold',
+    failed: 'the model wrote no texts of items and records; the next fold uses extracts',
+  },
+};
+
 /** Creates the background summarizer of one gateway. */
 export function createBackgroundSummarizer({
   model: configured,
@@ -76,11 +92,12 @@ export function createBackgroundSummarizer({
   const resting = new Map<string, number>();
 
   async function write({ job, codec, model, send, ended }: SummaryOrder): Promise<void> {
+    const { what, instead, ready, failed } = words[job.writes];
     const usages: CallUsage[number][] = [];
     let calls = 0;
     const late = new AbortController();
     const timer = setTimeout(() => {
-      const message = `${nameOf(model)} took longer than ${deadlineMs} ms for a summary; an extractive summary is used instead.`;
+      const message = `${nameOf(model)} took longer than ${deadlineMs} ms for ${what}; ${instead} used instead.`;
       late.abort(new LeporelloError('deadline', message));
     }, deadlineMs);
     try {
@@ -101,16 +118,12 @@ export function createBackgroundSummarizer({
         },
       });
       const tokens = await job.write(summarizer, late.signal);
-      const ready =
-        job.writes === 'texts'
-          ? 'texts of items and records are ready for the next fold'
-          : 'a summary is ready for the next fold';
       log.info({ model, tokensBefore: job.tokens, tokensAfter: tokens }, ready);
       ended({ result: { tokens }, calls, usages });
     } catch (error) {
       const reason = reasonOf(error);
       rest(job.key);
-      log.warn({ model, reason }, 'the model wrote no summary; the next fold uses an extractive summary');
+      log.warn({ model, reason }, failed);
       ended({ result: { reason }, calls, usages });
     } finally {
       clearTimeout(timer);

@@ -24,7 +24,7 @@ import type { Conversation, Message, Part } from '../conversation/conversation.t
 import { bytesOf, inputOf } from '../conversation/messages.ts';
 import { quoted } from '../outline/outcome.ts';
 import { type CallWords, callWords, label } from '../outline/step-line.ts';
-import { type PartPlace, callsByResult, pairCalls, placeKey } from '../conversation/turns.ts';
+import { type PartPlace, beginsReply, callsByResult, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type Splice, applySplices, literalBytes } from '../conversation/json-scan.ts';
 
 /**
@@ -273,8 +273,8 @@ function originsIn(conversation: Conversation): (at: EditableMedia['at']) => str
   const { messages } = conversation;
   const steps: number[] = [];
   let step = 0;
-  for (const { index, role } of messages) {
-    if (role === 'assistant' && messages[index - 1]?.role !== 'assistant') step++;
+  for (const { index } of messages) {
+    if (beginsReply(messages, index)) step++;
     steps.push(step);
   }
   const calls = callsByResult(conversation);

@@ -84,8 +84,8 @@ function splits(conversation: Conversation, before: Message): boolean {
 }
 
 /**
- * Removes reasoning together with everything that followed it, or that is spelled as a call of a function, and moves messages inserted ahead of a compaction after it:
- * nothing may precede one. Refuses edits that would remove only a part of a group.
+ * Removes reasoning if everything that followed it is removed, or if its computer call is spelled as the call of a function. Moves messages that are
+ * inserted ahead of a compaction after it: nothing may precede one. Refuses edits that would remove only a part of a group.
  */
 function complete(conversation: Conversation, edits: readonly Edit[]): ReturnType<FormatRules['complete']> {
   if (edits.length === 0) return { status: 'ok', edits };

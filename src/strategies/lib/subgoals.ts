@@ -196,10 +196,10 @@ function recordOf(view: FoldView, settings: CompressionLevel, draft: RecordDraft
   const written = mayAsk
     ? view.written(wantedRecord(subgoal.memory, { steps, node, tokens, aim }))
     : undefined;
-  const told =
+  const modelBody =
     written && writtenBody(node, written, (body) => count(spelled({ ...own, body })) <= room * 1.2);
-  const text = spelled(told ? { ...own, body: told } : own);
-  const by: PlacedRecord['by'] = told
+  const text = spelled(modelBody ? { ...own, body: modelBody } : own);
+  const by: PlacedRecord['by'] = modelBody
     ? { by: 'summarizer', problem: undefined }
     : { by: 'extractive', problem: mayAsk ? 'its text was not written in time' : undefined };
   const edit: Insert = { kind: 'insert-message', before, role: 'user', text, stretch: subgoal };
