@@ -2,7 +2,8 @@
  * Removes entries of Leporello from a settings file: hooks and MCP servers that run it, and base URLs that lead to it. Everything else stays
  * as it is. Pure.
  */
-import { type SettingsObject, isObject, parsedJson } from '../wrap/read-settings.ts';
+import { isRecord } from '../../conversation/json-scan.ts';
+import { type SettingsObject, parsedJson } from '../wrap/read-settings.ts';
 
 /** A file without our entries. */
 export type Cleaned = {
@@ -41,7 +42,7 @@ function without(value: unknown, isOurs: UrlTest, found: string[]): unknown {
     const kept = value.map((one) => without(one, isOurs, found)).filter((one) => one !== undefined);
     return kept.length === 0 && value.length > 0 ? undefined : kept;
   }
-  if (!isObject(value)) return value;
+  if (!isRecord(value)) return value;
   const kept = new Map<string, unknown>();
   for (const [key, one] of Object.entries(value)) {
     const rest = without(one, isOurs, found);
@@ -55,7 +56,7 @@ function without(value: unknown, isOurs: UrlTest, found: string[]): unknown {
 
 /** Names an entry that runs Leporello; undefined for any other value. */
 function entryOf(value: unknown): string | undefined {
-  if (!isObject(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   const { command, args } = value;
   const words = [command, args].flat().filter((word) => typeof word === 'string');
   const line = words.join(' ');

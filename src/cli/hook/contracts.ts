@@ -4,8 +4,9 @@
  */
 import { join } from 'node:path';
 import { LeporelloError } from '../../errors.ts';
-import { parseRecord } from '../../conversation/json-scan.ts';
-import { type SettingsObject, isObject } from '../wrap/read-settings.ts';
+import { type JsonRecord, isRecord, parseRecord } from '../../conversation/json-scan.ts';
+import type { Environment } from '../terminal.ts';
+import type { SettingsObject } from '../wrap/read-settings.ts';
 
 /** A client whose hook can replace a result. */
 export type HookedClient = (typeof hookedClients)[number];
@@ -25,14 +26,14 @@ export type HookedResult = {
 /** The contract of one client's hook. */
 export type HookContract = {
   readonly title: string;
-  /** The file of the user's settings. */
-  readonly file: (home: string) => string;
+  /** Returns the file of the user's settings, which a variable can put into another folder than the home. */
+  readonly file: (home: string, env: Environment) => string;
   /** Returns the content of the file with nothing but the entry. */
   readonly entry: (command: string) => SettingsObject;
   /** Says in one sentence what else the user must do; undefined if nothing. */
   readonly note?: string;
   /** Returns the result; undefined if it must stay as it is: a failure, an image, or not of a kind that this client replaces. */
-  readonly read: (payload: SettingsObject) => HookedResult | undefined;
+  readonly read: (payload: JsonRecord) => HookedResult | undefined;
 };
 
 /** Seconds after which a client gives up the hook and keeps the result. */
@@ -41,7 +42,7 @@ const timeout = 20;
 export const hookContracts: Readonly<Record<HookedClient, HookContract>> = {
   claude: {
     title: 'Claude Code',
-    file: (home) => join(home, '.claude', 'settings.json'),
+    file: (home, env) => join(env['CLAUDE_CONFIG_DIR'] || join(home, '.claude'), 'settings.json'),
     entry: (command) => ({
       hooks: {
         PostToolUse: [{ matcher: 'Bash|mcp__.*', hooks: [{ type: 'command', command, timeout }] }],
@@ -51,7 +52,7 @@ export const hookContracts: Readonly<Record<HookedClient, HookContract>> = {
   },
   codex: {
     title: 'Codex',
-    file: (home) => join(home, '.codex', 'hooks.json'),
+    file: (home, env) => join(env['CODEX_HOME'] || join(home, '.codex'), 'hooks.json'),
     entry: (command) => ({ hooks: { PostToolUse: [{ hooks: [{ type: 'command', command, timeout }] }] } }),
     note: 'Codex runs the hook once you have trusted it: open /hooks in Codex. It then shows each shortened result as blocked; the model sees the shorter text.',
     read: readCodex,
@@ -79,12 +80,12 @@ export function hookedClientIn(operands: readonly string[]): HookedClient {
 }
 
 /** Claude Code takes a replacement only in the shape of the tool's own result. */
-function readClaude(payload: SettingsObject): HookedResult | undefined {
+function readClaude(payload: JsonRecord): HookedResult | undefined {
   const { tool_response: response, cursor_version: cursor } = payload;
   // Cursor runs the hooks of Claude Code too, and would take the reply for something else.
   if (payload['hook_event_name'] !== 'PostToolUse' || cursor !== undefined) return undefined;
   if (payload['tool_name'] !== 'Bash') return resultOf(payload, contentIn(response), claudeReply);
-  if (!isObject(response)) return undefined;
+  if (!isRecord(response)) return undefined;
   const { stdout, interrupted, isImage, persistedOutputPath } = response;
   // Claude Code shows the model only the beginning of a long output, which it keeps in a file.
   const isWhole = interrupted !== true && isImage !== true && persistedOutputPath === undefined;
@@ -101,7 +102,7 @@ function claudeReply(value: unknown): object {
 }
 
 /** Codex has one way to replace a result: it is blocked, and the reason takes its place. The model sees no failure. */
-function readCodex(payload: SettingsObject): HookedResult | undefined {
+function readCodex(payload: JsonRecord): HookedResult | undefined {
   if (payload['hook_event_name'] !== 'PostToolUse') return undefined;
   const content = contentIn(payload['tool_response']);
   return resultOf(payload, content && { ...content, withText: (text) => text }, (reason) => ({
@@ -111,7 +112,7 @@ function readCodex(payload: SettingsObject): HookedResult | undefined {
 }
 
 /** Cursor gives results as JSON in a text, and replaces those of MCP tools. */
-function readCursor(payload: SettingsObject): HookedResult | undefined {
+function readCursor(payload: JsonRecord): HookedResult | undefined {
   const { hook_event_name: event, tool_name: tool, tool_output: output } = payload;
   if (event !== 'postToolUse' || typeof tool !== 'string' || !tool.startsWith('MCP:')) return undefined;
   const parsed = typeof output === 'string' ? (parseRecord(output) ?? output) : output;
@@ -126,18 +127,18 @@ function contentIn(response: unknown): HookedContent | undefined {
   if (typeof response === 'string') return { text: response, withText: (text) => text };
   if (Array.isArray(response)) {
     const [block, ...others] = response as readonly unknown[];
-    if (!isObject(block) || block['type'] !== 'text' || others.length > 0) return undefined;
+    if (!isRecord(block) || block['type'] !== 'text' || others.length > 0) return undefined;
     const { text: shown } = block;
     return typeof shown === 'string' ? { text: shown, withText: (text) => [{ ...block, text }] } : undefined;
   }
-  if (!isObject(response) || response['isError'] === true || 'structuredContent' in response)
+  if (!isRecord(response) || response['isError'] === true || 'structuredContent' in response)
     return undefined;
   const inside = contentIn(response['content']);
   return inside && { ...inside, withText: (text) => ({ ...response, content: inside.withText(text) }) };
 }
 
 function resultOf(
-  { tool_name: tool, tool_input: input }: SettingsObject,
+  { tool_name: tool, tool_input: input }: JsonRecord,
   content: HookedContent | undefined,
   replyWith: (value: unknown) => object,
 ): HookedResult | undefined {

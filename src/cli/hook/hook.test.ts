@@ -167,11 +167,36 @@ describe('leporello hook', () => {
     expect(terminal.written.out()).toBe('{}\n');
   });
 
+  it('names the file in the folder that a variable of the client names', async () => {
+    for (const [client, name, file] of [
+      ['claude', 'CLAUDE_CONFIG_DIR', 'settings.json'],
+      ['codex', 'CODEX_HOME', 'hooks.json'],
+    ] as const) {
+      const terminal = testTerminal({ cwd: home, env: { HOME: home, [name]: join(home, 'elsewhere') } });
+      expect(await run(['hook', client, '--print', '--json'], terminal)).toBe(0);
+      expect(JSON.parse(terminal.written.out())).toMatchObject({ file: join(home, 'elsewhere', file) });
+    }
+  });
+
+  it('prints an entry for a shell also if the path of Node has a space', async () => {
+    const original = process.execPath;
+    process.execPath = join(home, 'no such program');
+    try {
+      const { reply } = await replyTo('codex', '', ['--print', '--json']);
+      const { command } = (reply as { entry: { hooks: { PostToolUse: { hooks: { command: string }[] }[] } } })
+        .entry.hooks.PostToolUse[0]!.hooks[0]!;
+      const end = spawnSync('sh', ['-c', command], { encoding: 'utf8' });
+      expect({ status: end.status, out: end.stdout + end.stderr }).toEqual({ status: 0, out: '' });
+    } finally {
+      process.execPath = original;
+    }
+  });
+
   it('prints an entry that does nothing where Leporello is not installed', async () => {
     for (const client of hookedClients) {
       const { reply } = await replyTo(client, '', ['--print', '--json']);
       const { file, entry } = reply as { readonly file: string; readonly entry: object };
-      expect(file).toBe(hookContracts[client].file(home));
+      expect(file).toBe(hookContracts[client].file(home, {}));
       const command = /"command":("(?:[^"\\]|\\.)*")/.exec(JSON.stringify(entry))![1]!;
       const text = (JSON.parse(command) as string).replaceAll(process.execPath, 'no-such-program');
       const end = spawnSync('sh', ['-c', text], { encoding: 'utf8' });

@@ -3,6 +3,7 @@
  * prints a reply with a smaller text. Whatever goes wrong, the client keeps the result that it has.
  */
 import { resolve } from 'node:path';
+import { text as textOf } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { mayLose } from '../../arrival/kind.ts';
 import { shrink } from '../../arrival/shrink.ts';
@@ -31,7 +32,7 @@ const tenant = 'local';
 /** Runs the command. Resolves with the exit code, which is 0 also when the result stays as it is. */
 export async function hook(args: HookArgs, terminal: Terminal): Promise<number> {
   if (args.print) return printEntry(args, terminal);
-  const payload = parseRecord(await textOf(terminal));
+  const payload = parseRecord(await textOf(terminal.input()));
   if (payload === undefined)
     throw new LeporelloError(
       'bad-usage',
@@ -94,7 +95,7 @@ export function hookNote(shrunk: {
 }
 
 function recallCommand(args: HookArgs, terminal: Terminal): string {
-  return [commandLine(), 'recall', ...placeFlags(args, terminal)].join(' ');
+  return [...ownWords(), 'recall', ...placeFlags(args, terminal)].join(' ');
 }
 
 /** Returns the flags with which a process in another folder finds the same store. */
@@ -106,10 +107,10 @@ function placeFlags({ settings: { file, values } }: HookArgs, { cwd }: Terminal)
   ]);
 }
 
-/** Returns the command for a shell in any folder. In a checkout there is none, so Node runs the entry. */
-function commandLine(): string {
-  if (ownCommand === 'leporello') return ownCommand;
-  return [process.execPath, fileURLToPath(new URL('../main.ts', import.meta.url))].map(quoted).join(' ');
+/** Returns the words of the command for a shell in any folder. In a checkout there is none, so Node runs the entry. */
+function ownWords(): readonly [program: string, ...arguments_: readonly string[]] {
+  if (ownCommand === 'leporello') return [ownCommand];
+  return [quoted(process.execPath), quoted(fileURLToPath(new URL('../main.ts', import.meta.url)))];
 }
 
 /** Quotes a word for a POSIX shell, where that is needed. */
@@ -119,10 +120,10 @@ function quoted(word: string): string {
 
 async function printEntry(args: HookArgs, terminal: Terminal): Promise<number> {
   const { title, file, entry, note } = hookContracts[args.client];
-  const place = file(homeOf(terminal.env) ?? '~');
-  const run = [commandLine(), 'hook', args.client, ...placeFlags(args, terminal)].join(' ');
+  const place = file(homeOf(terminal.env) ?? '~', terminal.env);
+  const run = [...ownWords(), 'hook', args.client, ...placeFlags(args, terminal)].join(' ');
   // Without Leporello, the entry does nothing.
-  const [program = ''] = commandLine().split(' ');
+  const [program] = ownWords();
   const command = `command -v ${program} >/dev/null || exit 0; ${run}`;
   const content = entry(command);
   if (args.json) {
@@ -132,15 +133,9 @@ async function printEntry(args: HookArgs, terminal: Terminal): Promise<number> {
   const intro = `Put this into ${place} of ${title}, beside what is there:\n\n`;
   const notes = [
     ...(note === undefined ? [] : [note]),
-    `To let the model read originals as a tool, add the MCP server ${[commandLine(), 'mcp', ...placeFlags(args, terminal)].join(' ')}.`,
+    `To let the model read originals as a tool, add the MCP server ${[...ownWords(), 'mcp', ...placeFlags(args, terminal)].join(' ')}.`,
     `Nothing was written. ${ownCommand} off removes the entry again.`,
   ];
   await terminal.out(`${intro}${JSON.stringify(content, null, 2)}\n\n${notes.join('\n')}\n`);
   return 0;
-}
-
-async function textOf(terminal: Terminal): Promise<string> {
-  const pieces: Buffer[] = [];
-  for await (const piece of terminal.input()) pieces.push(piece as Buffer);
-  return Buffer.concat(pieces).toString('utf8');
 }

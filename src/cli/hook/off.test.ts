@@ -50,11 +50,11 @@ describe('leporello off', () => {
     const command = 'command -v leporello >/dev/null || exit 0; leporello hook';
     for (const client of hookedClients) {
       const { file, entry } = hookContracts[client];
-      write(file(''), pretty(entry(`${command} ${client}`)));
+      write(file('', {}), pretty(entry(`${command} ${client}`)));
     }
     const { code, removed } = await turnedOff();
     expect({ code, count: removed.length }).toEqual({ code: 0, count: 3 });
-    for (const client of hookedClients) expect(existsSync(hookContracts[client].file(home))).toBe(false);
+    for (const client of hookedClients) expect(existsSync(hookContracts[client].file(home, {}))).toBe(false);
   });
 
   it('leaves everything else in a file as it is, byte for byte', async () => {

@@ -1,5 +1,6 @@
 /** Reads the settings files of other programs, and values in them: JSON with comments, and the texts of TOML. Never throws. */
 import { readFileSync } from 'node:fs';
+import { isRecord } from '../../conversation/json-scan.ts';
 
 export type SettingsObject = Readonly<Record<string, unknown>>;
 
@@ -20,19 +21,14 @@ export function parsedJson(text: string | undefined): SettingsObject | undefined
     .replaceAll(/("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])/g, '$1');
   try {
     const value: unknown = JSON.parse(plain);
-    return isObject(value) ? value : undefined;
+    return isRecord(value) ? value : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** True for an object that is no list. */
-export function isObject(value: unknown): value is SettingsObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function valueAt(value: unknown, path: readonly string[]): unknown {
-  return path.reduce<unknown>((inside, key) => (isObject(inside) ? inside[key] : undefined), value);
+  return path.reduce<unknown>((inside, key) => (isRecord(inside) ? inside[key] : undefined), value);
 }
 
 /** Returns the text at a path; undefined if there is none. */
@@ -44,14 +40,14 @@ export function textAt(value: unknown, ...path: readonly string[]): string | und
 /** Returns the object at a path; undefined if there is none. */
 export function objectAt(value: unknown, ...path: readonly string[]): SettingsObject | undefined {
   const found = valueAt(value, path);
-  return isObject(found) ? found : undefined;
+  return isRecord(found) ? found : undefined;
 }
 
 /** Returns `one` with the entries of `other`, which win; objects in both are merged. */
 export function mergedJson(one: SettingsObject, other: SettingsObject): SettingsObject {
   const entries = Object.entries(other).map(([key, value]) => {
     const before = one[key];
-    return [key, isObject(before) && isObject(value) ? mergedJson(before, value) : value] as const;
+    return [key, isRecord(before) && isRecord(value) ? mergedJson(before, value) : value] as const;
   });
   return { ...one, ...Object.fromEntries(entries) };
 }
