@@ -6,6 +6,7 @@ import { type JsonRecord, isRecord } from '../conversation/json-scan.ts';
 import { openSlices, runInSlices } from '../conversation/steps.ts';
 import { resolveRecall } from '../recall/resolve.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
+import { base32Digits } from '../store/records.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { type GatewayResponse, jsonResponse } from './http/http.ts';
 
@@ -92,12 +93,12 @@ function argumentsIn(call: JsonRecord): JsonRecord {
 
 /** Matches an id: `mem_` and 16 digits of base 32. A hash has 20 hexadecimal digits. */
 export const idPattern = 'mem_[0-9a-hjkmnp-tv-z]{16}';
-const digits = '0123456789abcdefghjkmnpqrstvwxyz';
 
 /** Returns the hash of an id. */
 export function hashOf(id: string): string {
   let bits = 0n;
-  for (let at = 'mem_'.length; at < id.length; at++) bits = bits * 32n + BigInt(digits.indexOf(id[at]!));
+  for (let at = 'mem_'.length; at < id.length; at++)
+    bits = bits * 32n + BigInt(base32Digits.indexOf(id[at]!));
   return bits.toString(16).padStart(20, '0');
 }
 
@@ -107,7 +108,7 @@ export function idOfHash(hash: string): string | undefined {
   let bits = BigInt(`0x${hash}`);
   let id = '';
   for (let digit = 0; digit < 16; digit++) {
-    id = digits[Number(bits % 32n)]! + id;
+    id = base32Digits[Number(bits % 32n)]! + id;
     bits /= 32n;
   }
   return `mem_${id}`;

@@ -9,6 +9,7 @@ import { type EncryptedStore, commonLength, sha256 } from '../store/encrypted-st
 import { createFoldStore } from '../store/fold-store.ts';
 import { createHiddenRecalls, createKeptReplies } from '../store/hidden-recalls.ts';
 import { createReadySummaries } from '../store/ready-summaries.ts';
+import { base32Digits } from '../store/records.ts';
 import { type StrategySettings, defaultStrategies } from '../strategies/default-strategies.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import type { Strategy } from '../strategies/strategy.ts';
@@ -111,13 +112,11 @@ export function createDefaultEngine(
   });
 }
 
-const base32 = '0123456789abcdefghjkmnpqrstvwxyz';
-
-/** Draws numbers from 0 to 1 that depend only on the secret, the tenant and the key. */
+/** Draws numbers from 0 to 1, without 1, that depend only on the secret, the tenant and the key. */
 function drawerOf(encryptedStore: EncryptedStore) {
   return (tenant: string, key: string): number => {
     const digits = encryptedStore.idOf(tenant, new TextEncoder().encode(key)).slice('mem_'.length);
-    return digits.split('').reduceRight((after, digit) => (base32.indexOf(digit) + after) / 32, 0);
+    return digits.split('').reduceRight((after, digit) => (base32Digits.indexOf(digit) + after) / 32, 0);
   };
 }
 

@@ -104,15 +104,15 @@ function digestOf(...pieces: readonly Uint8Array[]): Buffer {
   return hash('sha256', Buffer.concat(pieces), 'buffer');
 }
 
-// https://www.crockford.com/base32.html, in lower case: no i, l, o, u.
-const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
+/** The digits of base 32 by Crockford in lower case: no i, l, o, u. */
+export const base32Digits = '0123456789abcdefghjkmnpqrstvwxyz';
 
 /** Encodes the first 80 bits of a digest as 16 characters. Needs at least 10 bytes. */
 export function base32Of(digest: Uint8Array): string {
   let text = '';
   for (let bit = 0; bit < 80; bit += 5) {
     const pair = digest[bit >> 3]! * 256 + (digest[(bit >> 3) + 1] ?? 0);
-    text += alphabet[(pair >> (11 - (bit & 7))) & 31];
+    text += base32Digits[(pair >> (11 - (bit & 7))) & 31];
   }
   return text;
 }

@@ -46,8 +46,7 @@ if (values.guardrail) {
     say(`${passed ? 'passed' : 'FAILED'}  LiteLLM, ${check}`);
     counts[passed ? 'passed' : 'failed'] += 1;
   }
-  say(`${counts.passed} passed, ${counts.failed} failed`);
-  if (counts.failed > 0) process.exitCode = 1;
+  sayCounts();
 } else if (values.hooks) {
   const { playHooks } = await import('./hooked.ts');
   for (const { check, problems } of await playHooks()) {
@@ -55,8 +54,7 @@ if (values.guardrail) {
     for (const problem of problems) say(`       ${problem}`);
     counts[problems.length === 0 ? 'passed' : 'failed'] += 1;
   }
-  say(`${counts.passed} passed, ${counts.failed} failed`);
-  if (counts.failed > 0) process.exitCode = 1;
+  sayCounts();
 } else if (values.runtimes) {
   await driveRuntimes();
 } else if (values.wrapped) {
@@ -69,8 +67,7 @@ if (values.guardrail) {
   const chosen = all.filter((one) => names.length === 0 || names.some((name) => isCalled(one, name)));
   for (const one of chosen) await drive(one);
   say(spelledMatrix(matrix).trimEnd());
-  say(`${counts.passed} passed, ${counts.failed} failed`);
-  if (counts.failed > 0) process.exitCode = 1;
+  sayCounts();
 }
 
 type Chosen = { readonly client: Client; readonly variant: Variant };
@@ -124,8 +121,7 @@ async function driveRuntimes(): Promise<void> {
   matrix.push(...rows);
   say(spelledMatrix(matrix).trimEnd());
   for (const row of matrix) counts[Object.values(row).includes('FAILED') ? 'failed' : 'passed'] += 1;
-  say(`${counts.passed} passed, ${counts.failed} failed`);
-  if (counts.failed > 0) process.exitCode = 1;
+  sayCounts();
 }
 
 /** Runs the clients under `leporello wrap`, two at a time, each with a gateway of its own. */
@@ -151,6 +147,11 @@ async function driveWrapped(): Promise<void> {
     }
   };
   await Promise.all([lane(), lane()]);
+  sayCounts();
+}
+
+/** Ends the output. The process fails if a check failed. */
+function sayCounts(): void {
   say(`${counts.passed} passed, ${counts.failed} failed`);
   if (counts.failed > 0) process.exitCode = 1;
 }

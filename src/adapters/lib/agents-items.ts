@@ -4,7 +4,7 @@
  */
 import type { AgentInputItem } from '@openai/agents';
 import { type JsonRecord, isRecord, objectsOf, parseRecord, wordAt } from '../../conversation/json-scan.ts';
-import { type FoldedBlock, type FoldedMessage, type MessageForm, type WrittenMessage } from './wire-body.ts';
+import type { FoldedBlock, FoldedMessage, MessageForm, WrittenMessage } from './wire-body.ts';
 import { addressOf, sourceAt, sourceOfBytes, unknownBlock } from './media-blocks.ts';
 
 export const itemForm: MessageForm<AgentInputItem> = {

@@ -16,7 +16,7 @@ import {
   type UsageMetadata,
 } from '@langchain/core/messages';
 import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
-import { type FoldedBlock, type FoldedMessage, type MessageForm, type WrittenMessage } from './wire-body.ts';
+import type { FoldedBlock, FoldedMessage, MessageForm, WrittenMessage } from './wire-body.ts';
 import { recalledMediaNote } from '../../conversation/turns.ts';
 import { addressOf, sourceAt, sourceOfBytes, unknownBlock } from './media-blocks.ts';
 
