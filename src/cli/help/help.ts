@@ -22,7 +22,7 @@ Usage
   leporello replay FILE...        compute what folding would cost and save on recorded conversations
   leporello savings               what your agents' sessions cost, and would have cost with Leporello
   leporello doctor                check the set-up, and say how to fix what is wrong
-  leporello hook claude           shrink tool results inside a client, where no proxy is allowed
+  leporello hook claude           shrink tool results inside a client, without a proxy
   leporello off                   remove every trace from the settings of your agents
   leporello bench-ab TASKS -- COMMAND  run your own benchmark with and without folding, and compare
   leporello demo                  show how it works, without any key
@@ -195,11 +195,11 @@ Exit codes
   2  failures, or invalid arguments
 `;
 
-const hook = `leporello hook - makes tool results smaller inside an agent CLI, where a proxy is not allowed.
+const hook = `leporello hook - makes tool results smaller inside an agent CLI, on machines that allow no proxy.
 
 Usage
   leporello hook claude|codex|cursor --print      print the entry for the client's settings
-  leporello hook claude|codex|cursor              what the client runs after each tool call
+  leporello hook claude|codex|cursor              run by the client after each tool call
 
 The client gives the result of a tool call on standard input. The original is stored and read back before
 a smaller text replaces it, which names the command that prints the original. Files that were read, results of

@@ -1,4 +1,4 @@
-/** Contains the help of the commands that need no running gateway: on request bodies, originals, receipts and recorded conversations. */
+/** Contains the help of the commands that need no running gateway: on bodies, originals, receipts, recorded conversations and experiments. */
 
 export const compact = `leporello compact - folds request bodies offline, with the same engine as the gateway.
 

@@ -1,6 +1,7 @@
 /**
  * Reads the credentials of a request, and its session. The credentials decide which tenant it belongs to, according to the setting `tenant`,
- * and must not be sent to another provider than their own. Refuses requests of web pages of other hosts.
+ * and must not be sent to another provider than their own. Refuses requests of web pages of other hosts, and finds paths that would
+ * leave the folder of an upstream.
  */
 import { openFixed } from '../../caches.ts';
 import { LeporelloError } from '../../errors.ts';
