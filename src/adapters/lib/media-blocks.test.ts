@@ -8,6 +8,7 @@ import { itemForm } from './agents-items.ts';
 import { sdkForm } from './ai-sdk-messages.ts';
 import { langchainForm } from './langchain-messages.ts';
 import { frameworkCodec } from './model-call.ts';
+import { packBytes, unpackBytes } from './media-blocks.ts';
 import { type MessageForm, wireRequest } from './wire-body.ts';
 
 const bytes = new Uint8Array(300_000).fill(65);
@@ -60,5 +61,13 @@ describe('bytes within a message', () => {
   it('are counted as text where they are sealed text', async () => {
     const sealed = { type: 'compaction', encrypted_content: base64 } as unknown as AgentInputItem;
     expect(await tokensOf([sealed], itemForm)).toBeGreaterThan(90_000);
+  });
+});
+
+it('packs bytes, and leaves to JSON what writes itself', () => {
+  const item = { file: new Uint8Array([1, 2]), at: new Date(0), link: new URL('https://a.example/b') };
+  const kept: unknown = JSON.parse(JSON.stringify(packBytes({ list: [item] })));
+  expect(unpackBytes(kept)).toEqual({
+    list: [{ file: item.file, at: '1970-01-01T00:00:00.000Z', link: 'https://a.example/b' }],
   });
 });

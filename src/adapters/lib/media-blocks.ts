@@ -68,7 +68,8 @@ const bytesKey = 'leporello:bytes';
 export function packBytes(value: unknown): unknown {
   if (value instanceof Uint8Array) return { [bytesKey]: base64(value) };
   if (Array.isArray(value)) return value.map(packBytes);
-  if (!isRecord(value)) return value;
+  // URLs and dates write themselves as JSON.
+  if (!isRecord(value) || typeof value['toJSON'] === 'function') return value;
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, packBytes(inner)]));
 }
 
