@@ -8,7 +8,7 @@
  *
  * Traps: those of bench/replay.ts, bench/blind-replay.ts and bench/quote-loss.ts. (1) The trajectory is the recorded one: extra requests of an agent that sees
  * less are not counted, so the costs are too low for us. (2) With the prices of a provider that caches; the tables give those of others, too.
- * (3) Of the coding sessions only every sixteenth is played, so that a run takes minutes; the worst of all may not be among them.
+ * (3) Only every sixteenth coding session is played, so that a run takes minutes; the worst of all may not be among them.
  */
 import { parseArgs } from 'node:util';
 import { createHash } from 'node:crypto';
@@ -17,7 +17,7 @@ import type { Play, Played } from '../src/replay/replay.ts';
 import { costOf } from '../src/replay/tally.ts';
 import { loadExactCounter } from '../src/tokens/load-counter.ts';
 import { type BenchRecord, codingSessions, readConversations } from './replay/data.ts';
-import { replayInProcesses } from './replay/processes.ts';
+import { replayBlind } from './replay/processes.ts';
 import { quotedEdits } from './quotes/quoted-edits.ts';
 import { writeResult } from './results.ts';
 import { round } from './tokens/arithmetic.ts';
@@ -39,14 +39,7 @@ async function main(): Promise<void> {
     return;
   }
   const chosen = chosenOf(records);
-  const played = await replayInProcesses(chosen, {
-    engines: [{ name: 'Leporello', settings: {} }],
-    set: 'blind',
-    window: 200_000,
-    prefix: 15_000,
-    pauses: false,
-    cacheTtl: '5m',
-  });
+  const played = await replayBlind(chosen);
   const conversations = played.map(conversationOf);
   const edits = await editsOf(chosen);
   const result = {

@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { priceTables } from '../src/cli/replay/conversation-body.ts';
 import { type Figures, figuresOf } from '../src/replay/figures.ts';
 import { codingSessions, longHorizon, readConversations } from './replay/data.ts';
-import { replayInProcesses } from './replay/processes.ts';
+import { replayBlind } from './replay/processes.ts';
 import { writeResult } from './results.ts';
 import { round } from './tokens/arithmetic.ts';
 
@@ -28,14 +28,7 @@ async function main(): Promise<void> {
   }
   const sessions = records.filter(({ source }) => source === codingSessions);
   const chosen = [...longHorizon(records), ...sessions.slice(0, Number(values.limit ?? 'Infinity'))];
-  const played = await replayInProcesses(chosen, {
-    engines: [{ name: 'Leporello', settings: {} }],
-    set: 'blind',
-    window: 200_000,
-    prefix: 15_000,
-    pauses: false,
-    cacheTtl: '5m',
-  });
+  const played = await replayBlind(chosen);
   const rows = figuresOf(played, priceTables).flatMap(({ source, conversations, policies }) =>
     policies.flatMap((figures) =>
       figures.policy.startsWith('Leporello') ? [rowOf(source, conversations, figures)] : [],

@@ -14,6 +14,25 @@ const cost =
     return Number(row[key] ?? 0) > 1 ? `**${text}**` : text;
   };
 
+const noneDearer = 'None of the folded conversations that were played cost more than its full context.';
+
+const costColumns = {
+  requests: 'requests',
+  folds: 'folds',
+  recalls: 'recalls',
+  cost: cost('cost'),
+  "at OpenAI's prices": cost('cost, openai'),
+  'without a cache': cost('cost, no cache'),
+  'asked blind': cost('blind cost'),
+} as const;
+
+const editColumns = {
+  edits: 'edits',
+  'text in the full context': 'quotable',
+  'not in the sent one': 'lost',
+  'given back by the failed edit': 'repaired',
+} as const;
+
 export const againstBlocks: Readonly<Record<string, FigureBlock>> = {
   'against-sources': block('against', (result) =>
     columns(rowsOf(result, 'sources'), {
@@ -27,7 +46,10 @@ export const againstBlocks: Readonly<Record<string, FigureBlock>> = {
       'not folded and dearer': 'dearer without a fold',
     }),
   ),
-  'against-dearer': block('against', (result) => listOr(rowsOf(result, 'dearer'), noneDearer, costColumns)),
+  'against-dearer': block('against', (result) => {
+    const rows = rowsOf(result, 'dearer');
+    return rows.length === 0 ? noneDearer : columns(rows, { conversation: id, '': source, ...costColumns });
+  }),
   'against-recalls': block('against', (result) =>
     columns(rowsOf(result, 'sources'), {
       '': source,
@@ -56,20 +78,14 @@ export const againstBlocks: Readonly<Record<string, FigureBlock>> = {
   'against-edits': block('against', (result) =>
     columns(rowsOf(result, 'edits'), {
       sessions: 'sessions',
-      edits: 'edits',
-      'text in the full context': 'quotable',
-      'not in the sent one': 'lost',
-      'given back by the failed edit': 'repaired',
+      ...editColumns,
       neither: ({ lost = 0, repaired = 0 }) => Number(lost) - Number(repaired),
     }),
   ),
   'against-unquotable': block('against', (result) =>
     columns(rowsOf(result, 'unquotable'), {
       conversation: id,
-      edits: 'edits',
-      'text in the full context': 'quotable',
-      'not in the sent one': 'lost',
-      'given back by the failed edit': 'repaired',
+      ...editColumns,
     }),
   ),
   'against-whole': block('replay', (result) =>
@@ -91,31 +107,7 @@ export const againstBlocks: Readonly<Record<string, FigureBlock>> = {
     columns(rowsOf(result, 'worst'), {
       '': source,
       conversation: id,
-      requests: 'requests',
-      folds: 'folds',
-      recalls: 'recalls',
-      cost: cost('cost'),
-      "at OpenAI's prices": cost('cost, openai'),
-      'without a cache': cost('cost, no cache'),
-      'asked blind': cost('blind cost'),
+      ...costColumns,
     }),
   ),
 };
-
-const noneDearer = 'None of the folded conversations that were played cost more than its full context.';
-
-const costColumns = {
-  conversation: id,
-  '': source,
-  requests: 'requests',
-  folds: 'folds',
-  recalls: 'recalls',
-  cost: cost('cost'),
-  "at OpenAI's prices": cost('cost, openai'),
-  'without a cache': cost('cost, no cache'),
-  'asked blind': cost('blind cost'),
-} as const;
-
-function listOr(rows: readonly Row[], none: string, of: Parameters<typeof columns>[1]): string {
-  return rows.length === 0 ? none : columns(rows, of);
-}

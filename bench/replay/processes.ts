@@ -34,6 +34,18 @@ export async function replayInProcesses(
   return records.map(({ id }) => played.get(id)!);
 }
 
+/** Replays the records with the full context and with the default settings: by a model that knows what it lacks, and by one that asks blind. */
+export function replayBlind(records: readonly ConversationRecord[]): Promise<readonly Played[]> {
+  return replayInProcesses(records, {
+    engines: [{ name: 'Leporello', settings: {} }],
+    set: 'blind',
+    window: 200_000,
+    prefix: 15_000,
+    pauses: false,
+    cacheTtl: '5m',
+  });
+}
+
 async function ask(child: ChildProcess, task: Task): Promise<Played> {
   const stop = new AbortController();
   const answer = once(child, 'message', { signal: stop.signal });
