@@ -2,25 +2,17 @@
 import { reportsOf } from '../experiment/holdout.ts';
 import { spellExperiment } from '../experiment/spell.ts';
 import { createTrialLedger } from '../experiment/ledger.ts';
-import { LeporelloError } from '../errors.ts';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
 import type { ExperimentArgs } from './command-args.ts';
 import { loadConfig } from './config/load-config.ts';
-import { gatewaySettings } from './config/to-settings.ts';
+import { tenantToRead } from './config/to-settings.ts';
 import { openExistingStore } from './open-store.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Runs the command. Resolves with the exit code, 1 when there is no store yet. */
 export async function experiment(args: ExperimentArgs, terminal: Terminal): Promise<number> {
   const { config, dataDir } = await loadConfig(args.settings, terminal);
-  const { tenant: setting } = gatewaySettings(config);
-  const tenant =
-    args.tenant ?? (typeof setting === 'string' && setting !== 'credential' ? setting : undefined);
-  if (tenant === undefined)
-    throw new LeporelloError(
-      'bad-usage',
-      'Each credential is a tenant of its own: name one with --tenant LABEL. /_leporello/totals lists the labels for the adminToken.',
-    );
+  const tenant = tenantToRead(args.tenant, config);
   const opened = await openExistingStore(dataDir, terminal.env, config.memory);
   if ('missing' in opened) {
     terminal.err(`leporello: ${opened.missing}\n`);

@@ -13,12 +13,11 @@ import {
 } from '../receipts/detail.ts';
 import { type Money, breakEvenText } from '../receipts/cost.ts';
 import type { Receipt } from '../receipts/receipt.ts';
-import { LeporelloError } from '../errors.ts';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
 import { type ReceiptStore, createReceiptStore } from '../store/receipt-store.ts';
 import type { InspectArgs } from './command-args.ts';
 import { loadConfig } from './config/load-config.ts';
-import { gatewaySettings } from './config/to-settings.ts';
+import { tenantToRead } from './config/to-settings.ts';
 import { openExistingStore } from './open-store.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -28,14 +27,7 @@ const maxSearched = 500;
 /** Runs the command. Resolves with the exit code, 1 when there is no such receipt. */
 export async function inspect(args: InspectArgs, terminal: Terminal): Promise<number> {
   const { config, dataDir } = await loadConfig(args.settings, terminal);
-  const { tenant: setting } = gatewaySettings(config);
-  const tenant =
-    args.tenant ?? (typeof setting === 'string' && setting !== 'credential' ? setting : undefined);
-  if (tenant === undefined)
-    throw new LeporelloError(
-      'bad-usage',
-      'Each credential is a tenant of its own: name one with --tenant LABEL. /_leporello/totals lists the labels for the adminToken.',
-    );
+  const tenant = tenantToRead(args.tenant, config);
   const opened = await openExistingStore(dataDir, terminal.env, config.memory);
   if ('missing' in opened) return fails(terminal, opened.missing);
   const { store, secret } = opened;

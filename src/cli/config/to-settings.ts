@@ -1,4 +1,5 @@
 /** Converts the configuration to the settings of the gateway. */
+import { LeporelloError } from '../../errors.ts';
 import type { GatewaySettings } from '../../gateway/app.ts';
 import type { PriceOverrides } from '../../tokens/model-facts.ts';
 import type { ModelOverride, ModelOverrides } from '../../tokens/models.ts';
@@ -49,6 +50,17 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     ...(subgoals === undefined ? {} : { subgoals }),
     ...(allowedHosts === undefined ? {} : { allowedHosts }),
   };
+}
+
+/** Returns the tenant whose data a command reads: that of `--tenant`, or the one that all requests belong to. Throws `bad-usage` without one. */
+export function tenantToRead(given: string | undefined, config: Config): string {
+  if (given !== undefined) return given;
+  const { tenant } = gatewaySettings(config);
+  if (typeof tenant === 'string' && tenant !== 'credential') return tenant;
+  throw new LeporelloError(
+    'bad-usage',
+    'Each credential is a tenant of its own: name one with --tenant LABEL. /_leporello/totals lists the labels for the adminToken.',
+  );
 }
 
 /** True when all allowed hosts are loopback names. Other names mean a proxy in front, and so possibly users who do not know each other. */
