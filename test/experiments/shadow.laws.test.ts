@@ -1,6 +1,6 @@
 /** Proves the statistics of the shadow against scripted models whose next actions have known probabilities. */
 import { describe, expect, it, vi } from 'vitest';
-import { estimateShadow, type ShadowSample, shiftOf } from '../../src/experiment/shadow-estimate.ts';
+import { estimateShadow, type ShadowSample, shiftOf } from './shadow-estimate.ts';
 import { randomFrom } from './scripted.ts';
 
 // Seconds of CPU take minutes on a busy machine.

@@ -1,9 +1,10 @@
 /**
  * Estimates from repeated requests whether a fold changes what the model does next. A sample has four replies to one place of a conversation:
  * two to the folded request, and two to the client's own. Two replies to the same request differ too, so each comparison is measured against
- * that. Recalls are answered before a reply is compared: a recall that brings back what was missing is no harm. Pure.
+ * that. Recalls are answered before a reply is compared: a recall that brings back what was missing is no harm. The gateway sends no request
+ * twice yet, so the product does not contain this module. Pure.
  */
-import { type Interval, type RatioSample, ratioInterval, ratioOf } from './sequence.ts';
+import { type Interval, type RatioSample, ratioInterval, ratioOf } from '../../src/experiment/sequence.ts';
 
 /** Four decisions at one level of detail, such as digests of the tool and its target. Equal texts are equal decisions. */
 export type ShadowSample = {
@@ -49,13 +50,7 @@ const maxWeight = 2;
 
 /** Estimates the effect on the next action. `least` is the smallest probability of a draw: such samples weigh 1, likelier ones less. */
 export function estimateShadow(samples: readonly ShadowSample[], least: number): ShadowEstimate {
-  const byConversation = new Map<string, ShadowSample[]>();
-  for (const sample of samples) {
-    const known = byConversation.get(sample.conversation);
-    if (known) known.push(sample);
-    else byConversation.set(sample.conversation, [sample]);
-  }
-  const conversations = [...byConversation.values()];
+  const conversations = [...Map.groupBy(samples, ({ conversation }) => conversation).values()];
   const shifts = conversations.map((own) => weighted(own, least, shiftOf));
   const losses = conversations.map((own) => weighted(own, least, lossOf));
   const shiftInterval = intervalOf(shifts, { low: -2, high: 2 });
