@@ -42,8 +42,6 @@ export interface HoldoutRunner {
   note(exchange: EndedExchange): void;
   /** Notes what a summary cost that was written in the background. Returns at once. */
   noteSummary(tenant: string, receipt: SummaryReceipt): void;
-  /** Resolves when all notes so far are written. */
-  settled(): Promise<void>;
   /** Returns the results of a tenant, the newest experiment first. Rejects with `store-failed`. */
   report(tenant: string): Promise<readonly ExperimentReport[]>;
 }
@@ -128,7 +126,6 @@ export function openHoldout({
         if (!known || !paid) return;
         await ledger.change(tenant, known.unit, (own) => ({ ...own!, usd: own!.usd + paid.total }));
       }),
-    settled: () => work,
     async report(tenant) {
       await work;
       return reportsOf(await ledger.list(tenant), clock());
@@ -148,12 +145,7 @@ function remember(map: Map<string, string>, key: string, value: string): void {
 
 /** Reports each experiment of these records, the newest first. */
 export function reportsOf(records: readonly TrialRecord[], now: number): readonly ExperimentReport[] {
-  const eras = new Map<string, TrialRecord[]>();
-  for (const record of records) {
-    const key = JSON.stringify(record.era);
-    eras.set(key, [...(eras.get(key) ?? []), record]);
-  }
-  return [...eras.values()]
+  return [...Map.groupBy(records, ({ era }) => JSON.stringify(era)).values()]
     .map((units) => reportOf(units, now))
     .toSorted((one, other) => other.since - one.since);
 }

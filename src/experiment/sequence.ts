@@ -13,7 +13,6 @@ const alpha = 0.05;
 
 /** A confidence sequence that takes one value after the other. */
 export interface ConfidenceSequence {
-  readonly count: number;
   /** Takes a value. Values outside the bounds are an error of the caller, since nothing is promised for them. */
   add(value: number): void;
   /** Returns the interval for the mean of all values so far and to come. */
@@ -35,9 +34,6 @@ export function openSequence({ low, high }: Interval): ConfidenceSequence {
   let weighted = 0;
   let penalty = 0;
   return {
-    get count() {
-      return count;
-    },
     add(value) {
       const scaled = (value - low) / range;
       if (!(scaled >= -1e-9 && scaled <= 1 + 1e-9))

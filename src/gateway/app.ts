@@ -245,7 +245,7 @@ function reportedTo(
     add(tenant, receipt, source) {
       receipts.add(tenant, receipt);
       archive?.add(tenant, receipt, source);
-      void experiment?.note(tenant, receipt, source);
+      experiment?.note(tenant, receipt, source).catch(() => undefined);
       try {
         onReceipt?.(receipt);
       } catch {

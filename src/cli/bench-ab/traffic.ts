@@ -52,7 +52,7 @@ export function createAgentCounts() {
       seen.add(place);
       for (const part of last.parts) {
         if (part.type !== 'tool-call') continue;
-        const call = `${part.name} ${JSON.stringify(inputOf(body, last, part))}`;
+        const call = `${part.name} ${inputOf(body, last, part)}`;
         refetches += Number(calls.has(call));
         calls.add(call);
       }
