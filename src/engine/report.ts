@@ -140,7 +140,7 @@ function foldReport({
     tokensKept: isToolNew ? 0 : planned && tokensKept(start, planned.draft, counter, correction),
     bytesBefore: conversation.body.length,
     ...(trial && { experiment: trial.isControl ? 'control' : 'folded' }),
-    ...newlyFetched(fullConversation, input, opened.found?.fold.id),
+    ...(input.fetchedAgain && newlyFetched(fullConversation, input, opened.found?.fold.id)),
     unfit: describeOversize(result, counter, demand?.atMost, correction),
   };
 }
