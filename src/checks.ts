@@ -2,6 +2,7 @@
  * Checks the settings that a program passes in, once, before they are used. Errors name the path, the value and what is allowed. Pure; throws
  * only `bad-config`.
  */
+import { isRecord } from './conversation/json-scan.ts';
 import { LeporelloError } from './errors.ts';
 
 /** Returns a sentence for each problem with a value. `path` names the value, for example `triggers.tokenBudget.targetTokens`. */
@@ -94,7 +95,7 @@ export function object<T>(checks: Checks<T>, { required = [] as readonly (keyof 
   const known: Readonly<Record<string, Check>> = checks;
   const keys = Object.keys(known);
   return (value, path) => {
-    if (!isObject(value)) return [refusal(path, shown(value), `an object with ${listed(keys)}`)];
+    if (!isRecord(value)) return [refusal(path, shown(value), `an object with ${listed(keys)}`)];
     return [
       ...Object.keys(value)
         .filter((key) => !Object.hasOwn(known, key))
@@ -111,7 +112,7 @@ export function object<T>(checks: Checks<T>, { required = [] as readonly (keyof 
 /** Checks for an object whose keys the user chooses. */
 export function recordOf(words: string, check: Check): Check {
   return (value, path) => {
-    if (!isObject(value)) return [refusal(path, shown(value), words)];
+    if (!isRecord(value)) return [refusal(path, shown(value), words)];
     return Object.entries(value).flatMap(([key, inner]) => check(inner, `${path}[${JSON.stringify(key)}]`));
   };
 }
@@ -143,10 +144,6 @@ function at(path: string, key: string): string {
 
 function listed(words: readonly string[]): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
-}
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Prints a value on one short line, including values that JSON cannot hold. */

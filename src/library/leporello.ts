@@ -1,4 +1,5 @@
 /** Leporello in process: folds request bodies before they are sent, answers recalls, and returns originals. */
+import { isRecord } from '../conversation/json-scan.ts';
 import type { RecalledMedia } from '../conversation/conversation.ts';
 import type { Codec, RecallTool } from '../codecs/codec.ts';
 import type { Engine, PreparedRequest } from '../engine/types.ts';
@@ -19,7 +20,6 @@ import {
   secret as secretValue,
   shown,
   thingWith,
-  isObject,
 } from '../checks.ts';
 import {
   type Prepared,
@@ -313,7 +313,7 @@ export function strategiesIn(list: readonly (Strategy | StrategyChoice)[]): read
 }
 
 function isNamed(thing: unknown): thing is Readonly<Record<string, unknown>> {
-  return isObject(thing) && typeof thing['name'] === 'string' && thing['name'] !== '';
+  return isRecord(thing) && typeof thing['name'] === 'string' && thing['name'] !== '';
 }
 
 /** The settings that only a configuration has: a program passes lists instead. */
@@ -328,14 +328,14 @@ const strategySettings: Readonly<Record<Exclude<keyof StrategySettings, 'strateg
 
 /** Throws `bad-config` for settings in the form of a configuration file, and says how a program writes them. */
 function checkOldForm(options: unknown): void {
-  if (!isObject(options)) return;
+  if (!isRecord(options)) return;
   const problems = Object.keys(strategySettings)
     .filter((key) => options[key] !== undefined)
     .map(
       (key) =>
         `${key} is an option of strategies: write strategies: defaultStrategies({ ${key}: ${shown(options[key])} }).`,
     );
-  if (isObject(options['triggers'])) {
+  if (isRecord(options['triggers'])) {
     problems.push(
       `triggers is ${shown(options['triggers'])}, but must be a list: write triggers: defaultTriggers(${shown(options['triggers'])}), or a list such as [mustFit(), tokenBudget({ triggerTokens: 60_000, targetTokens: 25_000 })].`,
     );

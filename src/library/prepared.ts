@@ -1,10 +1,10 @@
 /** Defines a prepared request as programs get it, and checks the arguments that programs pass to the library. */
+import { isRecord } from '../conversation/json-scan.ts';
 import type { Codec, RecallTool } from '../codecs/codec.ts';
 import {
   type Check,
   allowed,
   checkSettings,
-  isObject,
   numberFrom,
   object,
   secret,
@@ -94,7 +94,7 @@ const checks = {
   codec: secret('a codec, imported from leporello/codecs/', isCodec, typeOf),
   body: secret(
     'the request body: an object, its JSON text, or the bytes of that text',
-    (value) => value instanceof Uint8Array || typeof value === 'string' || isObject(value),
+    (value) => value instanceof Uint8Array || typeof value === 'string' || isRecord(value),
     typeOf,
   ),
   tenant: allowed(
@@ -133,7 +133,7 @@ const resultCheck = object<ResultRequest>(
 );
 
 function isCodec(value: unknown): boolean {
-  return isObject(value) && typeof value['read'] === 'function' && typeof value['write'] === 'function';
+  return isRecord(value) && typeof value['read'] === 'function' && typeof value['write'] === 'function';
 }
 
 /** Allows every finite number: a program may have used more tokens than it had. */

@@ -2,11 +2,11 @@
  * Reads the body that a program passes to the library: bytes, a text or an object. If the program does not name the wire format, it is found
  * by the shape of the body, and its codec is loaded. No error contains content. Pure except for loading codecs.
  */
-import { isObject } from '../checks.ts';
 import type { Codec } from '../codecs/codec.ts';
 import type { Span } from '../conversation/conversation.ts';
 import {
   firstElements,
+  isRecord,
   jsonBytes,
   objectsOf,
   parseSpan,
@@ -91,7 +91,7 @@ function byTools(body: Uint8Array, tools: Span | undefined): NamedCodec | undefi
   if (!tools || body[tools.start] !== '['.charCodeAt(0)) return undefined;
   const [first] = firstElements(body, tools.start, 1);
   const tool = first && parseSpan(body, first);
-  if (!isObject(tool)) return undefined;
+  if (!isRecord(tool)) return undefined;
   return 'function' in tool || 'custom' in tool ? 'openaiChat' : 'anthropicMessages';
 }
 
@@ -99,7 +99,7 @@ function byMessages(body: Uint8Array, list: Span): NamedCodec | undefined {
   if (body[list.start] !== '['.charCodeAt(0)) return undefined;
   for (const span of scanArray(body, list.start).elements) {
     const message = parseSpan(body, span);
-    const name = isObject(message) ? byMessage(message) : undefined;
+    const name = isRecord(message) ? byMessage(message) : undefined;
     if (name) return name;
   }
   return 'openaiChat';

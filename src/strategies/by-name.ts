@@ -1,14 +1,6 @@
 /** Creates strategies from their names and options, as a configuration file lists them. */
-import {
-  type Check,
-  isObject,
-  object,
-  oneOf,
-  positiveNumber,
-  shown,
-  someText,
-  wholeNumber,
-} from '../checks.ts';
+import { isRecord } from '../conversation/json-scan.ts';
+import { type Check, object, oneOf, positiveNumber, shown, someText, wholeNumber } from '../checks.ts';
 import type { Preset } from '../outline/levels.ts';
 import { clipNewest } from './clip-newest.ts';
 import { type CompressItemsOptions, compressItems, compressItemsCheck } from './compress-items.ts';
@@ -111,12 +103,12 @@ export const strategyNames = Object.keys(optionChecks) as readonly StrategyName[
 
 /** Checks one entry of a list of strategies. */
 export const choiceCheck: Check = (value, path) => {
-  const name = isObject(value) ? value['name'] : value;
+  const name = isRecord(value) ? value['name'] : value;
   if (typeof name !== 'string' || !Object.hasOwn(optionChecks, name))
     return [
       `${path} is ${shown(value)}, but must be one of ${strategyNames.join(', ')}, or an object with one of these as name, and options.`,
     ];
-  if (!isObject(value)) return [];
+  if (!isRecord(value)) return [];
   const { name: _, ...options } = value;
   return optionChecks[name as StrategyName](options, path);
 };
@@ -227,5 +219,5 @@ export function optionsOf<T extends { readonly name: string }>(choice: T): Omit<
 
 /** Returns the name of an entry. */
 export function nameOf(choice: unknown): unknown {
-  return isObject(choice) ? choice['name'] : choice;
+  return isRecord(choice) ? choice['name'] : choice;
 }

@@ -1,5 +1,6 @@
 /** Watches the model calls of one run of `leporello bench-ab`: puts the arm's name before each prompt, and counts what the agent did. */
 import type { Conversation } from '../../conversation/conversation.ts';
+import { isRecord, type JsonRecord } from '../../conversation/json-scan.ts';
 import { inputOf } from '../../conversation/messages.ts';
 import { runSteps } from '../../conversation/steps.ts';
 import { reportsOfFailedEdits } from '../../engine/finish.ts';
@@ -65,13 +66,11 @@ export function createAgentCounts() {
 // The namespace is a name at the beginning of a prompt. Providers cache prompts by their beginning, so prompts with different names share no cache.
 // Both arms get one of the same length. The body is written again as JSON, which an agent's requests outside of a benchmark never are.
 
-type PromptBody = Record<string, unknown>;
-
 /** Returns the body with the name before everything else in its prompt; the body itself when it is not of the format. */
 function inNamespace(format: string, body: Uint8Array, name: string): Uint8Array {
   try {
     const parsed: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-    if (!isObject(parsed)) return body;
+    if (!isRecord(parsed)) return body;
     const text = `Run ${name}.\n`;
     return new TextEncoder().encode(JSON.stringify({ ...parsed, ...named(format, parsed, text) }));
   } catch {
@@ -79,7 +78,7 @@ function inNamespace(format: string, body: Uint8Array, name: string): Uint8Array
   }
 }
 
-function named(format: string, body: PromptBody, text: string): PromptBody {
+function named(format: string, body: JsonRecord, text: string): JsonRecord {
   if (Array.isArray(body['messages']) && format.endsWith('chat'))
     return { messages: [{ role: 'system', content: text }, ...(body['messages'] as unknown[])] };
   if (Array.isArray(body['messages'])) {
@@ -89,15 +88,11 @@ function named(format: string, body: PromptBody, text: string): PromptBody {
     return { system: [{ type: 'text', text }, ...(rest as unknown[])] };
   }
   if (Array.isArray(body['contents'])) {
-    const name = isObject(body['system_instruction']) ? 'system_instruction' : 'systemInstruction';
-    const instruction = isObject(body[name]) ? body[name] : {};
+    const name = isRecord(body['system_instruction']) ? 'system_instruction' : 'systemInstruction';
+    const instruction = isRecord(body[name]) ? body[name] : {};
     const parts = Array.isArray(instruction['parts']) ? (instruction['parts'] as unknown[]) : [];
     return { [name]: { ...instruction, parts: [{ text }, ...parts] } };
   }
   const { instructions } = body;
   return { instructions: `${text}${typeof instructions === 'string' ? instructions : ''}` };
-}
-
-function isObject(value: unknown): value is PromptBody {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -4,6 +4,7 @@ import type { Codec } from '../../codecs/codec.ts';
 import { gemini } from '../../codecs/gemini/index.ts';
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../codecs/openai-responses/index.ts';
+import { isRecord } from '../../conversation/json-scan.ts';
 import type { Format } from '../flags.ts';
 
 /** An identified record, or the reason why it cannot be used. */
@@ -95,8 +96,4 @@ const ownBlocks: ReadonlySet<unknown> = new Set([
 
 function recordsIn(value: unknown): readonly Record<string, unknown>[] {
   return Array.isArray(value) ? value.filter(isRecord) : [];
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
