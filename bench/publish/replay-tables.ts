@@ -44,21 +44,17 @@ export function whatItSaves(figures: ReplayFigures): string {
     )
     .map(([label, policy, mark]) => {
       const [sessions, long] = [ofPolicy(figures, 'coding', policy), ofPolicy(figures, 'long', policy)];
-      const over =
-        long.overWindow > 0
-          ? ` (in theory: it exceeds the replay's window of ${number(figures.window)} tokens)`
-          : '';
-      const lost =
-        sessions.lost + long.lost > 0
-          ? `${lostOf(sessions)}; ${lostOf(long)} in the long session`
-          : long.recallsPer100 > 0
-            ? 'none: the agent could read or recall all of them'
-            : 'none';
       const cost = (one: typeof long): string => `${mark}${bestPrices(one).toFixed(2)}${mark}`;
-      return [label, cost(sessions), `${cost(long)}${over}`, lost];
+      return [label, cost(sessions), cost(long), lostOf(sessions), lostOf(long)];
     });
-  const head = ['', 'cost, coding sessions', 'cost, long session', 'values lost'];
-  return markdown(head, rows, '|---|---:|---:|---|');
+  const head = [
+    '',
+    'coding sessions: cost',
+    'long session: cost',
+    'coding sessions: lost',
+    'long session: lost',
+  ];
+  return markdown(head, rows, '|---|---:|---:|---:|---:|');
 }
 
 function lostOf({ lost }: { readonly lost: number }): string {
