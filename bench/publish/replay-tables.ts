@@ -159,7 +159,7 @@ export function breakEvenTable(rows: readonly Row[]): string {
     '': ({ source = '' }) => (source === longHorizonId ? 'long session' : 'coding sessions'),
     'tokens folded': 'tokens folded',
     recalls: 'recalls',
-    'break-even, tools and system text 25 % of a request': ({ 'at 25 %': at = 0 }) => Number(at).toFixed(2),
+    'break-even at 25 % tools and system text': ({ 'at 25 %': at = 0 }) => Number(at).toFixed(2),
     'at 66 %': ({ 'at 66 %': at = 0 }) => Number(at).toFixed(2),
   });
 }
