@@ -8,7 +8,6 @@
  *
  * Traps: those of bench/replay.ts, bench/blind-replay.ts and bench/quote-loss.ts. (1) The trajectory is the recorded one: extra requests of an agent that sees
  * less are not counted, so the costs are too low for us. (2) With the prices of a provider that caches; the tables give those of others, too.
- * (3) Only every sixteenth coding session is played, so that a run takes minutes; the worst of all may not be among them.
  */
 import { parseArgs } from 'node:util';
 import { createHash } from 'node:crypto';
@@ -23,9 +22,6 @@ import { writeResult } from './results.ts';
 import { round } from './tokens/arithmetic.ts';
 
 const { values } = parseArgs({ options: { limit: { type: 'string' }, only: { type: 'string' } } });
-
-/** One of so many coding sessions is played: they are by far the longest. */
-const sessionStep = 16;
 
 /** Rows of each list at most. */
 const listed = 10;
@@ -67,9 +63,7 @@ async function main(): Promise<void> {
 function chosenOf(records: readonly BenchRecord[]): readonly BenchRecord[] {
   if (values.only !== undefined) return records.filter(({ id }) => anonymous(id) === values.only);
   const limit = Number(values.limit ?? 'Infinity');
-  return [...Map.groupBy(records, ({ source }) => source).values()].flatMap((all) =>
-    all.filter((_, at) => all[0]!.source !== codingSessions || at % sessionStep === 0).slice(0, limit),
-  );
+  return [...Map.groupBy(records, ({ source }) => source).values()].flatMap((all) => all.slice(0, limit));
 }
 
 function anonymous(id: string): string {
