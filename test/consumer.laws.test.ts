@@ -1,6 +1,7 @@
 /**
  * Compiles a consumer's project (test/consumer/) against the packed package, strictly, with both ways to resolve modules and every TypeScript
- * version that users may have. TypeScript versions come from the npm registry; without it, only the installed version is tested.
+ * version that users may have. TypeScript versions come from the npm registry; without it, only the installed version is tested. A bundle of the
+ * packed package shows how much a program loads that imports `createLeporello`.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -15,6 +16,8 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readManifest } from './architecture/manifest.ts';
 
@@ -93,5 +96,19 @@ describe.each(['installed', ...versions])('TypeScript %s', (version) => {
       return status === 0 ? [] : [`${name}: ${stdout}`];
     });
     expect(problems).toEqual([]);
+  });
+});
+
+describe('a bundle of createLeporello', () => {
+  it('has at most 90 kB gzip, without what is loaded on demand', async () => {
+    writeFileSync(join(folder, 'entry.js'), `export { createLeporello } from 'leporello';`);
+    const bundle = await rolldown({ input: join(folder, 'entry.js'), platform: 'node', logLevel: 'silent' });
+    const { output } = await bundle.generate({ format: 'esm', minify: true });
+    const chunks = new Map(output.flatMap((one) => (one.type === 'chunk' ? [[one.fileName, one]] : [])));
+    const loaded = new Set(['entry.js']);
+    for (const name of loaded) for (const other of chunks.get(name)?.imports ?? []) loaded.add(other);
+    const sizes = [...loaded].map((name) => gzipSync(chunks.get(name)?.code ?? '').length);
+    expect(chunks.has('entry.js')).toBe(true);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(90_000);
   });
 });

@@ -37,7 +37,7 @@ import {
 import { type Draft, dropReasoning, type FoldPlan, planFold } from './plan.ts';
 import { hasWayBack, isUndone } from './protect.ts';
 import { knownTrial, reportsOfFailedEdits, trialOf, withRepairedEdits } from './finish.ts';
-import { preparedFrom, problemIn, withoutFolding, passThrough, unfolded } from './report.ts';
+import { preparedFrom, problemIn, withoutFolding, unfolded } from './report.ts';
 import {
   clientLinksOf,
   createEngineState,
@@ -52,7 +52,13 @@ import {
   withoutStore,
 } from './state.ts';
 import { summaryFor } from './summary-ahead.ts';
-import type { Engine, EngineOptions, EngineRequest, PreparedRequest } from './types.ts';
+import {
+  type Engine,
+  type EngineOptions,
+  type EngineRequest,
+  type PreparedRequest,
+  passThrough,
+} from './types.ts';
 import { createConversationCounter } from '../tokens/count-conversation.ts';
 
 /** Creates an engine from its parts. `createDefaultEngine` supplies the usual ones. */

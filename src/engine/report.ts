@@ -15,8 +15,15 @@ import type { FinishedBody } from './finish.ts';
 import { newlyFetched } from './idle-content.ts';
 import { detailOf } from './inspect.ts';
 import { type EngineState, clientLinksOf } from './state.ts';
-import type { EngineRequest, Identity, PreparedRequest, SummaryJob, UnfoldedOutcome } from './types.ts';
-import type { FoldReport, FoldStep, Outcome } from '../receipts/receipt.ts';
+import {
+  type EngineRequest,
+  type Identity,
+  type PreparedRequest,
+  type SummaryJob,
+  type UnfoldedOutcome,
+  passThrough,
+} from './types.ts';
+import type { FoldReport, FoldStep } from '../receipts/receipt.ts';
 import type { Correction } from '../tokens/calibration.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
 import { type OriginalTitle } from '../recall/read-original.ts';
@@ -278,54 +285,6 @@ function largestOf<T extends { readonly size: number }>(blocks: readonly T[]): T
 function nameOf(block: Block | Message): string {
   if ('index' in block) return `message ${block.index} (${block.role})`;
   return block.parts[0]?.type === 'tool-definition' ? 'tools' : 'system';
-}
-
-// Requests sent without a fold
-
-/** Returns a request that is sent without a fold. `said` holds the fields that could be read from its body. */
-export function passThrough(
-  body: Uint8Array,
-  outcome: Outcome,
-  said?: Partial<Pick<Conversation, 'model' | 'sessionKey'>>,
-): PreparedRequest {
-  return {
-    outcome,
-    body,
-    maySendClientBody: true,
-    report: {
-      model: said?.model,
-      counter: undefined,
-      window: undefined,
-      trigger: undefined,
-      replayed: 0,
-      shrunk: 0,
-      hiddenRecalls: 0,
-      steps: [],
-      compressions: [],
-      memories: [],
-      tokensBefore: undefined,
-      tokensAfter: undefined,
-      tokensKept: undefined,
-      bytesBefore: body.length,
-      bytesAfter: body.length,
-      cacheMarks: 0,
-      unstableFrom: undefined,
-      unfit: undefined,
-    },
-    identity: { links: [], beginning: undefined, session: said?.sessionKey },
-    recallTool: undefined,
-    original: () => undefined,
-    titleOf: () => undefined,
-    searched: () => [],
-    media: new Map(),
-    remember: () => Promise.resolve(),
-    keepReply: () => Promise.resolve(),
-    room: undefined,
-    counter: undefined,
-    prompt: undefined,
-    known: Promise.resolve(),
-    reportPromptTokens: () => {},
-  };
 }
 
 // Requests that are sent without a fold: a client's bypass, or a fold that was not ready in time. The client's own bytes are sent, except for the

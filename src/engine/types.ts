@@ -1,7 +1,7 @@
-/** Defines the types of the engine: its options, its requests, and its results. */
+/** Defines the types of the engine: its options, its requests, and its results; and the result for a request that is sent as it is. */
 import type { Cache, Caches } from '../caches.ts';
 import type { Codec, SeenBodies, Overflow } from '../codecs/codec.ts';
-import type { HiddenRecall, KeptReply } from '../conversation/conversation.ts';
+import type { Conversation, HiddenRecall, KeptReply } from '../conversation/conversation.ts';
 import type { RequestDetail } from '../receipts/detail.ts';
 import type { FoldReport, Outcome } from '../receipts/receipt.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
@@ -262,3 +262,49 @@ export interface Engine {
 
 /** The outcome of a request that is sent without a fold. */
 export type UnfoldedOutcome = Extract<Outcome, { readonly reason: string }>;
+
+/** Returns a request that is sent without a fold. `said` holds the fields that could be read from its body. */
+export function passThrough(
+  body: Uint8Array,
+  outcome: Outcome,
+  said?: Partial<Pick<Conversation, 'model' | 'sessionKey'>>,
+): PreparedRequest {
+  return {
+    outcome,
+    body,
+    maySendClientBody: true,
+    report: {
+      model: said?.model,
+      counter: undefined,
+      window: undefined,
+      trigger: undefined,
+      replayed: 0,
+      shrunk: 0,
+      hiddenRecalls: 0,
+      steps: [],
+      compressions: [],
+      memories: [],
+      tokensBefore: undefined,
+      tokensAfter: undefined,
+      tokensKept: undefined,
+      bytesBefore: body.length,
+      bytesAfter: body.length,
+      cacheMarks: 0,
+      unstableFrom: undefined,
+      unfit: undefined,
+    },
+    identity: { links: [], beginning: undefined, session: said?.sessionKey },
+    recallTool: undefined,
+    original: () => undefined,
+    titleOf: () => undefined,
+    searched: () => [],
+    media: new Map(),
+    remember: () => Promise.resolve(),
+    keepReply: () => Promise.resolve(),
+    room: undefined,
+    counter: undefined,
+    prompt: undefined,
+    known: Promise.resolve(),
+    reportPromptTokens: () => {},
+  };
+}

@@ -4,8 +4,7 @@
  * upstream, or in the middle of a response, is reported to the client as an error. admin.ts serves the gateway's own paths.
  */
 import type { Codec, GatewayProblem } from '../codecs/codec.ts';
-import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
-import { passThrough } from '../engine/report.ts';
+import { type EngineRequest, type PreparedRequest, passThrough } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';
 import { answerOwn } from './admin.ts';
 import { addSummaryReceipt } from './background-summarizer.ts';

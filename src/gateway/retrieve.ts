@@ -5,8 +5,7 @@
 import { type JsonRecord, isRecord } from '../conversation/json-scan.ts';
 import { openSlices, runInSlices } from '../conversation/steps.ts';
 import { resolveRecall } from '../recall/resolve.ts';
-import type { EncryptedStore } from '../store/encrypted-store.ts';
-import { base32Digits } from '../store/records.ts';
+import { type EncryptedStore, base32Digits } from '../store/encrypted-store.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { type GatewayResponse, jsonResponse } from './http/http.ts';
 

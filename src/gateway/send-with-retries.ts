@@ -4,8 +4,7 @@
  * The number of attempts is bounded. Every other answer is final. Continuations after a recall are retried when a failure may be temporary.
  */
 import type { Codec, Overflow } from '../codecs/codec.ts';
-import type { PreparedRequest, Refusal } from '../engine/types.ts';
-import { passThrough } from '../engine/report.ts';
+import { type PreparedRequest, type Refusal, passThrough } from '../engine/types.ts';
 import { headerOf, type UpstreamResponse } from './http/http.ts';
 import { peekBody } from './http/body.ts';
 import { LeporelloError } from '../errors.ts';

@@ -5,14 +5,15 @@ import { createEngine } from '../engine/prepare.ts';
 import type { Engine } from '../engine/types.ts';
 import type { SummaryAheadOptions, EngineMode, EngineOptions, OfferRecall, Pins } from '../engine/types.ts';
 import { type PriceOverrides, createModelFacts } from '../tokens/model-facts.ts';
-import { type EncryptedStore, commonLength, sha256 } from '../store/encrypted-store.ts';
+import { type EncryptedStore, base32Digits, commonLength, sha256 } from '../store/encrypted-store.ts';
 import { createFoldStore } from '../store/fold-store.ts';
 import { createHiddenRecalls, createKeptReplies } from '../store/hidden-recalls.ts';
 import { createReadySummaries } from '../store/ready-summaries.ts';
-import { base32Digits } from '../store/records.ts';
 import { type StrategySettings, defaultStrategies } from '../strategies/default-strategies.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
+import { dropOldest } from '../strategies/drop-messages.ts';
 import type { Strategy } from '../strategies/strategy.ts';
+import { summarizeHistory } from '../strategies/summarize-history.ts';
 import { type CalibrationOptions, createCalibration, uncalibrated } from '../tokens/calibration.ts';
 import type { ModelOverrides } from '../tokens/models.ts';
 import { type TriggerSettings, defaultTriggers } from '../triggers/default-triggers.ts';
@@ -110,6 +111,47 @@ export function createDefaultEngine(
     minResultBytes: smallestOf(strategies.map((strategy) => strategy.minResultBytes)),
     keepNewestMedia: smallestOf(strategies.map((strategy) => strategy.keepNewestMedia)),
   });
+}
+
+/**
+ * Creates the engine for a program that keeps its messages as they were folded. These have no references to results that may be dropped later,
+ * and no cache marks.
+ */
+export function createHistoryEngine(
+  settings: EngineSettings,
+  encryptedStore: EncryptedStore,
+  { strategies, triggers }: Required<Pick<EngineOverrides, 'strategies' | 'triggers'>>,
+): Engine {
+  return createDefaultEngine({ ...settings, shrinks: false, cacheMarks: false }, encryptedStore, {
+    strategies: keptHistoryStrategies(strategies),
+    triggers,
+    isHistoryKept: true,
+  });
+}
+
+/**
+ * Returns the strategies for a program that keeps its messages as they were folded: old messages always become one extractive summary, and
+ * sub-goals are not folded.
+ */
+function keptHistoryStrategies(strategies: readonly Strategy[]): readonly Strategy[] {
+  const others = strategies.filter(({ name, summary }) => !isForRequests.has(name) && summary === undefined);
+  const maxTokens = strategies.find(({ summary }) => summary !== undefined)?.summary?.maxTokens;
+  const dropping = [summarizeHistory({ maxTokens }), dropOldest({ reach: 'everything' })];
+  const at = others.findIndex((strategy) => isDrop(strategy) || strategy.reach !== 'history');
+  const before = at === -1 ? others : others.slice(0, at);
+  const after = at === -1 ? [] : others.slice(at).filter((strategy) => !isDrop(strategy));
+  return [...before, ...dropping, ...after];
+}
+
+/** Strategies whose originals `readMemory`, which answers with texts, could not give back, or that need the whole history. */
+const isForRequests: ReadonlySet<string> = new Set([
+  'fold-subgoals',
+  'offload-media',
+  'offload-newest-media',
+]);
+
+function isDrop({ name }: Strategy): boolean {
+  return name === 'drop-oldest';
 }
 
 /** Draws numbers from 0 to 1, without 1, that depend only on the secret, the tenant and the key. */

@@ -2,16 +2,10 @@
 import { isRecord } from '../conversation/json-scan.ts';
 import type { RecalledMedia } from '../conversation/conversation.ts';
 import type { Codec, RecallTool } from '../codecs/codec.ts';
-import type { Engine, PreparedRequest } from '../engine/types.ts';
-import { passThrough } from '../engine/report.ts';
+import { type Engine, type PreparedRequest, passThrough } from '../engine/types.ts';
 import { createCaches, engineCacheMb } from '../caches.ts';
-import {
-  type CompressedResult,
-  type PendingWords,
-  type ResultRequest,
-  compressResult,
-} from './compress-result.ts';
-import { type EngineSettings, createDefaultEngine } from './default-engine.ts';
+import type { CompressedResult, PendingWords, ResultRequest } from './compress-result.ts';
+import type * as defaultEngine from './default-engine.ts';
 import {
   type Check,
   type Checks,
@@ -36,7 +30,6 @@ import {
 import { bytesOfBody, codecFor } from './request-body.ts';
 import { engineChecks } from './settings.ts';
 import { recallToolFor, answerRecall, noteAnswer } from '../recall/tool.ts';
-import { resolveRecall } from '../recall/resolve.ts';
 import { type EncryptedStore, createEncryptedStore, secretFor } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
@@ -46,11 +39,9 @@ import type { Strategy, Reach } from '../strategies/strategy.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { defaultTriggers } from '../triggers/default-triggers.ts';
 import type { Trigger } from '../triggers/trigger.ts';
-import { LeporelloError } from '../errors.ts';
-import { dropOldest } from '../strategies/drop-messages.ts';
-import { summarizeHistory } from '../strategies/summarize-history.ts';
+import { LeporelloError, reasonOf } from '../errors.ts';
 
-export type LeporelloOptions = EngineSettings & {
+export type LeporelloOptions = defaultEngine.EngineSettings & {
   /** The strategies, least harm first: strategies, or names with options. Default: `defaultStrategies()`. */
   readonly strategies?: readonly (Strategy | StrategyChoice)[];
   /** The triggers, in their order of priority. Default: `defaultTriggers()`. */
@@ -136,14 +127,12 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   const { strategies: listed, triggers = defaultTriggers(), ...others } = options;
   const strategies = listed ? strategiesIn(listed) : defaultStrategies();
   const settings = { ...others, cacheMb };
-  const engine = createDefaultEngine(settings, encryptedStore, { strategies, triggers });
-  // Folded messages that a program keeps have no references to results that may be dropped later, and no cache marks.
-  const ofHistory = { ...settings, shrinks: false, cacheMarks: false } as const;
-  const historyEngine = createDefaultEngine(ofHistory, open(), {
-    strategies: keptHistoryStrategies(strategies),
-    triggers,
-    isHistoryKept: true,
-  });
+  const engine = openedLater(({ createDefaultEngine }) =>
+    createDefaultEngine(settings, encryptedStore, { strategies, triggers }),
+  );
+  const historyEngine = openedLater(({ createHistoryEngine }) =>
+    createHistoryEngine(settings, open(), { strategies, triggers }),
+  );
   const pendingWords: PendingWords = new Map();
   const original = async (id: string, tenant: string): Promise<Uint8Array | undefined> => {
     const found = await encryptedStore.recall(tenant, id);
@@ -202,25 +191,28 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
     readMemory(argumentsJson, { tenant = 'local', maxTokens = 8_000 } = {}) {
       checkRecall(argumentsJson, maxTokens);
       checkTenant(tenant);
-      return loadTokenCounter(undefined).then((counter) =>
-        resolveRecall({
-          argumentsJson,
-          async lookup(id) {
-            const bytes = await original(id, tenant);
-            return bytes && new TextDecoder().decode(bytes);
-          },
-          maxTokens,
-          countTokens: (text) => counter.count(text),
-        }),
+      return Promise.all([import('../recall/resolve.ts'), loadTokenCounter(undefined)]).then(
+        ([{ resolveRecall }, counter]) =>
+          resolveRecall({
+            argumentsJson,
+            async lookup(id) {
+              const bytes = await original(id, tenant);
+              return bytes && new TextDecoder().decode(bytes);
+            },
+            maxTokens,
+            countTokens: (text) => counter.count(text),
+          }),
       );
     },
     compressResult(request) {
       checkResult(request);
       const { name } = recallToolFor([]);
-      return loadTokenCounter(undefined).then((counter) => {
-        const count = (text: string) => counter.count(text);
-        return compressResult(request, { encryptedStore, count, recallTool: name, pendingWords });
-      });
+      return Promise.all([import('./compress-result.ts'), loadTokenCounter(undefined)]).then(
+        ([{ compressResult }, counter]) => {
+          const count = (text: string) => counter.count(text);
+          return compressResult(request, { encryptedStore, count, recallTool: name, pendingWords });
+        },
+      );
     },
     original(id, tenant = 'local') {
       checkId(id);
@@ -231,6 +223,33 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   parts.set(leporello, { engine, encryptedStore, options });
   return leporello;
 }
+
+/** Returns an engine that is loaded with the first request, so that the root entry stays small. A request that cannot load it is sent as it is. */
+function openedLater(create: (from: typeof defaultEngine) => Engine): Engine {
+  let opened: Promise<Engine> | undefined;
+  const open = (): Promise<Engine> => {
+    opened ??= import('./default-engine.ts').then(create);
+    opened.catch(() => (opened = undefined));
+    return opened;
+  };
+  return {
+    prepare: (request) =>
+      open().then(
+        (engine) => engine.prepare(request),
+        (error) => passThrough(request.body, { status: 'failed', reason: reasonOf(error) }),
+      ),
+    unfolded: (request, outcome, waitMs) =>
+      open().then(
+        (engine) => engine.unfolded(request, outcome, waitMs),
+        () => passThrough(request.body, outcome),
+      ),
+    disableFolding: (request) => open().then((engine) => engine.disableFolding(request), nothing),
+    reportPromptTokens: (request, reported) =>
+      open().then((engine) => engine.reportPromptTokens(request, reported), nothing),
+  };
+}
+
+function nothing(): void {}
 
 /** The parts of an instance that the adapters of this package use. */
 type LeporelloParts = {
@@ -343,33 +362,8 @@ function checkOldForm(options: unknown): void {
   if (problems.length > 0) throw new LeporelloError('bad-config', problems.join('\n'));
 }
 
-/**
- * Returns the strategies for a program that keeps its messages as they were folded: old messages always become one extractive summary, and
- * sub-goals are not folded.
- */
-function keptHistoryStrategies(strategies: readonly Strategy[]): readonly Strategy[] {
-  const others = strategies.filter(({ name, summary }) => !isForRequests.has(name) && summary === undefined);
-  const maxTokens = strategies.find(({ summary }) => summary !== undefined)?.summary?.maxTokens;
-  const dropping = [summarizeHistory({ maxTokens }), dropOldest({ reach: 'everything' })];
-  const at = others.findIndex((strategy) => isDrop(strategy) || strategy.reach !== 'history');
-  const before = at === -1 ? others : others.slice(0, at);
-  const after = at === -1 ? [] : others.slice(at).filter((strategy) => !isDrop(strategy));
-  return [...before, ...dropping, ...after];
-}
-
-/** Strategies whose originals `readMemory`, which answers with texts, could not give back, or that need the whole history. */
-const isForRequests: ReadonlySet<string> = new Set([
-  'fold-subgoals',
-  'offload-media',
-  'offload-newest-media',
-]);
-
 /** The model reads it in place of an image in a program that shows only texts. */
 const notAText = 'This is an image or a document, and only texts can be shown here. Go on without it.';
-
-function isDrop({ name }: Strategy): boolean {
-  return name === 'drop-oldest';
-}
 
 /** Checks of the options that say where originals and folds are kept. */
 export const storeChecks: Checks<Pick<LeporelloOptions, 'store' | 'secret'>> = {

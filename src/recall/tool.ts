@@ -8,7 +8,6 @@ import type { Conversation, RecalledMedia } from '../conversation/conversation.t
 import type { Edit } from '../conversation/edit.ts';
 import { inputOf } from '../conversation/messages.ts';
 import { callsByResult, type PartPlace, placeKey } from '../conversation/turns.ts';
-import { parseArguments, resolveRecall } from './resolve.ts';
 import { type OriginalTitle, spellCall } from './read-original.ts';
 
 const usualName = 'read_memory';
@@ -150,6 +149,8 @@ export async function answerRecall(
   const given = await recallMedia(request, argumentsJson, maxTokens);
   if (given) return { ...given, found: true, tokens: count(given.text) + given.tokens };
   let found = false;
+  // Loaded on demand: many conversations recall nothing.
+  const { resolveRecall } = await import('./resolve.ts');
   const text = await resolveRecall({
     argumentsJson,
     async lookup(id) {
@@ -171,9 +172,11 @@ async function recallMedia(
   argumentsJson: string,
   maxTokens: number,
 ): Promise<Pick<RecallText, 'text' | 'tokens' | 'media'> | undefined> {
-  const parsed = media && media.size > 0 ? parseArguments(argumentsJson) : undefined;
-  const id = parsed?.status === 'ok' && parsed.value.of === 'one' ? parsed.value.id : '';
-  const folded = media?.get(id);
+  if (!media || media.size === 0) return undefined;
+  const { parseArguments } = await import('./resolve.ts');
+  const parsed = parseArguments(argumentsJson);
+  const id = parsed.status === 'ok' && parsed.value.of === 'one' ? parsed.value.id : '';
+  const folded = media.get(id);
   const stored = folded && (await (lookUpOriginal ?? original)(id));
   if (!folded || !stored) return undefined;
   const { name, tokens, inResult } = folded;

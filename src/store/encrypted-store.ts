@@ -4,7 +4,6 @@
  * This module does not decide which originals are kept, nor who may read them.
  */
 import type { Caches } from '../caches.ts';
-import { createHmac, hash } from 'node:crypto';
 import { nextTurn, openSlices } from '../conversation/steps.ts';
 import { LeporelloError } from '../errors.ts';
 import {
@@ -17,8 +16,8 @@ import {
   type StoreView,
   openStoreView,
 } from './store.ts';
-import { createRenewals } from './records.ts';
-import { base32Of, createSealer, deriveKey, macWith } from './records.ts';
+import { node, web } from './platform.ts';
+import { createRenewals, createSealer, deriveKey, macWith } from './records.ts';
 
 /** Every method that uses the store rejects with `store-failed` when the store does. */
 export interface EncryptedStore {
@@ -271,21 +270,20 @@ function readsTogether(store: Pick<Store, 'getMany'>) {
   };
 }
 
+const encoder = new TextEncoder();
+
 function createNames(secret: Uint8Array): Pick<EncryptedStore, 'tenantOf' | 'idOf'> {
   const tenantMac = macWith(deriveKey(secret, 'tenant'));
-  const idKey = deriveKey(secret, 'id');
+  const idMac = macWith(deriveKey(secret, 'id'));
   return {
     tenantOf(name, source = 'credential') {
       // Credentials were labeled with this word from the start: a different one would give every tenant a new label.
       const kind = source === 'credential' ? 'some' : source;
       const text = name === undefined ? 'none' : `${kind} ${name}`;
-      return base32Of(tenantMac(text));
+      return base32Of(tenantMac(encoder.encode(text)));
     },
     idOf(tenant, original) {
-      const mac = createHmac('sha256', idKey)
-        .update(`${checkedTenant(tenant)} `)
-        .update(original);
-      return `mem_${base32Of(mac.digest())}`;
+      return `mem_${base32Of(idMac(encoder.encode(`${checkedTenant(tenant)} `), original))}`;
     },
   };
 }
@@ -329,8 +327,7 @@ export function secretFor(given: Store | undefined, secret: Uint8Array | undefin
   return secret ?? crypto.getRandomValues(new Uint8Array(32));
 }
 
-// Digests of bytes, and memory ids: `mem_` and 16 characters of Crockford's base32 (80 bits). Code that must not use Node gets
-// the byte operations passed in.
+// Digests of bytes, and memory ids: `mem_` and 16 characters of Crockford's base32 (80 bits).
 
 const shape = /^mem_[0-9a-hjkmnp-tv-z]{16}$/;
 
@@ -344,9 +341,24 @@ export function memoryIdsIn(bytes: Uint8Array): readonly string[] {
   return [...new Set(new TextDecoder().decode(bytes).match(/\bmem_[0-9a-hjkmnp-tv-z]{16}\b/g))];
 }
 
+/** The digits of base 32 by Crockford in lower case: no i, l, o, u. */
+export const base32Digits = '0123456789abcdefghjkmnpqrstvwxyz';
+
+/** Encodes the first 80 bits of a digest as 16 characters. Needs at least 10 bytes. */
+export function base32Of(digest: Uint8Array): string {
+  let text = '';
+  for (let bit = 0; bit < 80; bit += 5) {
+    const pair = digest[bit >> 3]! * 256 + (digest[(bit >> 3) + 1] ?? 0);
+    text += base32Digits[(pair >> (11 - (bit & 7))) & 31];
+  }
+  return text;
+}
+
 /** Returns the SHA-256 of the bytes as base64url, 43 characters. */
 export function sha256(bytes: Uint8Array): string {
-  return hash('sha256', bytes, 'base64url');
+  if (node) return node.crypto.hash('sha256', bytes, 'base64url');
+  const base64 = btoa(String.fromCharCode(...web.sha256(bytes)));
+  return base64.replaceAll('+', '-').replaceAll('/', '_').replace('=', '');
 }
 
 /** Size of the largest compared block: a power of the factor by which blocks shrink, so that the last blocks have one byte. */
@@ -355,7 +367,8 @@ const block = 8 ** 5;
 /** Returns the length of the common prefix of two byte arrays. */
 export function commonLength(one: Uint8Array, other: Uint8Array): number {
   const length = Math.min(one.length, other.length);
-  const buffer = Buffer.from(one.buffer, one.byteOffset, one.length);
+  if (!node) return web.commonLength(one, other);
+  const buffer = node.Buffer.from(one.buffer, one.byteOffset, one.length);
   const isSame = (from: number, to: number) => buffer.compare(other, from, to, from, to) === 0;
   let at = 0;
   for (let size = block; size > 0; size = Math.floor(size / 8)) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isMemoryId } from './encrypted-store.ts';
-import { base32Of } from './records.ts';
+import { base32Of } from './encrypted-store.ts';
 
 describe('isMemoryId', () => {
   it('recognizes the form of an id', () => {

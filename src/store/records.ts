@@ -9,22 +9,13 @@
  * how the content is compressed. Small content is compressed at once and large content in Node's thread pool, so the event loop
  * is never blocked for long.
  */
-import {
-  type KeyObject,
-  createCipheriv,
-  createDecipheriv,
-  createSecretKey,
-  hash,
-  hkdfSync,
-  randomBytes,
-} from 'node:crypto';
-import { promisify } from 'node:util';
-import * as zlib from 'node:zlib';
+import type { KeyObject } from 'node:crypto';
 import { createCaches, openFixed } from '../caches.ts';
 import { concatBytes, literalContent, piecesOfText } from '../conversation/json-scan.ts';
-import type { Steps } from '../conversation/steps.ts';
+import { type Steps, nextTurn } from '../conversation/steps.ts';
 import { LeporelloError } from '../errors.ts';
 import type { Edit } from '../conversation/edit.ts';
+import { node, web } from './platform.ts';
 import type { Clock, Store } from './store.ts';
 
 export type Sealer = {
@@ -43,10 +34,14 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 export function createSealer(secret: Uint8Array): Sealer {
-  const keys = openFixed<string, KeyObject>('tenant keys');
+  // Key objects: with raw bytes, Node imports the key at each use, four times slower.
+  const keys = openFixed<string, TenantKey>('tenant keys');
 
-  function keyOf(tenant: string): KeyObject {
-    const key = keys.get(tenant) ?? deriveKey(secret, `seal ${tenant}`);
+  function keyOf(tenant: string): TenantKey {
+    const known = keys.get(tenant);
+    if (known) return known;
+    const bytes = deriveKey(secret, `seal ${tenant}`);
+    const key: TenantKey = { bytes, object: node?.crypto.createSecretKey(bytes) };
     keys.set(tenant, key);
     return key;
   }
@@ -57,9 +52,17 @@ export function createSealer(secret: Uint8Array): Sealer {
       const label = encoder.encode(tenant);
       const header = new Uint8Array([format, label.length, ...label]);
       // Random nonces are safe for 2^32 records of one tenant (NIST SP 800-38D, 8.3).
-      const nonce = randomBytes(nonceBytes);
-      const cipher = createCipheriv(cipherName, keyOf(tenant), nonce, { authTagLength: tagBytes });
-      cipher.setAAD(concatBytes([header, encoder.encode(place)]));
+      const nonce = crypto.getRandomValues(new Uint8Array(nonceBytes));
+      const said = concatBytes([header, encoder.encode(place)]);
+      const key = keyOf(tenant);
+      if (!node || !key.object)
+        return concatBytes([
+          header,
+          nonce,
+          await web.encrypt({ key: key.bytes, nonce, header: said }, bytes),
+        ]);
+      const cipher = node.crypto.createCipheriv(cipherName, key.object, nonce, { authTagLength: tagBytes });
+      cipher.setAAD(said);
       const encrypted = cipher.update(bytes);
       cipher.final();
       return concatBytes([header, nonce, encrypted, cipher.getAuthTag()]);
@@ -72,9 +75,17 @@ export function createSealer(secret: Uint8Array): Sealer {
       const header = record.subarray(0, contentStart - nonceBytes);
       const tenant = decoder.decode(header.subarray(2));
       const nonce = record.subarray(header.length, contentStart);
+      const said = concatBytes([header, encoder.encode(place)]);
+      const key = keyOf(tenant);
       try {
-        const decipher = createDecipheriv(cipherName, keyOf(tenant), nonce, { authTagLength: tagBytes });
-        decipher.setAAD(concatBytes([header, encoder.encode(place)]));
+        if (!node || !key.object) {
+          const sealed = record.subarray(contentStart);
+          const bytes = await web.decrypt({ key: key.bytes, nonce, header: said }, sealed);
+          return { tenant, content: await unpack({ format, bytes }) };
+        }
+        const options = { authTagLength: tagBytes };
+        const decipher = node.crypto.createDecipheriv(cipherName, key.object, nonce, options);
+        decipher.setAAD(said);
         decipher.setAuthTag(record.subarray(-tagBytes));
         const bytes = decipher.update(record.subarray(contentStart, -tagBytes));
         decipher.final();
@@ -87,34 +98,25 @@ export function createSealer(secret: Uint8Array): Sealer {
   };
 }
 
-/** Derives a 32-byte key for one purpose. Returns a key object: with raw bytes, Node imports the key at each use, four times slower. */
-export function deriveKey(secret: Uint8Array, purpose: string): KeyObject {
-  return createSecretKey(new Uint8Array(hkdfSync('sha256', secret, 'leporello memory 1', purpose, 32)));
+/** A key of a tenant, and the object that Node makes of it. */
+type TenantKey = { readonly bytes: Uint8Array; readonly object: KeyObject | undefined };
+
+/** Derives a 32-byte key for one purpose: HKDF-SHA256 (RFC 5869) with one block. */
+export function deriveKey(secret: Uint8Array, purpose: string): Uint8Array {
+  const extracted = macWith(encoder.encode('leporello memory 1'))(secret);
+  return macWith(extracted)(encoder.encode(`${purpose}\u0001`));
 }
 
-/** Returns HMAC-SHA256 with a key of at most 64 bytes (RFC 2104), for short texts: two digests take a tenth of the time of an Hmac object. */
-export function macWith(key: KeyObject): (text: string) => Uint8Array {
-  const bytes = key.export();
-  const padded = (byte: number) => Buffer.alloc(64, byte).map((pad, at) => pad ^ (bytes[at] ?? 0));
+/** Returns HMAC-SHA256 with a key of at most 64 bytes (RFC 2104): two digests of a short text take a tenth of the time of Node's Hmac object. */
+export function macWith(key: Uint8Array): (...pieces: readonly Uint8Array[]) => Uint8Array {
+  const padded = (byte: number) => new Uint8Array(64).fill(byte).map((pad, at) => pad ^ (key[at] ?? 0));
   const [inner, outer] = [padded(0x36), padded(0x5c)];
-  return (text) => digestOf(outer, digestOf(inner, Buffer.from(text)));
+  return (...pieces) => digestOf(outer, digestOf(inner, ...pieces));
 }
 
-function digestOf(...pieces: readonly Uint8Array[]): Buffer {
-  return hash('sha256', Buffer.concat(pieces), 'buffer');
-}
-
-/** The digits of base 32 by Crockford in lower case: no i, l, o, u. */
-export const base32Digits = '0123456789abcdefghjkmnpqrstvwxyz';
-
-/** Encodes the first 80 bits of a digest as 16 characters. Needs at least 10 bytes. */
-export function base32Of(digest: Uint8Array): string {
-  let text = '';
-  for (let bit = 0; bit < 80; bit += 5) {
-    const pair = digest[bit >> 3]! * 256 + (digest[(bit >> 3) + 1] ?? 0);
-    text += base32Digits[(pair >> (11 - (bit & 7))) & 31];
-  }
-  return text;
+function digestOf(...pieces: readonly Uint8Array[]): Uint8Array {
+  const bytes = concatBytes(pieces);
+  return node ? node.crypto.hash('sha256', bytes, 'buffer') : web.sha256(bytes);
 }
 
 /** Record formats. High four bits: version of the record. Low four bits: compression of its content. */
@@ -128,8 +130,8 @@ const largeBytes = 64 * 1024;
 /** Content up to this size is not compressed: starting a compressor takes 30 us and saves nothing. Records of sent requests are shorter. */
 const smallBytes = 200;
 
-// Some runtimes have node:zlib without zstd.
-const best = 'zstdCompress' in zlib ? formats.zstd : formats.deflated;
+// Some runtimes have node:zlib without zstd, and browsers have no zstd. They cannot read what others compressed with it.
+const best = node && 'zstdCompress' in node.zlib ? formats.zstd : formats.deflated;
 
 /** Compresses content; content that does not get smaller is stored as it is. */
 export async function pack(bytes: Uint8Array, format: number = best): Promise<Packed> {
@@ -140,35 +142,30 @@ export async function pack(bytes: Uint8Array, format: number = best): Promise<Pa
 
 /** Decompresses content. Throws for an unknown format and for damaged content. */
 export async function unpack({ format, bytes }: Packed): Promise<Uint8Array> {
+  if (format === formats.stored) return bytes;
+  if (!node && format === formats.deflated) return web.inflate(bytes);
+  if (!node || (format !== formats.deflated && format !== formats.zstd))
+    throw new Error(`The record has the unknown format ${format}.`);
+  const { zlib, promisify } = node;
   const large = bytes.length > largeBytes;
-  switch (format) {
-    case formats.stored:
-      return bytes;
-    case formats.deflated:
-      return plain(large ? await promisify(zlib.inflateRaw)(bytes) : zlib.inflateRawSync(bytes));
-    case formats.zstd:
-      return plain(large ? await promisify(zlib.zstdDecompress)(bytes) : zlib.zstdDecompressSync(bytes));
-    default:
-      throw new Error(`The record has the unknown format ${format}.`);
-  }
+  if (format === formats.deflated)
+    return plain(large ? await promisify(zlib.inflateRaw)(bytes) : zlib.inflateRawSync(bytes));
+  return plain(large ? await promisify(zlib.zstdDecompress)(bytes) : zlib.zstdDecompressSync(bytes));
 }
 
 async function compress(bytes: Uint8Array, format: number): Promise<Uint8Array> {
+  if (format === formats.stored) return bytes;
+  if (!node && format === formats.deflated) return web.deflate(bytes);
+  if (!node || (format !== formats.deflated && format !== formats.zstd))
+    throw new Error(`Records cannot be written in format ${format}.`);
+  const { zlib, promisify } = node;
   const large = bytes.length > largeBytes;
-  switch (format) {
-    case formats.stored:
-      return bytes;
-    case formats.deflated: {
-      const options = { level: 1 };
-      return large ? promisify(zlib.deflateRaw)(bytes, options) : zlib.deflateRawSync(bytes, options);
-    }
-    case formats.zstd: {
-      const options = { params: { [zlib.constants.ZSTD_c_compressionLevel]: 3 } };
-      return large ? promisify(zlib.zstdCompress)(bytes, options) : zlib.zstdCompressSync(bytes, options);
-    }
-    default:
-      throw new Error(`Records cannot be written in format ${format}.`);
+  if (format === formats.deflated) {
+    const options = { level: 1 };
+    return large ? promisify(zlib.deflateRaw)(bytes, options) : zlib.deflateRawSync(bytes, options);
   }
+  const options = { params: { [zlib.constants.ZSTD_c_compressionLevel]: 3 } };
+  return large ? promisify(zlib.zstdCompress)(bytes, options) : zlib.zstdCompressSync(bytes, options);
 }
 
 /** Returns a plain Uint8Array view of a Node buffer. */
@@ -292,7 +289,7 @@ function hasLongText(value: unknown): boolean {
 
 function* encodeWithLongTexts(edits: Fold['edits'], into: Uint8Array[]): Steps<void> {
   // It stands for a long text, and no text contains it. Edge runtimes have no random numbers while a module is loaded.
-  const longTextMark = `long text ${randomBytes(16).toString('hex')}`;
+  const longTextMark = `long text ${crypto.getRandomValues(new Uint32Array(4)).join(' ')}`;
   const longTexts: string[] = [];
   // Without a function, `JSON.stringify` is ten times as fast.
   const json = JSON.stringify(edits, (_, value: unknown) => {
@@ -358,7 +355,7 @@ export function createRenewals(store: Pick<Store, 'touch'>, clock: Clock, caches
   const due = new Map<number, string[]>();
 
   function renewLater(keys: readonly string[], ttlMs: number): void {
-    if (due.size === 0) setImmediate(renewDue);
+    if (due.size === 0) void nextTurn().then(renewDue);
     const others = due.get(ttlMs);
     if (others) others.push(...keys);
     else due.set(ttlMs, [...keys]);
