@@ -115,8 +115,8 @@ export function macWith(key: Uint8Array): (...pieces: readonly Uint8Array[]) => 
 }
 
 function digestOf(...pieces: readonly Uint8Array[]): Uint8Array {
-  const bytes = concatBytes(pieces);
-  return node ? node.crypto.hash('sha256', bytes, 'buffer') : web.sha256(bytes);
+  if (node) return node.crypto.hash('sha256', node.Buffer.concat(pieces), 'buffer');
+  return web.sha256(concatBytes(pieces));
 }
 
 /** Record formats. High four bits: version of the record. Low four bits: compression of its content. */

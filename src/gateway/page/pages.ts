@@ -2,7 +2,6 @@
  * Serves the pages under `/_leporello/`, their stream of new requests, and the decisions that are made on them. Only a reader on this
  * machine (tenant `local`) or the holder of the admin token is answered. The module is loaded with the first page.
  */
-import { readFile } from 'node:fs/promises';
 import { foldRepeatedBy, requestReceipt } from '../../receipts/detail.ts';
 import { documentOf, icon, messagePageOf, pageRoot, type PageContent } from '../../page/frame.ts';
 import type { Html } from '../../page/html.ts';
@@ -270,9 +269,14 @@ const assets: Readonly<Record<string, Asset>> = {
   [`${pageRoot}icon.svg`]: { type: 'image/svg+xml', read: async () => new TextEncoder().encode(icon) },
 };
 
-/** Reads a file of the folder `page`, which lies beside this one in the sources and in the package. */
+/**
+ * Reads a file of the folder `page`, which lies beside this one in the sources and in the package. The module is not imported, because
+ * `leporello/fetch` is bundled for runtimes without it.
+ */
 function assetFile(name: string): Promise<Uint8Array> {
-  return readFile(new URL(`../../page/${name}`, import.meta.url));
+  return process
+    .getBuiltinModule('node:fs/promises')
+    .readFile(new URL(`../../page/${name}`, import.meta.url));
 }
 
 function guardedResponse(

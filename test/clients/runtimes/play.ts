@@ -11,19 +11,23 @@ import type { RuntimeResult } from './program.ts';
 
 const versions = { bun: '1.4.5', deno: '2.9.6', workerd: '1.20261117.1', esbuild: '0.28.2' } as const;
 
-/** A worker whose test is the program. */
+/** A worker whose test is the program. It has none of Node's modules. */
 const workerConfig = `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (services = [(name = "main", worker = .main)]);
 const main :Workerd.Worker = (
   modules = [(name = "worker", esModule = embed "worker.mjs")],
-  compatibilityDate = "2026-11-01"
+  compatibilityDate = "2026-11-01",
+  compatibilityFlags = ["no_nodejs_compat", "no_nodejs_compat_v2"]
 );
 `;
 
 const program = JSON.stringify(resolve('test/clients/runtimes/program.ts'));
 const sources = {
   main: `import { play } from ${program};\nconsole.log(JSON.stringify(await play()));\n`,
-  worker: `import { play } from ${program};\nexport default { test: async () => console.log(JSON.stringify(await play())) };\n`,
+  worker: `import { play } from ${program};\nexport default { test: async () => {
+  if (globalThis.process !== undefined) throw new Error('This worker has modules of Node.');
+  console.log(JSON.stringify(await play()));
+} };\n`,
 };
 
 /** Plays the program in every runtime. A row fails if the program fails there, or sends other bytes than in Node. */
@@ -38,7 +42,14 @@ export async function playRuntimes(): Promise<readonly (MatrixRow & { readonly p
   try {
     for (const [name, source] of Object.entries(sources)) {
       await writeFile(join(folder, `${name}.ts`), source);
-      const flags = ['--bundle', '--format=esm', '--platform=node', '--target=es2024', '--log-level=error'];
+      const platform = name === 'worker' ? 'browser' : 'node';
+      const flags = [
+        '--bundle',
+        '--format=esm',
+        `--platform=${platform}`,
+        '--target=es2024',
+        '--log-level=error',
+      ];
       const bundled = await ended(esbuild!, [`${name}.ts`, ...flags, `--outfile=${name}.mjs`], folder);
       if (bundled.code !== 0) throw new Error(`esbuild: ${bundled.output}`);
     }
