@@ -22,11 +22,11 @@ export const node: NodeModules | undefined = nodeModules();
 function nodeModules(): NodeModules | undefined {
   type ModuleGetter = { readonly getBuiltinModule?: (name: string) => unknown };
   const { process } = globalThis as { readonly process?: ModuleGetter };
-  const get = <T>(name: string) => process?.getBuiltinModule?.(`node:${name}`) as T | undefined;
-  const buffer = get<typeof BufferModule>('buffer');
-  const crypto = get<typeof Crypto>('crypto');
-  const util = get<typeof Util>('util');
-  const zlib = get<typeof Zlib>('zlib');
+  const get = (name: string) => process?.getBuiltinModule?.(`node:${name}`);
+  const buffer = get('buffer') as typeof BufferModule | undefined;
+  const crypto = get('crypto') as typeof Crypto | undefined;
+  const util = get('util') as typeof Util | undefined;
+  const zlib = get('zlib') as typeof Zlib | undefined;
   if (!buffer || !crypto || !util || !zlib) return undefined;
   if (typeof crypto.hash !== 'function' || typeof crypto.createSecretKey !== 'function') return undefined;
   return { Buffer: buffer.Buffer, crypto, promisify: util.promisify, zlib };
