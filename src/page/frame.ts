@@ -1,4 +1,4 @@
-/** Writes the frame of every page: head, navigation and main part. No script and no style is inline, so a strict policy can forbid both. */
+/** Writes the frame of every page: head, navigation and main part. No script is inline, and one style sheet is, so a strict policy can name its digest. */
 import { type Html, html } from './html.ts';
 
 /** One page. */
@@ -21,8 +21,8 @@ const entries: readonly (readonly [path: string, title: string])[] = [
   [`${pageRoot}setup`, 'Set-up'],
 ];
 
-/** Returns the document up to the end of its body, and the rest. */
-export function documentOf({ title, under, body }: PageContent): readonly [string, string] {
+/** Returns the document up to the end of its body, and the rest. `style`: the style sheet. */
+export function documentOf({ title, under, body }: PageContent, style: string): readonly [string, string] {
   const links = entries.map(
     ([path, name]) => html`<a href="${path}" ${path === under ? html`aria-current="page"` : ''}>${name}</a>`,
   );
@@ -33,7 +33,7 @@ export function documentOf({ title, under, body }: PageContent): readonly [strin
 <meta name="color-scheme" content="light dark">
 <title>${title} · Leporello</title>
 <link rel="icon" href="${pageRoot}icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="${pageRoot}page.css">
+<style>${{ markup: style }}</style>
 <script src="${pageRoot}page.js" defer></script>
 </head>
 <body>

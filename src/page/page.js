@@ -66,8 +66,13 @@ function follow(list) {
   });
 }
 
-showLocalTimes(document);
-for (const button of document.querySelectorAll('[data-copy]'))
-  if (button instanceof HTMLElement) button.addEventListener('click', () => void copyFor(button));
-const list = document.getElementById('requests');
-if (list instanceof HTMLTableSectionElement) follow(list);
+function start() {
+  showLocalTimes(document);
+  for (const button of document.querySelectorAll('[data-copy]'))
+    if (button instanceof HTMLElement) button.addEventListener('click', () => void copyFor(button));
+  const list = document.getElementById('requests');
+  if (list instanceof HTMLTableSectionElement) follow(list);
+}
+
+// The first paint comes before the next task after a frame.
+requestAnimationFrame(() => setTimeout(start));

@@ -129,7 +129,7 @@ describe.skipIf(isBrowserMissing)('the pages in a browser', () => {
 
   it('take at most 60 kB, compressed, each with everything that it loads', async () => {
     const { page } = await browser.open();
-    const own = ['page.css', 'page.js', 'icon.svg'].map((name) => `${stack.url}/_leporello/${name}`);
+    const own = ['page.js', 'icon.svg'].map((name) => `${stack.url}/_leporello/${name}`);
     for (const path of paths().slice(0, 4)) {
       await page.goto(stack.url + path, { waitUntil: 'load' });
       const loaded = (await page.evaluate(

@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { assembleGateway, type GatewaySettings } from '../app.ts';
 import type { GatewayRequest, HeaderList } from '../http/http.ts';
@@ -44,12 +46,26 @@ describe('the pages', () => {
   it('forbid everything that does not come from the gateway itself', async () => {
     const { status, headers, text } = await gateway()('/_leporello/');
     expect(status).toBe(200);
+    const digest = hash('sha256', readFileSync('src/page/page.css'), 'base64');
     expect(headers.get('content-security-policy')).toBe(
-      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+      `default-src 'none'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; style-src 'sha256-${digest}'`,
     );
     expect(headers.get('cache-control')).toBe('no-store');
     expect(text).toContain('<h1>Requests</h1>');
-    expect(text).not.toMatch(/<script>|<style|style=|onclick|https?:/);
+    expect(text.match(/<style>/g)).toHaveLength(1);
+    expect(text).not.toMatch(/<script>|style=|onclick|https?:/);
+  });
+
+  it('leave no handle to a site that opened them', async () => {
+    const policyFor = async (...headers: HeaderList) =>
+      (await gateway()('/_leporello/', { headers })).headers.get('cross-origin-opener-policy');
+    const document = ['sec-fetch-dest', 'document'] as const;
+    expect(await policyFor(document, ['sec-fetch-site', 'cross-site'])).toBe('same-origin');
+    expect(await policyFor(document, ['sec-fetch-site', 'same-site'])).toBe('same-origin');
+    expect(await policyFor()).toBe('same-origin');
+    // A person typed the address, or followed a link of these pages.
+    expect(await policyFor(document, ['sec-fetch-site', 'none'])).toBeUndefined();
+    expect(await policyFor(document, ['sec-fetch-site', 'same-origin'])).toBeUndefined();
   });
 
   it('are where a browser that opens the address of the gateway is sent, but not a program', async () => {
