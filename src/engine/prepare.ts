@@ -52,13 +52,8 @@ import {
   withoutStore,
 } from './state.ts';
 import { summaryFor } from './summary-ahead.ts';
-import {
-  type Engine,
-  type EngineOptions,
-  type EngineRequest,
-  type PreparedRequest,
-  passThrough,
-} from './types.ts';
+import type { Engine, EngineOptions, EngineRequest, PreparedRequest } from './types.ts';
+import { passThrough } from './types.ts';
 import { createConversationCounter } from '../tokens/count-conversation.ts';
 
 /** Creates an engine from its parts. `createDefaultEngine` supplies the usual ones. */
@@ -234,10 +229,8 @@ async function failed(
   const { model, sessionKey } =
     conversation ?? (await readBeginning(request.codec, request.body, unremembered)) ?? {};
   const reason = problemIn(error) ?? 'unexpected error';
-  return {
-    ...passThrough(body, { status, reason }, { model, sessionKey }),
-    maySendClientBody: body === request.body,
-  };
+  const sent = passThrough(body, { status, reason }, { model, sessionKey });
+  return { ...sent, maySendClientBody: body === request.body };
 }
 
 /** Returns the client's own bytes with the report of what would have been sent. */

@@ -228,15 +228,16 @@ export type StartTimer = (ms: number, act: () => void) => Timer;
  */
 export function startSlicedTimer(ms: number, act: () => void): Timer & { unref(): void } {
   let left = 4;
-  const timer = setTimeout(ring, ms / left);
+  let timer: NodeJS.Timeout | number = setTimeout(ring, ms / left);
 
   function ring(): void {
     left -= 1;
-    if (left > 0) timer.refresh();
-    else act();
+    if (left === 0) act();
+    else if (typeof timer === 'object') timer.refresh();
+    else timer = setTimeout(ring, ms / 4);
   }
 
-  return { stop: () => clearTimeout(timer), unref: () => void timer.unref() };
+  return { stop: () => clearTimeout(timer), unref: () => void (typeof timer === 'object' && timer.unref()) };
 }
 
 // Views of a store that only this process uses. The record of each request without a fold must be found by all engines of the
