@@ -41,6 +41,39 @@ const steps: readonly SummaryStep[] = [
     text: 'I decided to compare the tokens in constant time. The tests pass now.',
   },
 ];
+/** A conversation that goes on from a summary of the client, with a question, announcements, and more calls than there is room for. */
+const longSteps: readonly SummaryStep[] = [
+  {
+    type: 'said',
+    by: 'user',
+    text: 'This session is being continued from a previous conversation. The conversation is summarized below:\n1. The user said: "never touch the schema"\n2. I read the parser.',
+  },
+  { type: 'said', by: 'user', text: '/release-notes' },
+  { type: 'said', by: 'user', text: 'Make it faster:\n1. the parser\n2. the store' },
+  ...Array.from({ length: 12 }, (_, at): readonly SummaryStep[] => [
+    {
+      type: 'said',
+      by: 'assistant',
+      text: `Queue ${at} of table t${at} is full. Let me look at part ${at}.`,
+    },
+    {
+      type: 'called',
+      tool: 'read_file',
+      input: JSON.stringify({ path: `src/part${at}.ts` }),
+      result: 'export {}',
+      failed: false,
+    },
+    {
+      type: 'called',
+      tool: 'run',
+      input: '{"command":"npm test"}',
+      result: `FAIL part${at}.test.ts:12`,
+      failed: true,
+    },
+  ]).flat(),
+  { type: 'said', by: 'assistant', text: 'Two ways:\n1. Scan it\n2. Cache it\nWhich one?' },
+  { type: 'said', by: 'user', text: '2' },
+];
 const request: SummaryRequest = { steps, earlier: [], known: [], budget: { aim: 400, max: 800 }, count };
 
 it('every text that a model may read is in the golden file', async () => {
@@ -60,7 +93,13 @@ it('every text that a model may read is in the golden file', async () => {
       'The last line of a result that a hook of an agent shortened',
       [hookNote({ characters: 9_000, memory, recall: 'leporello recall' })],
     ],
-    ['An extractive summary', [extract(request) ?? '']],
+    [
+      'Extractive summaries',
+      [
+        extract(request) ?? '',
+        extract({ ...request, steps: longSteps, budget: { aim: 260, max: 400 } }) ?? '',
+      ],
+    ],
     ['Prompts for a summary', await promptTexts()],
     ['A trajectory', await trajectoryTexts()],
   ];

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { extract, extractiveSummarizer } from './extract.ts';
 import type { SummaryRequest, SummaryStep } from './summarizer.ts';
-import { readSections, titles } from './summary-text.ts';
+import { readLeftOut, readSections, titles } from './summary-text.ts';
 
 /** Counts tokens in a way that is easy to check. */
 const count = (text: string) => Math.ceil(text.length / 4);
@@ -44,9 +44,7 @@ const work: readonly SummaryStep[] = [
 describe('an extractive summary', () => {
   it('contains what the user asked, a log with outcomes, what was found, files, values of calls, and what is open', () => {
     expect(summaryOf(work)).toBe(`The user asked, in order (all of it holds unless taken back later):
-- Make the parser faster.
-- Never change the public API.
-- Thanks!
+- Make the parser faster. / Never change the public API. / Thanks!
 - Keep it under 20 ms.
 Done, in order:
 - read_file parse.ts
@@ -61,9 +59,7 @@ Tools and longer texts said:
 Files touched:
 - edited: src/parse.ts
 Calls named:
-- plan status: done, active
 - plan step: "Find the slow part"
-- run command: "npm test -- parse"
 - edit_file text: "return scan(text, 0, 4096);", "export function parse(text) {"
 Open then:
 - active: Replace the regex
@@ -91,9 +87,7 @@ Open then:
     expect(
       summaryOf(next, { earlier }),
     ).toBe(`The user asked, in order (all of it holds unless taken back later):
-- Make the parser faster.
-- Never change the public API.
-- Thanks!
+- Make the parser faster. / Never change the public API. / Thanks!
 - Keep it under 20 ms.
 - No new dependencies.
 Done, in order:
@@ -110,8 +104,6 @@ Tools and longer texts said:
 Files touched:
 - edited: src/parse.ts
 Calls named:
-- run command: "npm test", "npm test -- parse"
-- plan status: done, active
 - plan step: "Find the slow part"
 - edit_file text: "return scan(text, 0, 4096);", "export function parse(text) {"
 Open then:
@@ -218,11 +210,14 @@ describe('for any steps', () => {
       fc.property(fc.array(plainSteps, { maxLength: 30 }), fc.nat(600), fc.nat(300), (list, room, more) => {
         const [less, all] = [room, room + more].map((max) => summaryOf(list, { budget: { aim: max, max } }));
         const itemsOf = (text: string | undefined) => readSections(text ?? '');
-        for (const section of ['asked', 'done', 'open', 'shown'] as const)
-          expect(itemsOf(all)[section]).toEqual(expect.arrayContaining([...itemsOf(less)[section]]));
+        expect(itemsOf(all).asked.join('\n')).toContain(itemsOf(less).asked[0] ?? '');
+        for (const section of ['done', 'open', 'shown'] as const)
+          expect(itemsOf(all)[section]).toEqual(
+            expect.arrayContaining(itemsOf(less)[section].filter((item) => !readLeftOut(item))),
+          );
         const known = words(JSON.stringify(list).replaceAll('\\\\', ' '));
         const ours = words(
-          `${Object.values(titles).join(' ')} ok failed text edited read no result yet last edit of done now`,
+          `${Object.values(titles).join(' ')} ok failed text edited read no result yet last edit of done now not all calls call left out`,
         );
         const cut = [...words(all)].filter(
           (word) => !known.has(word) && !ours.has(word) && !/^\d+$/.test(word),

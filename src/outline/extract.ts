@@ -8,10 +8,14 @@ import { countWithin, inTurns, namedLines, openLines, type OutlineLine } from '.
 import { firstSentences, joinedSentences } from './sentences.ts';
 import type { Summarizer, SummaryRequest } from './summarizer.ts';
 import {
+  addTo,
+  callsIn,
   readFiles,
+  readLeftOut,
   readSections,
   readValues,
   type Section,
+  spellLeftOut,
   spellSections,
   spellValues,
   titles,
@@ -26,31 +30,42 @@ export const extractiveSummarizer: Summarizer = {
 /** Writes a summary of at most `budget.max` tokens; undefined if nothing fits or there is nothing to say. Never throws. */
 export function extract({ steps, earlier, known, budget, count }: SummaryRequest): string | undefined {
   const lines = historyLines({ steps, earlier, known });
+  const log = lines.filter(({ section }) => section === 'done');
   const aim = Math.min(budget.aim, budget.max);
   const taken: OutlineLine[] = [];
   const begun = new Set<string>();
   let used = 0;
+  let binding = 0;
   for (const line of lines) {
+    if (line.isHidden) continue;
+    // A value that another line tells is known.
+    if (line.section === 'named' && taken.some(({ text }) => text.includes(line.text))) continue;
     const cost = costOf(line, begun, count);
     if (used + cost > (line.isBinding ? budget.max : aim)) break;
     used += cost;
+    if (line.isBinding) binding = used;
     begun.add(line.section);
     if (line.group !== undefined) begun.add(groupKey(line.group));
     taken.push(line);
   }
+  // Lines for calls that are left out take room, too.
   for (;;) {
-    const text = spell(taken);
+    const text = spell(taken, log);
     if (text === '') return undefined;
-    if (count(text) <= budget.max) return text;
+    if (count(text) <= (taken.at(-1)!.isBinding ? budget.max : Math.min(budget.max, Math.max(aim, binding))))
+      return text;
     taken.pop();
   }
 }
 
 /** UTF-16 units of other lines before values of calls take half of the rest: values help a model to go on, but do not read well. */
-const maxBefore = 2000;
+const maxBefore = 2_400;
 
 /** UTF-16 units of another summarizer's text that come before all other lines. */
 const maxProse = 2_400;
+
+/** UTF-16 units of lines in a client's summary that quote the user: they come before all other lines, too. */
+const maxQuoting = 1_200;
 
 /** The longest part of the last reply that is kept as such. */
 const maxLast = 700;
@@ -67,20 +82,18 @@ function historyLines({
   const items = (section: Section): readonly string[] => [
     ...new Set(before.flatMap((body) => body[section])),
   ];
+  const oldDone = before
+    .flatMap((body) => body.done)
+    .map((text, at, all) => earlierCall(text, at - all.length));
   const old = (section: Section): readonly OutlineLine[] => {
     const texts = items(section);
     return texts.map((text, at) => ({ section, text, at: at - texts.length })).toReversed();
   };
 
-  const earlierAsked = new Map(items('asked').map((text) => [text, 2]));
-  const [first, ...others] = [...new Map([...earlierAsked, ...node.asked])].map(
-    ([text, worth], at): OutlineLine & { readonly worth: number } => ({
-      section: 'asked',
-      text,
-      at,
-      isBinding: true,
-      worth: earlierAsked.get(text) ?? worth,
-    }),
+  const earlierAsked = items('asked').map((text, at, { length }) => ({ text, worth: 2, at: at - length }));
+  const isKnown = new Set(earlierAsked.map(({ text }) => text));
+  const [first, ...others] = [...earlierAsked, ...node.asked.filter(({ text }) => !isKnown.has(text))].map(
+    (line) => ({ ...line, section: 'asked' as const, isBinding: true }),
   );
   const lastSaid = firstSentences(node.lastSaid, maxLast);
   const open = openLines(node.plan, lastSaid);
@@ -110,16 +123,19 @@ function historyLines({
     (text) => touched.has(text) || planned.has(text) || knownValues.has(text),
   );
 
-  const prose = old('prose').toReversed();
+  const ofClient = node.prose.map((line) => ({ ...line, section: 'prose' as const }));
+  const quoting = ofClient.filter(({ worth }) => worth > 1);
+  const prose = [...old('prose').toReversed(), ...quoting.slice(0, countWithin(quoting, maxQuoting))];
   const whole = countWithin(prose, maxProse);
+  const isWhole = new Set<OutlineLine>(prose);
   const turns = [
-    { lines: prose.slice(whole), share: 2 },
+    { lines: [...prose.slice(whole), ...ofClient.filter((line) => !isWhole.has(line))], share: 2 },
     { lines: others.filter(({ worth }) => worth <= 1).toReversed(), share: 1 },
     {
       lines: [...node.found.filter(({ text }) => !lastSaid.includes(text)), ...old('found'), ...old('shown')],
       share: 4,
     },
-    { lines: [...node.done, ...old('done')], share: 3 },
+    { lines: [...node.done, ...oldDone.toReversed()], share: 4 },
     { lines: [...node.files.filter(({ text }) => !knownFiles.has(text)), ...oldFiles], share: 2 },
   ];
   return [
@@ -150,7 +166,34 @@ function costOf(
   );
 }
 
-function spell(taken: readonly OutlineLine[]): string {
+/** Makes a line of an item of an earlier log. */
+function earlierCall(text: string, at: number): OutlineLine {
+  const leftOut = readLeftOut(text);
+  return { section: 'done', text, at, calls: leftOut ?? callsIn(text), ...(leftOut && { isHidden: true }) };
+}
+
+/** Returns the lines of the log that are taken, in order, with a line for the calls between them that are not. */
+function withLeftOut(taken: readonly OutlineLine[], log: readonly OutlineLine[]): readonly string[] {
+  const isTaken = new Set(taken);
+  const texts: string[] = [];
+  let leftOut = new Map<string, number>();
+  const flush = (): void => {
+    if (leftOut.size > 0) texts.push(spellLeftOut(leftOut));
+    leftOut = new Map();
+  };
+  for (const line of log.toSorted((a, b) => a.at - b.at)) {
+    if (!isTaken.has(line)) {
+      for (const [tool, count] of line.calls ?? []) addTo(leftOut, tool, count);
+      continue;
+    }
+    flush();
+    texts.push(line.text);
+  }
+  flush();
+  return texts;
+}
+
+function spell(taken: readonly OutlineLine[], log: readonly OutlineLine[]): string {
   const items: Partial<Record<Section, readonly string[]>> = {};
   for (const [section, lines] of Map.groupBy(taken, (line) => line.section)) {
     const groups = Map.groupBy(lines, ({ group }) => group);
@@ -167,19 +210,28 @@ function spell(taken: readonly OutlineLine[]): string {
           : [`${group}: ${of.map(({ text }) => text).join(', ')}`],
     );
     const inOrder = (groups.get(undefined) ?? []).toSorted((a, b) => a.at - b.at);
-    const single = section === 'found' ? joinedReplies(inOrder) : inOrder.map(({ text }) => text);
+    const single =
+      section === 'done'
+        ? withLeftOut(inOrder, log)
+        : section === 'found'
+          ? joinedLines(inOrder, joinedSentences)
+          : section === 'asked'
+            ? joinedLines(inOrder, (before, line) => `${before} / ${line}`)
+            : inOrder.map(({ text }) => text);
     items[section] = [...single, ...valued];
   }
   return spellSections(items);
 }
 
-/** Joins sentences of one reply that follow each other. */
-function joinedReplies(lines: readonly OutlineLine[]): readonly string[] {
+/** Joins lines of one message that follow each other. */
+function joinedLines(
+  lines: readonly OutlineLine[],
+  join: (before: string, line: string) => string,
+): readonly string[] {
   return lines
     .reduce<{ text: string; at: number }[]>((joined, { text, at }) => {
       const last = joined.at(-1);
-      if (last && at >= 0 && Math.floor(last.at) === Math.floor(at))
-        last.text = joinedSentences(last.text, text);
+      if (last && at >= 0 && Math.floor(last.at) === Math.floor(at)) last.text = join(last.text, text);
       else joined.push({ text, at });
       return joined;
     }, [])

@@ -21,7 +21,12 @@ export type Fact = {
   readonly terms: ReadonlySet<string>;
 };
 
-type FactCandidate = Omit<Fact, 'score'> & { readonly place: number; readonly next: number };
+type FactCandidate = Omit<Fact, 'score'> & {
+  readonly place: number;
+  readonly next: number;
+  /** Its place in a reply that a call follows at once; undefined elsewhere. */
+  readonly beforeCall: 'only' | 'last' | 'earlier' | undefined;
+};
 
 /** Longer user messages, in UTF-16 units, were not typed: pages, plans, logs. */
 export const maxTyped = 4_000;
@@ -53,6 +58,7 @@ function candidatesIn(
   let replies = 0;
   for (let at = steps.length - 1; at >= 0; at--) {
     const step = steps[at]!;
+    const isBefore = next === at + 1;
     const add = (texts: readonly string[], from: Fact['from'], tool = '') => {
       const chosen =
         texts.length <= maxSentences
@@ -61,7 +67,16 @@ function candidatesIn(
       found.push(
         chosen.map((text, place) => {
           const ends = place === 0 || place === chosen.length - 1 ? 1.3 : 1;
-          return { text, at: at + place / 1_000, from, tool, terms: termsOf(text), place: ends, next };
+          const beforeCall =
+            from !== 'reply' || !isBefore
+              ? undefined
+              : place < chosen.length - 1
+                ? 'earlier'
+                : place === 0
+                  ? 'only'
+                  : 'last';
+          const terms = termsOf(text);
+          return { text, at: at + place / 1_000, from, tool, terms, place: ends, next, beforeCall };
         }),
       );
     };
@@ -87,12 +102,13 @@ function candidatesIn(
   return found.toReversed().flat();
 }
 
-/** Returns sentences of a text that a client sent in the user's place. A skill says the same in every conversation. */
+/**
+ * Returns sentences of a text that a client sent in the user's place. A skill says the same in every conversation, and a summary by the client
+ * is told as such.
+ */
 function sentencesOfClient(text: string): readonly string[] {
-  if (typedText(text).note.startsWith('skill ')) return [];
-  return sentencesOf(text, maxResult).filter(
-    (sentence) => isProse(sentence) && !clientSummary.test(sentence),
-  );
+  if (clientSummary.test(text) || typedText(text).note.startsWith('skill ')) return [];
+  return sentencesOf(text, maxResult).filter(isProse);
 }
 
 /** Maximum sentences of a file of code. One with more is full of comments, which say what its code says. */
@@ -141,6 +157,57 @@ const worthOf: Readonly<Record<Fact['from'], number>> = { final: 1.6, reply: 1.2
 /** Sentences in files are read again where they matter. */
 const ofFile = 0.4;
 
+// Announcements: sentences that only say which call comes next. Models begin (or in languages without spaces, end) them alike, and put them last.
+
+/** The number of sentences with one beginning before their places say what they are. The only sentence of a reply counts half. */
+const minAlike = 3;
+
+/** Returns the beginnings and endings by which sentences are alike, the most specific first. */
+function likenessOf(text: string): readonly string[] {
+  const [first = '', second = ''] = text
+    .slice(0, 80)
+    .toLowerCase()
+    .split(/[\s,]+/);
+  if (second !== '' && !/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(first))
+    return [`${first} ${second}`, first];
+  const bare = text.replace(/[\p{P}\p{S}\s]+$/u, '');
+  return [`…${bare.slice(-6)}`, bare.slice(0, 4)];
+}
+
+/**
+ * Returns a function that tells an announcement by where sentences that begin alike stand: at the end of replies that a call follows, while findings
+ * come earlier, or in replies that end a turn. If too few begin alike, the words of the next call decide.
+ */
+function createIsAnnouncement(candidates: readonly FactCandidate[]) {
+  const places = new Map<string, { last: number; other: number }>();
+  const times = new Map<string, number>();
+  for (const { text, from, beforeCall, terms } of candidates) {
+    if (from !== 'reply' && from !== 'final') continue;
+    for (const term of terms) times.set(term, (times.get(term) ?? 0) + 1);
+    for (const key of likenessOf(text)) {
+      const place = places.get(key) ?? { last: 0, other: 0 };
+      place[beforeCall === 'last' || beforeCall === 'only' ? 'last' : 'other'] +=
+        beforeCall === 'only' ? 0.5 : 1;
+      places.set(key, place);
+    }
+  }
+  return ({ text, beforeCall, terms }: FactCandidate, call: ReadonlySet<string> | undefined): boolean => {
+    if (beforeCall === undefined) return false;
+    for (const key of likenessOf(text)) {
+      const { last = 0, other = 0 } = places.get(key) ?? {};
+      if (last + other >= minAlike) return last > 2 * other;
+    }
+    if (beforeCall === 'earlier') return false;
+    let [shared, all] = [0, 0];
+    for (const term of terms) {
+      const weight = 1 / (times.get(term) ?? 1);
+      all += weight;
+      if (call?.has(term)) shared += weight;
+    }
+    return shared * 2 >= all;
+  };
+}
+
 /** Scores sentences: rare terms count, names and numbers twice; terms of the very next call do not, terms that later steps use do more. */
 function scored(
   candidates: readonly FactCandidate[],
@@ -163,8 +230,10 @@ function scored(
     if (step.type === 'called') inputs.set(at, terms);
     for (const term of terms) if (times.has(term)) lastUse.set(term, at);
   }
-  return candidates.map(({ place, next, ...fact }) => {
-    const { terms } = fact;
+  const isAnnouncement = createIsAnnouncement(candidates);
+  const told = candidates.filter((candidate) => !isAnnouncement(candidate, inputs.get(candidate.next)));
+  return told.map(({ place, next, text, at, from, tool, terms }) => {
+    const fact = { text, at, from, tool, terms };
     const announced = fact.from === 'reply' ? inputs.get(next) : undefined;
     let sum = 0;
     let used = 0;

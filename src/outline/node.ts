@@ -14,7 +14,18 @@ import {
   pairsKnown,
   type SurveyedCall,
 } from './rank.ts';
-import { firstSentences, interruptionNote, linesOf, partsOf, sentencesOf, typedText } from './sentences.ts';
+import { interruption } from './summary-text.ts';
+import {
+  clientSummary,
+  firstSentences,
+  interruptionNote,
+  linesOf,
+  partsOf,
+  questionBefore,
+  quotesIn,
+  sentencesOf,
+  typedText,
+} from './sentences.ts';
 import { stepLine, stepWords, type StepWords } from './step-line.ts';
 import type { SummaryStep } from './summarizer.ts';
 import { createValues, type KnownValue, planByStatus } from './values.ts';
@@ -36,8 +47,10 @@ export type OutlineNode = {
 
 /** The content of the steps of a node. Lines come most important first. */
 type NodeContent = {
-  /** The user's requests, word for word, in order, each with its worth. */
-  readonly asked: ReadonlyMap<string, number>;
+  /** The user's requests, word for word, in order. */
+  readonly asked: readonly AskedLine[];
+  /** Lines of a summary that the client wrote of what came before, in order; those that quote the user are worth more. */
+  readonly prose: readonly AskedLine[];
   /** Sentences of replies and results. */
   readonly found: readonly OutlineLine[];
   /** The log of calls. */
@@ -51,12 +64,16 @@ type NodeContent = {
   readonly values: (earlier: readonly NamedValues[]) => readonly KnownValue[];
 };
 
+/** A line of a text; lines of one text have the same whole number in `at`. */
+export type AskedLine = { readonly text: string; readonly worth: number; readonly at: number };
+
 /** Values of an earlier summary, best first. */
 export type NamedValues = { readonly group: string; readonly values: readonly string[] };
 
 /** The content of a node that was not made of steps. */
 export const noContent: NodeContent = {
-  asked: new Map(),
+  asked: [],
+  prose: [],
   found: [],
   done: [],
   files: [],
@@ -87,7 +104,8 @@ export function nodeOf(
   steps: readonly SummaryStep[],
   { id = '', goal, told = '', idOfStep, known = [] }: NodeOrigin,
 ): OutlineNode {
-  const asked = new Map<string, number>();
+  const asked: AskedLine[] = [];
+  const prose: AskedLine[] = [];
   const calls: SurveyedCall[] = [];
   const interruptions: OutlineLine[] = [];
   const values = createValues();
@@ -95,17 +113,22 @@ export function nodeOf(
   let lastSaid = '';
   for (const [at, step] of steps.entries()) {
     if (step.type === 'said') {
-      if (step.by === 'user') addAsked(asked, step.text);
-      if (step.by === 'assistant') lastSaid = step.text;
-      else if (typedText(step.text).note === interruptionNote)
-        interruptions.push({ section: 'done', text: 'The user interrupted.', at, isUsers: true });
+      if (step.by === 'assistant') {
+        lastSaid = step.text;
+        continue;
+      }
+      const { words, note } = typedText(step.text);
+      if (clientSummary.test(step.text)) prose.push(...proseLines(step.text, at));
+      else if (step.by === 'user') addAsked(asked, words, at, questionBefore(lastSaid, words));
+      if (note === interruptionNote)
+        interruptions.push({ section: 'done', text: interruption, at, isUsers: true });
       continue;
     }
     const { tool, input, result, failed } = step;
     values.add(tool, input);
     const words = stepWords({ tool, input, result, isError: failed || undefined });
     calls.push({ at, words });
-    if (words.user && words.user.words !== '') addAsked(asked, words.user.words);
+    if (words.user && words.user.words !== '') addAsked(asked, words.user.words, at);
     plan = planByStatus(input) ?? plan;
   }
   const wordsOf = new Map(calls.map(({ at, words }) => [at, words]));
@@ -124,6 +147,7 @@ export function nodeOf(
     children: [],
     artifacts: [...new Set(calls.flatMap(({ words }) => (words.path === '' ? [] : [words.path])))],
     asked,
+    prose,
     found: factLines(facts, pairsKnown(known)).map((line) =>
       idOfStep ? { ...line, id: idOfStep(Math.floor(line.at)) } : line,
     ),
@@ -142,20 +166,40 @@ export function nodeOf(
 /** The part of a message that is kept word for word before all else. */
 const maxQuoted = 400;
 
-function addAsked(asked: Map<string, number>, text: string): void {
-  const { words } = typedText(text);
+/** Adds the lines of what the user typed, with the question that a short answer needs. */
+function addAsked(asked: AskedLine[], words: string, step: number, question = ''): void {
   if (words.length > maxTyped) {
     const begin = sentencesOf(words.slice(0, 2_000))[0];
-    if (asked.size === 0 && begin !== undefined) asked.set(begin, 2);
+    if (asked.length === 0 && begin !== undefined) asked.push({ text: begin, worth: 2, at: step });
     return;
   }
+  const lines = linesOf(words).flatMap((line) => (line.length > maxQuoted ? partsOf(line) : [line]));
   let quoted = 0;
-  for (const line of linesOf(words)) {
-    for (const sentence of line.length > maxQuoted ? partsOf(line) : [line]) {
-      quoted += sentence.length;
-      if (!asked.has(sentence)) asked.set(sentence, asked.size === 0 ? 3 : quoted <= maxQuoted ? 2 : 1);
-    }
+  for (const [place, line] of lines.entries()) {
+    quoted += line.length;
+    const worth = asked.length === 0 ? 3 : quoted <= maxQuoted ? 2 : 1;
+    const isAnswer = place === lines.length - 1 && question !== '';
+    const text = isAnswer ? `${line} (asked: ${quoteOf(question)})` : line;
+    if (!asked.some((known) => known.text === text)) asked.push({ text, worth, at: step + place / 1_000 });
   }
+}
+
+function quoteOf(text: string): string {
+  return `"${text.replaceAll('"', "'")}"`;
+}
+
+/** The maximum lines of a client's summary that are kept. */
+const maxProseLines = 400;
+
+/** Returns the lines of a client's summary, without its first sentence. A line that quotes something new is worth more. */
+function proseLines(text: string, step: number): readonly AskedLine[] {
+  const known = new Set<string>();
+  const lines = linesOf(text.replace(clientSummary, ''), 20_000).slice(0, maxProseLines);
+  return lines.map((line, place) => {
+    const quotes = quotesIn(line).filter((quote) => !known.has(quote));
+    for (const quote of quotes) known.add(quote);
+    return { text: wholeWords(line, 600), worth: quotes.length > 0 ? 2 : 1, at: step + place / 1_000 };
+  });
 }
 
 /**

@@ -5,7 +5,7 @@
  */
 import type { Fact } from './facts.ts';
 import { termsOf } from './sentences.ts';
-import { spellQuote, type Section } from './summary-text.ts';
+import { addTo, type CallCounts, spellQuote, type Section } from './summary-text.ts';
 import { stepLines, type StepWords } from './step-line.ts';
 import type { KnownValue } from './values.ts';
 
@@ -24,6 +24,10 @@ export type OutlineLine = {
   readonly isBinding?: boolean;
   /** True for a call that the user refused or answered. */
   readonly isUsers?: boolean;
+  /** True for calls that an earlier text left out already. */
+  readonly isHidden?: boolean;
+  /** The calls that a line of the log tells, by tool. */
+  readonly calls?: CallCounts;
   /** The id of its step, where steps have ids. */
   readonly id?: string;
 };
@@ -116,7 +120,15 @@ export function doneLines(
       const ids = idOf ? `${idsOf(steps.map((at) => idOf(calls[at]!.at)))} ` : '';
       const isUsers = steps.some((at) => words[at]!.user !== undefined);
       const at = calls[steps[0]!]!.at;
-      const line: OutlineLine = { section: 'done', text: ids + text, at, ...(isUsers && { isUsers }) };
+      const told = new Map<string, number>();
+      for (const step of steps) addTo(told, words[step]!.tool, 1);
+      const line: OutlineLine = {
+        section: 'done',
+        text: ids + text,
+        at,
+        calls: told,
+        ...(isUsers && { isUsers }),
+      };
       return { line, worth: worth(steps) };
     })
     .toSorted((a, b) => b.worth - a.worth || b.line.at - a.line.at)

@@ -11,9 +11,9 @@ const maxSentence = 400;
 /** Characters of the longest text that is read completely; only both ends of a longer one are read. */
 const maxRead = 200_000;
 
-/** Returns the lines of a text, without bullets, numbers of lines, blank lines and fenced code. */
+/** Returns the lines of a text, without bullets, numbers of lines of files, blank lines and fenced code. Numbers of items stay. */
 export function linesOf(text: string, max = maxRead): readonly string[] {
-  return markedLines(text, max).map(withoutMark);
+  return markedLines(text, max).map(withoutBullet);
 }
 
 function markedLines(text: string, max: number): readonly string[] {
@@ -31,7 +31,7 @@ function markedLines(text: string, max: number): readonly string[] {
 export function sentencesOf(text: string, max = maxRead): readonly string[] {
   return markedLines(text, max)
     .filter((line) => !line.startsWith('|') && !shortHeading.test(line))
-    .flatMap((line) => partsOf(withoutMark(line).replaceAll(/\*\*(?=\S)|(?<=\S)\*\*/g, '')));
+    .flatMap((line) => partsOf(withoutBullet(line).replaceAll(/\*\*(?=\S)|(?<=\S)\*\*/g, '')));
 }
 
 /** Matches a heading of at most five words: it names what follows and says nothing of it. */
@@ -89,9 +89,56 @@ export function joinedSentences(before: string, sentence: string): string {
   return `${before}${/[\p{L}\p{N})\]`"'’”]$/u.test(before) ? ';' : ''} ${sentence}`;
 }
 
-/** Removes bullets, marks of headings and comments, and the line numbers that tools print. */
-function withoutMark(line: string): string {
-  return line.replace(/^\d{1,6}[→|\t]\s*/, '').replace(/^(?:[-*•+>]|#{1,6}|\/\/+|--|\d{1,3}[.)])\s+/, '');
+/** Removes bullets, marks of headings and comments, and the line numbers that tools print. Numbers of items stay: answers refer to them. */
+function withoutBullet(line: string): string {
+  return line.replace(/^\d{1,6}[→|\t]\s*/, '').replace(/^(?:[-*•+>]|#{1,6}|\/\/+|--)\s+/, '');
+}
+
+// Questions that the user answered shortly, and words quoted in a text
+
+/** The longest answer that is not understood alone, in UTF-16 units, and the longest question or option that is quoted. */
+const maxAnswer = 60;
+const maxQuestion = 160;
+const maxQuestions = 480;
+
+const itemMark = /^(?:[-*•]\s+)?(?:\d{1,3}[.)]\s+)?/;
+
+/** Matches the number or letter of an option at the beginning of a line. */
+const optionMark = /^(?:[-*•]\s+)?(?:#{1,6}\s+)?\**(?:\p{L}+ )?(\d{1,2}|[A-Z])\**[.):：]/u;
+
+/**
+ * Returns what a reply asked before a short answer: the options that the answer names, by their numbers, and the last question. Empty for an
+ * answer that is long enough to be understood, and without a question.
+ */
+export function questionBefore(reply: string, answer: string): string {
+  const isLabeled = /^\W{0,3}(?:\p{L}+ )?(?:\d{1,2}|[A-Z])(?![\p{L}\d])/u.test(answer);
+  if (answer.length > maxAnswer && !isLabeled) return '';
+  const lines = markedLines(reply, 20_000).map((line) => line.replaceAll('**', ''));
+  const options = new Map<string, string>();
+  for (const line of lines) {
+    const label = optionMark.exec(line)?.[1];
+    if (label !== undefined) options.set(label, line.replace(/^(?:[-*•]|#{1,6})\s+/, ''));
+  }
+  const named = [...new Set(answer.slice(0, 200).match(/(?<![\p{L}\d.])(?:\d{1,2}|[A-Z])(?![\p{L}\d])/gu))];
+  const chosen = named.flatMap((label) => options.get(label) ?? []);
+  const question = lines
+    .slice(-12)
+    .filter((line) => !line.startsWith('|'))
+    .flatMap((line) => partsOf(line.replace(itemMark, '')))
+    .findLast((sentence) => /[?？؟]["'”’»」)]*$/.test(sentence));
+  const asked =
+    question === undefined || chosen.some((option) => option.includes(question)) ? [] : [question];
+  const quoted = [...chosen, ...asked].map((text) => wholeWords(oneLine(text), maxQuestion));
+  return wholeWords(quoted.filter((text) => text !== '').join(' / '), maxQuestions);
+}
+
+/** Returns the texts of three words or more that a text quotes, each once. */
+export function quotesIn(text: string): readonly string[] {
+  const found = [
+    ...text.slice(0, maxRead).matchAll(/"([^"\n]{8,600})"|“([^”\n]{8,600})”|「([^」\n]{4,600})」/g),
+  ];
+  const quotes = found.map(([, plainly, curly, corner]) => oneLine(plainly ?? curly ?? corner ?? ''));
+  return [...new Set(quotes)].filter((quote) => / \S+ /.test(quote) || /^[^\s\p{ASCII}]+$/u.test(quote));
 }
 
 // Terms
@@ -134,7 +181,7 @@ const clientElement =
   /<((?:system|local|command|bash|ide|environment)[-_][a-z_-]{1,40}|user[-_](?:instructions|query|message))(?: [^>\n]{0,300})?>/g;
 
 /** Matches the beginning of a summary by the client. */
-export const clientSummary = /^\s*This session is being continued from a previous conversation/;
+export const clientSummary = /^\s*This session is being continued from a previous conversation[^\n]*/;
 
 /** The note of the text that clients send when the user stops the model. */
 export const interruptionNote = 'interrupted by the user';
@@ -148,6 +195,8 @@ export function typedText(text: string): TypedText {
     return { words: given.trim(), note: `skill ${skill.split('/').at(-1)}` };
   }
   if (/^\s*\[Request interrupted by user/.test(text)) return { words: '', note: interruptionNote };
+  const bare = /^\s*(\/[\p{L}\d:_-]{1,60})\s*$/u.exec(text)?.[1];
+  if (bare !== undefined) return { words: '', note: `command ${bare}` };
   const { inside, rest } = elementsIn(text);
   const command = inside.get('command-name') ?? '';
   const given = inside.get('command-args') ?? '';

@@ -4,7 +4,7 @@
  * written by another summarizer and are kept as prose. Pure.
  */
 import { spellValue } from '../conversation/messages.ts';
-import { oneLine, wholeWords } from './outcome.ts';
+import { countOf, oneLine, wholeWords } from './outcome.ts';
 import { plain } from './sentences.ts';
 
 export const titles = {
@@ -32,10 +32,73 @@ export function spellSections(items: Partial<SummaryItems>): string {
   return sectionNames
     .flatMap((section) => {
       const lines = items[section] ?? [];
-      return lines.length === 0 ? [] : [titles[section], ...lines.map((line) => `- ${line}`)];
+      const title = section === 'done' ? titleOfLog(lines) : titles[section];
+      return lines.length === 0 ? [] : [title, ...lines.map((line) => `- ${line}`)];
     })
     .join('\n');
 }
+
+// The log of calls, with the calls that are left out
+
+/** Numbers of calls by tool. */
+export type CallCounts = ReadonlyMap<string, number>;
+
+/** Calls named for each gap in a log; the tools of others are not named. */
+const maxToolsNamed = 4;
+
+/** Writes the item for calls that a log leaves out: `(5 calls left out: Read ×4, Grep)`. */
+export function spellLeftOut(counts: CallCounts): string {
+  const tools = [...counts].toSorted(([, a], [, b]) => b - a);
+  const named = tools
+    .slice(0, maxToolsNamed)
+    .map(([tool, count]) => (count > 1 ? `${tool} ×${count}` : tool));
+  const more = tools.length > maxToolsNamed ? ', …' : '';
+  return `(${countOf(sumOf(counts), 'call')} left out: ${named.join(', ')}${more})`;
+}
+
+const leftOut = /^\((\d+) calls? left out: ([^()]*)\)$/;
+
+/** Reads the item for calls that a log leaves out; undefined for another item. */
+export function readLeftOut(item: string): CallCounts | undefined {
+  const [, all, tools = ''] = leftOut.exec(item) ?? [];
+  if (all === undefined) return undefined;
+  const counts = new Map<string, number>();
+  for (const [, tool = '', count = '1'] of tools.matchAll(/([^\s,]+)(?: ×(\d{1,9}))?(?:, |$)/g))
+    if (tool !== '…') addTo(counts, tool, Number(count));
+  const unnamed = Number(all) - sumOf(counts);
+  return unnamed > 0 ? addTo(counts, '…', unnamed) : counts;
+}
+
+/** The item of a log for an interruption by the user, which is no call. */
+export const interruption = 'The user interrupted.';
+
+/** Returns the calls in an item of a log, by tool. Calls for several places of one file count once. */
+export function callsIn(item: string): CallCounts {
+  const counts = new Map<string, number>();
+  if (item === interruption) return counts;
+  for (const part of item.slice(0, 10_000).split(' · ')) {
+    const [, tool = '', count, ofFile = '1'] =
+      /^(\S+)(?: ×(\d{1,9}):| [^,:]* ×(\d{1,9}): )?/.exec(part) ?? [];
+    addTo(counts, tool, Number(count ?? ofFile));
+  }
+  return counts;
+}
+
+/** Adds calls to counts. */
+export function addTo(counts: Map<string, number>, tool: string, count: number): Map<string, number> {
+  return counts.set(tool, (counts.get(tool) ?? 0) + count);
+}
+
+function sumOf(counts: CallCounts): number {
+  return [...counts.values()].reduce((sum, count) => sum + count, 0);
+}
+
+/** Returns the title of a log, which says if it leaves something out. */
+function titleOfLog(items: readonly string[]): string {
+  return items.some((item) => readLeftOut(item)) ? titles.done.replace(':', notAll) : titles.done;
+}
+
+const notAll = ' (not all of it):';
 
 /** Reads a summary. */
 export function readSections(body: string): SummaryItems {
@@ -51,7 +114,7 @@ export function readSections(body: string): SummaryItems {
   };
   let section: Section | undefined;
   for (const line of body.split('\n')) {
-    const title = sectionOf.get(line);
+    const title = sectionOf.get(line.replace(notAll, ':'));
     if (title !== undefined) section = title;
     else if (section !== undefined && line.startsWith('- ')) items[section].push(line.slice(2));
     else if (plain(line) !== '') {

@@ -8,8 +8,13 @@ import { inputOf, textInSteps } from '../../conversation/messages.ts';
 import type { Steps } from '../../conversation/steps.ts';
 import { type PartPlace, pairCalls, placeKey, unitsOf } from '../../conversation/turns.ts';
 import { oneLine, wholeWords } from '../../outline/outcome.ts';
-import { typedText } from '../../outline/sentences.ts';
-import { firstSentences } from '../../outline/sentences.ts';
+import {
+  clientSummary,
+  firstSentences,
+  questionBefore,
+  quotesIn,
+  typedText,
+} from '../../outline/sentences.ts';
 import {
   type CallWords,
   type StepWords,
@@ -231,6 +236,7 @@ function unitsByPlace(
 
 /** Maximum UTF-16 units of a reply in a log, and those read of it. */
 const maxReply = 120;
+const maxQuestion = 200;
 const maxRead = 2_000;
 
 /** Adds what was said and done in the messages of a unit. */
@@ -249,9 +255,10 @@ function* addEntries(
         for (const span of part.texts) addSaid(entries, yield* textInSteps(body, message, span));
       } else if (part.type === 'text' && message.role === 'assistant' && !isStep) {
         for (const span of part.texts) {
-          const said = (yield* textInSteps(body, message, span)).slice(0, maxRead);
-          const words = firstSentences(said, maxReply) || wholeWords(oneLine(said), maxReply);
-          if (words !== '') entries.push({ kind: 'reply', text: words });
+          const said = yield* textInSteps(body, message, span);
+          const begin = said.slice(0, maxRead);
+          const words = firstSentences(begin, maxReply) || wholeWords(oneLine(begin), maxReply);
+          if (words !== '') entries.push({ kind: 'reply', text: words, said });
         }
       } else if (part.type === 'media' && message.role === 'user') {
         entries.push({ kind: 'note', text: '(The user sent a file.)' });
@@ -278,6 +285,15 @@ function* addEntries(
 
 function addSaid(entries: LogEntry[], text: string): void {
   const { words, note } = typedText(text);
-  if (note !== '') entries.push({ kind: 'note', text: `(${note})` });
-  if (words !== '') entries.push({ kind: 'user', text: wholeWords(oneLine(words), maxUserWords) });
+  const quotes = clientSummary.test(text) ? quotesIn(text).map((quote) => `"${quote}"`) : [];
+  const quoted = wholeWords(quotes.join(', '), maxUserWords);
+  if (note !== '')
+    entries.push({ kind: 'note', text: quoted === '' ? `(${note})` : `(${note}; it quotes: ${quoted})` });
+  if (words === '') return;
+  // A short answer says nothing without its question.
+  const last = entries.at(-1);
+  const question = last?.kind === 'reply' && last.said !== undefined ? questionBefore(last.said, words) : '';
+  if (question !== '')
+    entries[entries.length - 1] = { kind: 'reply', text: wholeWords(question, maxQuestion) };
+  entries.push({ kind: 'user', text: wholeWords(oneLine(words), maxUserWords) });
 }

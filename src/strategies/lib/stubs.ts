@@ -106,7 +106,7 @@ export function mediaStub(folded: {
 
 /** An entry of a log: what somebody said, or a step. */
 export type LogEntry =
-  | { readonly kind: 'user' | 'reply' | 'note'; readonly text: string }
+  | { readonly kind: 'user' | 'reply' | 'note'; readonly text: string; readonly said?: string }
   | { readonly kind: 'step'; readonly step: StepWords };
 
 /** Messages that one id recalls, in order, and what was said and done in them. */

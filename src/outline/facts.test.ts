@@ -1,0 +1,164 @@
+import { describe, expect, it } from 'vitest';
+import { extract } from './extract.ts';
+import type { SummaryStep } from './summarizer.ts';
+import { readSections } from './summary-text.ts';
+
+const user = (text: string): SummaryStep => ({ type: 'said', by: 'user', text });
+const model = (text: string): SummaryStep => ({ type: 'said', by: 'assistant', text });
+const read = (file: string): SummaryStep => ({
+  type: 'called',
+  tool: 'read_file',
+  input: JSON.stringify({ path: `src/${file}.ts` }),
+  result: 'ok',
+  failed: false,
+});
+
+function summaryOf(steps: readonly SummaryStep[], max = 2_000) {
+  const budget = { aim: max, max };
+  const count = (text: string): number => Math.ceil(text.length / 4);
+  return readSections(extract({ steps, earlier: [], known: [], budget, count }) ?? '');
+}
+
+/** Replies that a call follows at once: what was found, and what comes next. */
+const replies: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
+  English: [
+    ['The cursor of flushQueue is never reset.', 'Let me look at the callers of it.'],
+    ['Both tests expect port 8443.', 'Let me see where the port is set.'],
+    ['Nothing calls mergeIndex any more.', 'Let me delete what is left over.'],
+    ['The lock in openStore is held for 30 seconds.', 'Let me find out who takes it first.'],
+  ],
+  German: [
+    ['Der Zeiger in flushQueue wird nie zurückgesetzt.', 'Jetzt sehe ich mir die Aufrufer an.'],
+    ['Beide Tests erwarten Port 8443.', 'Jetzt suche ich, wo er gesetzt wird.'],
+    ['Niemand ruft mergeIndex noch auf.', 'Jetzt lösche ich den Rest davon.'],
+    ['Die Sperre in openStore hält 30 Sekunden.', 'Jetzt finde ich heraus, wer sie nimmt.'],
+  ],
+  Spanish: [
+    ['El cursor de flushQueue nunca se reinicia.', 'Voy a mirar quién lo llama.'],
+    ['Las dos pruebas esperan el puerto 8443.', 'Voy a buscar dónde se define.'],
+    ['Nadie llama ya a mergeIndex.', 'Voy a borrar lo que queda.'],
+    ['El bloqueo de openStore dura 30 segundos.', 'Voy a averiguar quién lo toma.'],
+  ],
+  Chinese: [
+    ['flushQueue的游标从未重置，这是错误的原因。', '接下来我看看调用它的地方。'],
+    ['两个测试都要求端口为8443，配置里却没有。', '接下来我找找设置端口的文件。'],
+    ['已经没有代码调用mergeIndex函数了。', '接下来我删除剩下的部分。'],
+    ['openStore里的锁要占用30秒才会释放。', '接下来我查查是谁先拿到锁。'],
+  ],
+};
+
+describe('announcements of the next call', () => {
+  it.each(Object.keys(replies))('are not told as findings in %s', (language) => {
+    const pairs = replies[language]!;
+    const steps = pairs.flatMap(([finding, next], at) => [model(`${finding} ${next}`), read(`part${at}`)]);
+    const found = summaryOf([
+      user('Why does it fail?'),
+      ...steps,
+      model('8443 is wrong, so I changed it.'),
+    ]).found.join('\n');
+    for (const [finding, next] of pairs) {
+      expect(found).toContain(finding);
+      expect(found).not.toContain(next);
+    }
+  });
+
+  it('are told by the words of the call where nothing else begins like them', () => {
+    const { found } = summaryOf([
+      user('Why does it fail?'),
+      model('First src/scanner.ts.'),
+      read('scanner'),
+      model('The scanner drops the last byte of each chunk.'),
+      read('chunks'),
+      model('Each chunk is now read to its end.'),
+    ]);
+    expect(found).toContain('The scanner drops the last byte of each chunk.');
+    expect(found.join()).not.toContain('First src/scanner.ts');
+  });
+
+  it('end no turn: what is said there is kept however it begins', () => {
+    const steps = Array.from({ length: 6 }, (_, at) => [
+      user(`Question ${at}?`),
+      model(`Let me say it: value ${at} of table t${at} is wrong.`),
+    ]).flat();
+    expect(summaryOf([...steps, user('Thanks.'), model('All is said.')]).found).toHaveLength(6);
+  });
+});
+
+describe('a log with not enough room', () => {
+  const steps = Array.from({ length: 40 }, (_, at) => [
+    read(`file${at}`),
+    { ...read(`part${at}`), tool: 'edit_file' } as SummaryStep,
+    {
+      type: 'called',
+      tool: 'run',
+      input: '{"command":"npm test"}',
+      result: `FAIL t${at}.ts:3`,
+      failed: true,
+    } as const,
+  ]).flat();
+
+  it('says between which lines calls are left out, and which', () => {
+    const { done } = summaryOf([user('Fix it.'), ...steps], 300);
+    expect(done[0]).toMatch(/^\(\d+ calls left out: (?:(?:read_file|edit_file|run) ×\d+(?:, )?){3}\)$/);
+    expect(done.at(-1)).toContain('t39.ts:3');
+  });
+
+  it('counts each call once over many summaries', () => {
+    let text = '';
+    for (let at = 0; at < steps.length; at += 12) {
+      const budget = { aim: 260, max: 260 };
+      const count = (one: string): number => Math.ceil(one.length / 4);
+      text = extract({ steps: steps.slice(at, at + 12), earlier: [text], known: [], budget, count }) ?? text;
+    }
+    const counts = [...text.matchAll(/(\d+) calls? left out/g)].map(([, count]) => Number(count));
+    const told = readSections(text).done.filter((item) => !item.startsWith('('));
+    const toldCalls = told.flatMap((item) => item.split(' · ')).length;
+    expect(counts.reduce((sum, count) => sum + count, 0) + toldCalls).toBe(steps.length);
+    expect(text).toContain('Done, in order (not all of it):');
+  });
+});
+
+describe('a summary that the client wrote', () => {
+  const told = [
+    'This session is being continued from a previous conversation that ran out of context. It is summarized below:',
+    '1. The user asked: "never write to the production table"',
+    '2. I read the parser.',
+    'Some more of what was read. '.repeat(200),
+    '9. Then the user said: "use port 8443 for all of it"',
+  ].join('\n');
+
+  it('is kept, first of all the words of the user that it quotes', () => {
+    const { prose, asked } = summaryOf([user(told), user('Go on.'), read('a')], 300);
+    expect(asked).toEqual(['Go on.']);
+    expect(prose.join('\n')).toContain('"never write to the production table"');
+    expect(prose.join('\n')).toContain('"use port 8443 for all of it"');
+  });
+
+  it('stays in the next summary', () => {
+    const count = (text: string): number => Math.ceil(text.length / 4);
+    const budget = { aim: 400, max: 400 };
+    const once = extract({ steps: [user(told), read('a')], earlier: [], known: [], budget, count })!;
+    const again = extract({ steps: [user('Next.'), read('b')], earlier: [once], known: [], budget, count })!;
+    expect(readSections(again).prose.join('\n')).toContain('"never write to the production table"');
+  });
+});
+
+it('a short answer stands with the question, and the next summary keeps it', () => {
+  const steps = [
+    user('Rename the flag.'),
+    model('Two names are possible:\n1. `--quiet`\n2. `--silent`\nWhich one?'),
+    user('2'),
+    read('flags'),
+    model('Done. Shall I commit it?'),
+    user('yes'),
+    read('x'),
+    model('Shall I push it?'),
+    user('yes'),
+  ];
+  expect(summaryOf(steps).asked).toEqual([
+    'Rename the flag.',
+    '2 (asked: "2. `--silent` / Which one?")',
+    'yes (asked: "Shall I commit it?")',
+    'yes (asked: "Shall I push it?")',
+  ]);
+});
