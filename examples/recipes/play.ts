@@ -29,20 +29,30 @@ export type Played = {
 export type Play = AsyncDisposable & {
   /** Sends a Chat Completions request through the gateway. */
   ask(messages: readonly Message[]): Promise<Played>;
+  /** Resolves when the gateway has logged a line that begins so. */
+  logged(beginning: string): Promise<void>;
 };
 
 /** The model of all recipes: its tokenizer and window are known without the network. */
 const model = 'gpt-4o';
 
-/** Starts the gateway with a configuration file of this folder. `reply` is the scripted model. */
+/** Starts the gateway with a configuration file of this folder, and with `values` that change it. `reply` is the scripted model. */
 export async function startRecipe(
   file: string,
   reply: (request: ScriptRequest) => Reply = () => says('Done.'),
+  values: Readonly<Record<string, string>> = {},
 ): Promise<Play> {
   const provider = await startFakeProvider({ script: reply });
   const path = fileURLToPath(new URL(file, import.meta.url));
-  const { config } = await loadConfig({ file: path, values: [] }, { env: {}, cwd: process.cwd() });
+  const flags = Object.entries(values).map(([key, text]) => ({ flag: '--set', key, text }));
+  const { config } = await loadConfig({ file: path, values: flags }, { env: {}, cwd: process.cwd() });
   const receipts: AnyReceipt[] = [];
+  const lines: string[] = [];
+  const waiting: { readonly beginning: string; readonly resolve: () => void }[] = [];
+  const note = (_: object, line: string) => {
+    lines.push(line);
+    for (const { beginning, resolve } of waiting) if (line.startsWith(beginning)) resolve();
+  };
   const upstream = undiciUpstream();
   const store = inMemoryStore();
   const handler = assembleGateway(
@@ -58,7 +68,7 @@ export async function startRecipe(
       store,
       secret: new Uint8Array(32).fill(1),
       upstream,
-      log: { info: () => undefined, warn: () => undefined },
+      log: { info: note, warn: note },
       onReceipt: (receipt) => receipts.push(receipt),
     },
   );
@@ -71,12 +81,17 @@ export async function startRecipe(
         body: JSON.stringify({ model, messages, tools: [tool('run'), tool('search')] }),
       });
       const answered = (await response.json()) as { choices: { message: Message }[] };
-      const body = JSON.parse(new TextDecoder().decode(provider.requests.at(-1)!.body)) as {
-        messages: Message[];
-      };
+      const bodies = provider.requests.map(({ body }) => new TextDecoder().decode(body));
+      // Texts that a model writes ahead are asked for without tools.
+      const body = JSON.parse(bodies.findLast((one) => one.includes('"tools":'))!) as { messages: Message[] };
       const receipt = receipts.findLast((one): one is Receipt => !('kind' in one))!;
       return { answer: answered.choices[0]!.message.content ?? '', sent: body.messages, receipt };
     },
+    logged: (beginning) =>
+      new Promise((resolve) => {
+        waiting.push({ beginning, resolve });
+        if (lines.some((line) => line.startsWith(beginning))) resolve();
+      }),
     async [Symbol.asyncDispose]() {
       await server.close(1_000);
       await upstream.close();

@@ -53,4 +53,20 @@ describe('a long array of rows', () => {
     );
     expect(made({ rows })).toMatch(/\{"b":7,"c":7,"d":7\},"\[188 rows like these left out\]",\{"a":196,/);
   });
+
+  it('stays JSON without omissions if most of it is prose', () => {
+    const prose = (id: number) =>
+      `Article ${id} says that the lamp of house ${id} burned for long. `.repeat(9);
+    const articles = (text: (id: number) => string) =>
+      JSON.stringify(
+        Array.from({ length: 150 }, (_, id) => ({ id, text: text(id) })),
+        null,
+        2,
+      );
+    const drafts = (text: string) => json(text)!.drafts({ lossless: false });
+    const [only, ...others] = drafts(articles(prose));
+    expect(others).toEqual([]);
+    expect(JSON.parse(only!.text)).toEqual(JSON.parse(articles(prose)));
+    expect(drafts(articles((id) => `House ${id}`)).length).toBeGreaterThan(1);
+  });
 });

@@ -1,6 +1,7 @@
 /**
  * Shrinks JSON: a whole document, JSON lines, or JSON on lines of its own within other text. It is written without white space, and as
- * tables if that is smaller. A lossy draft leaves out rows of long arrays that are like the kept rows.
+ * tables if that is smaller. A lossy draft leaves out rows of long arrays that are like the kept rows. A list of articles stays JSON: its rows are
+ * not alike, its keys are little of it, and a fold can shorten its items in place.
  */
 import { type JsonNode, type JsonObject, compact, isObject, readJson } from './json-tree.ts';
 import { type Omission, createJsonWriter } from './json-writer.ts';
@@ -30,6 +31,7 @@ export const json: Reader = (text) => {
     kind: 'json',
     drafts({ lossless }) {
       const drafts: ShrinkDraft[] = [{ text: plain, isLossless: true, note: 'JSON without white space' }];
+      if (isMostlyProse(places, size)) return drafts;
       const tabled = withTables(text, places);
       if (tabled.tables > 0) drafts.push({ text: tabled.text, isLossless: true, note: 'JSON as tables' });
       if (lossless || text.length < LOSSY_FLOOR || !mayLose(text)) return drafts;
@@ -44,6 +46,18 @@ export const json: Reader = (text) => {
     },
   };
 };
+
+/** Minimum length of a string literal that is prose, in UTF-16 units. */
+const MIN_PROSE = 200;
+
+/** True if at least half of the JSON, whose length without white space is `size`, is in long strings. */
+function isMostlyProse(places: readonly JsonPlace[], size: number): boolean {
+  const proseIn = (node: JsonNode): number => {
+    if (typeof node === 'string') return node.length >= MIN_PROSE && node.startsWith('"') ? node.length : 0;
+    return (isObject(node) ? node.values : node.items).reduce((sum, one) => sum + proseIn(one), 0);
+  };
+  return places.flatMap(({ documents }) => documents).reduce((sum, one) => sum + proseIn(one), 0) * 2 >= size;
+}
 
 function withTables(text: string, places: readonly JsonPlace[], omission?: Omission) {
   const writer = createJsonWriter(omission);
