@@ -21,7 +21,7 @@ export type ErrorCode =
   | 'bad-response'
   /** A body is larger than its limit. */
   | 'body-too-large'
-  /** A summarizer returned no usable summary. An extractive summary is used instead. */
+  /** A summarizer returned no usable text. An extract is used instead. */
   | 'summary-failed'
   /** An operation took longer than its deadline. */
   | 'deadline';

@@ -19,6 +19,7 @@ import {
   longArguments,
   placesEdited,
 } from '../strategies/lib/editable-texts.ts';
+import { usualKeepForRequests } from '../triggers/cache-costs.ts';
 import type { EvictionCandidate, KeepForRequests, RentLimit } from '../triggers/trigger.ts';
 
 /** The approximate tokens of a part with a stub in it. */
@@ -128,7 +129,7 @@ export function limitOfRent(
 const timesFetchedAgain = 4;
 
 /** The requests for which a result that was fetched again is protected: only a fold without which the request would not fit takes it. */
-const keepFetchedAgain = 16;
+const keepFetchedAgain = timesFetchedAgain * usualKeepForRequests;
 
 /** Adds to the input of a fold which results were fetched again, and protects them while they are new. */
 export async function withFetchedAgain(input: PlanInput, edits: readonly Edit[]): Promise<PlanInput> {

@@ -1,8 +1,9 @@
 /**
  * Counts what an agent does after the arms of an experiment parted: failed edits, failed calls, calls that fetch the same again, and the
- * user's messages. Reads the client's own conversation, so both arms are counted alike. Only numbers leave this module. Pure.
+ * user's messages. Reads the client's own conversation, so both arms are counted alike; `leporello bench-ab` counts with it, too. Only numbers leave
+ * this module. Pure.
  */
-import type { Conversation, Message } from '../conversation/conversation.ts';
+import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { inputOf, textOf } from '../conversation/messages.ts';
 import { saysTextNotFound } from '../outline/outcome.ts';
 import { sha256 } from '../store/encrypted-store.ts';
@@ -13,7 +14,7 @@ export type OutcomeCounts = {
   readonly toolCalls: number;
   /** Calls with the same tool and arguments as an earlier call of the conversation. */
   readonly refetches: number;
-  /** Results that say that the text of an edit was not found. */
+  /** Results, and texts in the user's place, that say that the text of an edit was not found. */
   readonly failedEdits: number;
   /** Results that the client marked as errors. */
   readonly toolErrors: number;
@@ -38,30 +39,50 @@ export function addedCounts(one: OutcomeCounts, other: OutcomeCounts): OutcomeCo
   };
 }
 
-/** Bytes of a result that may report a failed edit. */
+/** Bytes of a text that may report a failed edit. */
 const maxReportBytes = 20_000;
 
-/** Counts what happened in the messages from index `from` on. Earlier messages are read for calls that are repeated later. */
-export function outcomesOf({ body, messages }: Conversation, from: number): OutcomeCounts {
+/**
+ * Counts what happened in the messages from index `from` on. `calls` holds the calls that may be repeated there, and gets those that are counted.
+ * Default: the calls of earlier messages.
+ */
+export function outcomesOf(
+  { body, messages }: Conversation,
+  from: number,
+  calls: Set<string> = callsBefore({ body, messages }, from),
+): OutcomeCounts {
   const counts = { ...noCounts };
-  const calls = new Set<string>();
-  for (const message of messages) {
-    const isCounted = message.index >= from;
-    if (isCounted && isUserTurn(message)) counts.userTurns += 1;
+  for (const message of messages.slice(from)) {
+    if (isUserTurn(message)) counts.userTurns += 1;
     for (const part of message.parts) {
       if (part.type === 'tool-call') {
-        const call = sha256(new TextEncoder().encode(`${part.name} ${inputOf(body, message, part)}`));
-        if (isCounted) counts.toolCalls += 1;
-        if (isCounted && calls.has(call)) counts.refetches += 1;
+        const call = callKey(body, message, part);
+        counts.toolCalls += 1;
+        if (calls.has(call)) counts.refetches += 1;
         calls.add(call);
-      } else if (part.type === 'tool-result' && isCounted) {
-        if (part.isError) counts.toolErrors += 1;
-        const reports = part.texts.filter(({ start, end }) => end - start <= maxReportBytes);
-        if (reports.some((span) => saysTextNotFound(textOf(body, message, span)))) counts.failedEdits += 1;
+        continue;
       }
+      if (part.type === 'tool-result' && part.isError) counts.toolErrors += 1;
+      // Some clients report a failed edit in the user's place.
+      if (part.type !== 'tool-result' && (part.type !== 'text' || message.role !== 'user')) continue;
+      const reports = part.texts.filter(({ start, end }) => end - start <= maxReportBytes);
+      if (reports.some((span) => saysTextNotFound(textOf(body, message, span)))) counts.failedEdits += 1;
     }
   }
   return counts;
+}
+
+function callsBefore({ body, messages }: Pick<Conversation, 'body' | 'messages'>, end: number): Set<string> {
+  const calls = messages
+    .slice(0, end)
+    .flatMap((message) =>
+      message.parts.flatMap((part) => (part.type === 'tool-call' ? [callKey(body, message, part)] : [])),
+    );
+  return new Set(calls);
+}
+
+function callKey(body: Uint8Array, message: Message, call: Part & { readonly type: 'tool-call' }): string {
+  return sha256(new TextEncoder().encode(`${call.name} ${inputOf(body, message, call)}`));
 }
 
 function isUserTurn({ role, parts }: Message): boolean {

@@ -59,6 +59,18 @@ describe('a text shortened by a model', () => {
   });
 });
 
+it.each([
+  [undefined, 'test-model returned an empty answer; an extractive summary is used instead.'],
+  ['item', 'test-model returned an empty answer; an extract is used instead.'],
+  ['record', 'test-model returned an empty answer; an extract is used instead.'],
+] as const)('an error of a model says what is used instead of its text (%s)', async (form, message) => {
+  const { summarizer } = scripted('');
+  await expect(summarizer.summarize(request({ form }))).rejects.toMatchObject({
+    code: 'summary-failed',
+    message,
+  });
+});
+
 describe('a summary by a model', () => {
   it("is asked for with the transcript fenced as data, and keeps the user's words unchanged", async () => {
     const { asked, summarizer } = scripted('The lamp in src/lamp.ts has no oil.\nNext: fill it.');

@@ -50,6 +50,9 @@ async function writeProse(
   const maxReply = Math.min(maxOutputTokens, 2 * aim + forReasoning);
   const room =
     maxInputTokens - maxReply - aroundTranscript - earlier.reduce((sum, body) => sum + count(body), aim);
+  const instead = isPlain ? 'an extract' : 'an extractive summary';
+  const failed = (what: string) =>
+    new LeporelloError('summary-failed', `${model} ${what}; ${instead} is used instead.`);
   let soFar = earlier;
   for (const transcript of transcriptsOf(steps, room, count)) {
     signal?.throwIfAborted();
@@ -66,10 +69,10 @@ async function writeProse(
       }),
       signal,
     );
-    soFar = [checked(reply, model, count, 3 * aim)];
+    soFar = [checked(reply, count, 3 * aim, failed)];
   }
   const [prose] = soFar;
-  if (prose === undefined || soFar === earlier) throw summaryFailed(model, 'had nothing to summarize');
+  if (prose === undefined || soFar === earlier) throw failed('had nothing to summarize');
   return prose;
 }
 
@@ -98,17 +101,18 @@ function* transcriptsOf(
 }
 
 /** Returns the reply without visible reasoning. Throws if it is no summary. */
-function checked(reply: string, model: string, count: (text: string) => number, max: number): string {
+function checked(
+  reply: string,
+  count: (text: string) => number,
+  max: number,
+  failed: (what: string) => LeporelloError,
+): string {
   const text = reply.replaceAll(/<think(?:ing)?>.*?<\/think(?:ing)?>/gs, '').trim();
-  if (text === '') throw summaryFailed(model, 'returned an empty answer');
-  if (looksFailed(text)) throw summaryFailed(model, 'refused, or returned an error');
+  if (text === '') throw failed('returned an empty answer');
+  if (looksFailed(text)) throw failed('refused, or returned an error');
   const tokens = count(text);
-  if (tokens > max) throw summaryFailed(model, `wrote ${tokens} tokens, more than the maximum of ${max}`);
+  if (tokens > max) throw failed(`wrote ${tokens} tokens, more than the maximum of ${max}`);
   return text;
-}
-
-function summaryFailed(model: string, what: string): LeporelloError {
-  return new LeporelloError('summary-failed', `${model} ${what}; an extractive summary is used instead.`);
 }
 
 /** A prompt for a summary, in no particular wire format. */

@@ -23,6 +23,9 @@ export type CacheRentOptions = {
   readonly minPayback?: number | undefined;
 };
 
+/** Requests for which `cacheRent` counts a result as used, unless it is set otherwise. */
+export const usualKeepForRequests = 4;
+
 /**
  * The highest write price at which `minPayback` was measured. The payback factor allows for recalls, and a recall does not cost more
  * when writing costs more (as it does for caches that keep for an hour). So the part of the price above this one counts once.
@@ -77,7 +80,7 @@ export const cacheRentCheck = object<CacheRentOptions>({
 /** Folds old content when sending it again in each request has cost several times (minPayback) what a fold costs. Throws `bad-config` for options out of range. */
 export function cacheRent(options: CacheRentOptions = {}): Trigger {
   checkSettings(cacheRentCheck, options, 'cacheRent');
-  const results = options.keepForRequests ?? 4;
+  const results = options.keepForRequests ?? usualKeepForRequests;
   const { keepStepsForRequests, minTokens = 2_000, minPayback = 9 } = options;
   const name = 'cache-rent';
   return {

@@ -1,9 +1,7 @@
 /** Watches the model calls of one run of `leporello bench-ab`: puts the arm's name before each prompt, and counts what the agent did. */
 import type { Conversation } from '../../conversation/conversation.ts';
 import { isRecord, type JsonRecord } from '../../conversation/json-scan.ts';
-import { inputOf } from '../../conversation/messages.ts';
-import { runSteps } from '../../conversation/steps.ts';
-import { reportsOfFailedEdits } from '../../engine/finish.ts';
+import { addedCounts, noCounts, type OutcomeCounts, outcomesOf } from '../../experiment/outcomes.ts';
 import { readBody, unpackBody } from '../../gateway/http/body.ts';
 import type { Handler } from '../../gateway/http/http.ts';
 import { type UpstreamUrls, routeOf } from '../../gateway/routing/routes.ts';
@@ -41,25 +39,17 @@ async function* chunksOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 export function createAgentCounts() {
   const seen = new Set<string>();
   const calls = new Set<string>();
-  let refetches = 0;
-  let failedEdits = 0;
+  let counts = noCounts;
   return {
     see(conversation: Conversation): void {
-      const { body, messages } = conversation;
-      const last = messages.findLast(({ role }) => role === 'assistant');
+      const last = conversation.messages.findLast(({ role }) => role === 'assistant');
       if (last === undefined) return;
       const place = `${last.index} ${last.digest}`;
       if (seen.has(place)) return;
       seen.add(place);
-      for (const part of last.parts) {
-        if (part.type !== 'tool-call') continue;
-        const call = `${part.name} ${inputOf(body, last, part)}`;
-        refetches += Number(calls.has(call));
-        calls.add(call);
-      }
-      failedEdits += runSteps(reportsOfFailedEdits(conversation)).length;
+      counts = addedCounts(counts, outcomesOf(conversation, last.index, calls));
     },
-    counts: () => ({ refetches, failedEdits }),
+    counts: (): Pick<OutcomeCounts, 'refetches' | 'failedEdits'> => counts,
   };
 }
 

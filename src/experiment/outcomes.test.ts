@@ -1,0 +1,49 @@
+import { expect, it } from 'vitest';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { sha256 } from '../store/encrypted-store.ts';
+import { createAgentCounts } from '../cli/bench-ab/traffic.ts';
+import { outcomesOf } from './outcomes.ts';
+
+const call = (id: string, name: string, input: object) => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: [{ id, type: 'function', function: { name, arguments: JSON.stringify(input) } }],
+});
+const result = (id: string, content: string) => ({ role: 'tool', tool_call_id: id, content });
+
+const read = (messages: readonly object[]) =>
+  openaiChat.read(new TextEncoder().encode(JSON.stringify({ model: 'm', messages })), {
+    digest: sha256,
+    blocks: new Map(),
+  });
+
+const notFound = 'String to replace not found in file.';
+const messages = [
+  { role: 'user', content: 'Fix it.' },
+  call('a', 'read', { path: 'a.ts' }),
+  result('a', 'let a;'),
+  call('b', 'edit', { path: 'a.ts', old_string: 'x' }),
+  result('b', notFound),
+  call('c', 'read', { path: 'a.ts' }),
+  result('c', 'let a;'),
+  { role: 'user', content: `The edit failed: ${notFound}` },
+  call('d', 'run', {}),
+];
+
+it('counts failed edits, repeated calls and turns from a message on', () => {
+  expect(outcomesOf(read(messages), 3)).toEqual({
+    userTurns: 1,
+    toolCalls: 3,
+    refetches: 1,
+    failedEdits: 2,
+    toolErrors: 0,
+  });
+});
+
+it('counts the same for an agent whose requests come one by one, and for one whose conversation is read at once', () => {
+  const agent = createAgentCounts();
+  for (const end of [1, 3, 5, 8, 8, 9]) agent.see(read(messages.slice(0, end)));
+  const { refetches, failedEdits } = outcomesOf(read(messages), 0);
+  expect(agent.counts()).toMatchObject({ refetches, failedEdits });
+  expect([refetches, failedEdits]).toEqual([1, 2]);
+});
