@@ -11,7 +11,14 @@ import type { CachePrices, ModelWindow, Refusal } from './types.ts';
 import type { Compression, FoldStep } from '../receipts/receipt.ts';
 import type { FoundFolds } from '../store/fold-store.ts';
 import type { Calibration, Correction } from '../tokens/calibration.ts';
-import type { Demand, Economy, Trigger, TriggerState } from '../triggers/trigger.ts';
+import type {
+  Demand,
+  Economy,
+  EvictionCandidate,
+  KeepForRequests,
+  Trigger,
+  TriggerState,
+} from '../triggers/trigger.ts';
 import { newestGoal } from '../triggers/limits.ts';
 
 /**
@@ -121,47 +128,78 @@ const manyMessages = 2_000;
 
 /** Computes the state that triggers look at. */
 export function triggerState(inputs: TriggerInputs): MeasuredState {
-  const { clientConversation, input, start, window, correction, idle, now } = inputs;
-  const tokens = correction.correct(start.tokens);
-  let fixed: number | undefined;
-  let steps: IdleSteps | undefined;
-  let missing: 'fixed' | 'steps' = 'fixed';
-  const fixedWithout = (foldable: number) => Math.max(0, Math.round(tokens - correction.slope * foldable));
-  const need = (what: typeof missing): void => {
-    missing = what;
-    if (state.isDeciding) throw new NotMeasured();
-  };
-  const state: MeasuredState = {
-    economy: economyOf(inputs, (keepForRequests) => {
-      if (steps === undefined && input.conversation.messages.length > manyMessages) need('steps');
-      return idleContent(input, start, keepForRequests, (steps ??= runSteps(finishedSteps(input, start))));
-    }),
-    idleMs: now === undefined ? undefined : idleMs({ clientConversation, ...idle, now }),
-    tokens,
-    /** Computed on demand, because most requests are far too small for it to matter. */
-    get fixed() {
-      if (fixed === undefined) need('fixed');
-      return (fixed ??= fixedWithout(runSteps(foldableTokens(input, start))));
-    },
-    isDeciding: false,
-    async measure() {
-      if (missing === 'fixed')
-        fixed = fixedWithout(await runInSlices(foldableTokens(input, start), input.slices));
-      else steps = await runInSlices(finishedSteps(input, start), input.slices);
-    },
-    bytes: start.body.length,
-    window: window.tokens,
-    reserved: reservedTokens(input.conversation, window, input.recallTool !== undefined),
-    messages: start.messages,
-  };
-  return state;
+  return new RequestState(inputs);
 }
 
-type Candidates = NonNullable<TriggerState['economy']>['candidates'];
+/**
+ * The state of one request. It is a class because of `fixed`: V8 makes a hidden class for each object literal with a getter of its own, which lives, with
+ * all that the getter uses, until a full garbage collection.
+ */
+class RequestState implements MeasuredState {
+  readonly economy: TriggerState['economy'];
+  readonly idleMs: number | undefined;
+  readonly tokens: number;
+  readonly bytes: number;
+  readonly window: number | undefined;
+  readonly reserved: number;
+  readonly messages: number;
+  isDeciding = false;
+  readonly #inputs: TriggerInputs;
+  #fixed: number | undefined;
+  #steps: IdleSteps | undefined;
+  #missing: 'fixed' | 'steps' = 'fixed';
+
+  constructor(inputs: TriggerInputs) {
+    const { clientConversation, input, start, window, correction, idle, now } = inputs;
+    this.#inputs = inputs;
+    this.economy = economyOf(inputs, (keepForRequests) => this.#candidates(keepForRequests));
+    this.idleMs = now === undefined ? undefined : idleMs({ clientConversation, ...idle, now });
+    this.tokens = correction.correct(start.tokens);
+    this.bytes = start.body.length;
+    this.window = window.tokens;
+    this.reserved = reservedTokens(input.conversation, window, input.recallTool !== undefined);
+    this.messages = start.messages;
+  }
+
+  /** Computed on demand, because most requests are far too small for it to matter. */
+  get fixed(): number {
+    if (this.#fixed !== undefined) return this.#fixed;
+    this.#need('fixed');
+    const { input, start } = this.#inputs;
+    return (this.#fixed = this.#fixedWithout(runSteps(foldableTokens(input, start))));
+  }
+
+  async measure(): Promise<void> {
+    const { input, start } = this.#inputs;
+    if (this.#missing === 'fixed')
+      this.#fixed = this.#fixedWithout(await runInSlices(foldableTokens(input, start), input.slices));
+    else this.#steps = await runInSlices(finishedSteps(input, start), input.slices);
+  }
+
+  #candidates(keepForRequests: KeepForRequests): readonly EvictionCandidate[] {
+    const { input, start } = this.#inputs;
+    if (this.#steps === undefined && input.conversation.messages.length > manyMessages) this.#need('steps');
+    return idleContent(
+      input,
+      start,
+      keepForRequests,
+      (this.#steps ??= runSteps(finishedSteps(input, start))),
+    );
+  }
+
+  #need(what: 'fixed' | 'steps'): void {
+    this.#missing = what;
+    if (this.isDeciding) throw new NotMeasured();
+  }
+
+  #fixedWithout(foldable: number): number {
+    return Math.max(0, Math.round(this.tokens - this.#inputs.correction.slope * foldable));
+  }
+}
 
 function economyOf(
   { clientConversation, input, start, prices, correction }: TriggerInputs,
-  candidates: Candidates,
+  candidates: Economy['candidates'],
 ): TriggerState['economy'] {
   return (
     prices &&

@@ -54,7 +54,6 @@ import {
 import { summaryFor } from './summary-ahead.ts';
 import type { Engine, EngineOptions, EngineRequest, PreparedRequest } from './types.ts';
 import { passThrough } from './types.ts';
-import { createConversationCounter } from '../tokens/count-conversation.ts';
 
 /** Creates an engine from its parts. `createDefaultEngine` supplies the usual ones. */
 export function createEngine(options: EngineOptions): Engine {
@@ -77,7 +76,7 @@ export function createEngine(options: EngineOptions): Engine {
         const conversation = request.codec.read(request.body, engine.reading);
         const counter = await options.counterFor(conversation.model);
         const clientLinks = clientLinksOf(engine, request, conversation);
-        const counts = createConversationCounter({ counter, memo: engine.counts });
+        const counts = engine.counterOf(counter);
         await counts.ahead(conversation);
         calibratorFor(engine.calibration, request.tenant, conversation, clientLinks).learn(
           counts.total(conversation),

@@ -3,7 +3,7 @@ import { openFixed, type Cache, createCaches } from '../caches.ts';
 import type { ReadBlock, ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, allOriginalIdsOf, lastMessageOf, originalsInSteps } from '../conversation/edit.ts';
-import { prefixLinks } from '../conversation/messages.ts';
+import { memoized, prefixLinks } from '../conversation/messages.ts';
 import { openSlices, runInSlices, type Slices } from '../conversation/steps.ts';
 import { type Draft, type PlanInput, draft } from './plan.ts';
 import {
@@ -34,13 +34,14 @@ import {
   createCalibration,
   createLearnedWindows,
 } from '../tokens/calibration.ts';
-import { type TokenMemo, createConversationCounter } from '../tokens/count-conversation.ts';
+import { type ConversationCounter, createConversationCounter } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 
 export type EngineState = {
   readonly options: EngineOptions;
   readonly reading: ReadContext;
-  readonly counts: TokenMemo;
+  /** Returns the counter of conversations for a counter of texts. One serves all requests: it is made of many functions. */
+  readonly counterOf: (counter: TokenCounter) => ConversationCounter;
   /** By the beginning of the conversation. */
   readonly referenceMemos: Cache<string, ReferenceMemo>;
   readonly toolCosts: Map<string, number>;
@@ -58,10 +59,11 @@ export function createEngineState(options: EngineOptions): EngineState {
   const { caches = createCaches() } = options;
   const lastSent = createLastSent(caches);
   const blocks = caches<ReadBlock>('read blocks', bytesOfBlock);
+  const counts = caches<number>('token counts');
   return {
     options,
     reading: { digest: options.digest, blocks, seen: options.seen },
-    counts: caches<number>('token counts'),
+    counterOf: memoized((counter: TokenCounter) => createConversationCounter({ counter, memo: counts })),
     referenceMemos: caches<ReferenceMemo>('line references', (memo) => 130 * linesHeld(memo)),
     toolCosts: new Map(),
     calibration: options.calibration ?? createCalibration(),
@@ -80,7 +82,7 @@ function bytesOfBlock({ parts }: ReadBlock): number {
 
 /** Returns the input of a plan that does not depend on stored folds. */
 export function planInputFor(
-  { options, reading, counts, toolCosts }: EngineState,
+  { options, reading, counterOf, toolCosts }: EngineState,
   { codec, tenant, leftMs, controls }: EngineRequest,
   conversation: Conversation,
   counter: TokenCounter,
@@ -92,7 +94,7 @@ export function planInputFor(
     codec,
     reading,
     conversation,
-    counter: createConversationCounter({ counter, memo: counts }),
+    counter: counterOf(counter),
     protects: protectionOf(conversation, {
       pins: pinsOf(options.pins, controls),
       recallTool: recallTool?.name,

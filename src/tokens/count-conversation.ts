@@ -116,13 +116,14 @@ export function createConversationCounter(options: {
   };
   const countNow = (conversation: Conversation, message: Message): number =>
     counter.overhead.message + countBlock(conversation, message);
-  let latest: { readonly conversation: Conversation; readonly counts: readonly number[] } | undefined;
+  const countsBy = new WeakMap<Conversation, readonly number[]>();
   /** Returns the tokens of each message. A text without an answer may count differently later, so then nothing is remembered. */
   const countsOf = (conversation: Conversation): readonly number[] => {
     if (answers) return conversation.messages.map((message) => countNow(conversation, message));
-    if (latest?.conversation === conversation) return latest.counts;
+    const known = countsBy.get(conversation);
+    if (known) return known;
     const counts = lists(conversation.messages, (message) => countNow(conversation, message));
-    latest = { conversation, counts };
+    countsBy.set(conversation, counts);
     return counts;
   };
   const countMessage = (conversation: Conversation, index: number): number => {

@@ -1,0 +1,47 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, test } from 'vitest';
+import { chatBody } from '../../bench/gateway/chat-body.ts';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { createDefaultEngine } from '../library/default-engine.ts';
+import { createEncryptedStore } from '../store/encrypted-store.ts';
+import { inMemoryStore } from '../store/in-memory.ts';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as (options: { readonly type: 'minor' }) => void;
+
+/** Returns the bytes of buffers after a collection of young objects. It frees buffers in another thread, so this waits until `isFreed`, or for a while. */
+async function heldAfterMinor(isFreed: (held: number) => boolean): Promise<number> {
+  collect({ type: 'minor' });
+  let held = process.memoryUsage().arrayBuffers;
+  for (let tries = 0; tries < 100 && !isFreed(held); tries++) {
+    await pause(10);
+    held = process.memoryUsage().arrayBuffers;
+  }
+  return held;
+}
+
+describe('engine', () => {
+  test('leaves nothing that keeps the bytes of an answered request until a full garbage collection', async () => {
+    const encryptedStore = createEncryptedStore({
+      store: inMemoryStore(),
+      secret: new Uint8Array(32).fill(1),
+    });
+    const engine = createDefaultEngine({}, encryptedStore);
+    const { bytes, counterAt } = chatBody(200_000);
+    let turn = 0;
+    const prepare = async (requests: number) => {
+      for (let request = 0; request < requests; request++) {
+        const body = new Uint8Array(bytes);
+        new TextEncoder().encodeInto(String(turn++).padStart(8, '0'), body.subarray(counterAt));
+        await engine.prepare({ codec: openaiChat, body, tenant: 'garbage' });
+      }
+    };
+    await prepare(40);
+    const before = await heldAfterMinor(() => false);
+    await prepare(40);
+    const held = (await heldAfterMinor((now) => now - before < 2_000_000)) - before;
+    expect(held).toBeLessThan(2_000_000);
+  });
+});
