@@ -231,9 +231,9 @@ describe('searching everything', () => {
     });
     expect(answer).toBe(
       [
-        '── 1 lines 1-5 · result of Read …/settings.go offset=380 limit=60 ──',
+        '── 1 lines 1-6 · result of Read …/settings.go offset=380 limit=60 ──',
         'the port of the server',
-        ...Array.from({ length: 4 }, () => 'hay'),
+        ...Array.from({ length: 5 }, () => 'hay'),
         '── 2 lines 1-2 · result of Read /home/dev/shop/handlers.go ──',
         'another port',
         'hay',
@@ -241,6 +241,20 @@ describe('searching everything', () => {
         '[No other places.]',
       ].join('\n'),
     );
+  });
+
+  it('shows what follows the best places, such as the rest of a definition, if the query quotes nothing', async () => {
+    const rest = Array.from({ length: 25 }, (_, line) => `\tstep${line}()`).join('\n');
+    const text = `func mergeIndex(path string) error {\n${rest}\n}`;
+    const answer = await resolveRecall({
+      argumentsJson: JSON.stringify({ query: 'Let me see how mergeIndex handles a path.' }),
+      lookup: () => held(`${'hay\n'.repeat(200)}${text}\n${'hay\n'.repeat(200)}`),
+      all: ['0'],
+      maxTokens: 5_000,
+      countTokens,
+    });
+    expect(answer).toContain('func mergeIndex');
+    expect(answer).toContain('step20()');
   });
 
   it('says plainly that nothing matches', async () => {

@@ -122,6 +122,9 @@ function headingWords(heading: string): string {
 /** Lines that follow a quoted one, because a model quotes the beginning of what it wants, and how many quotes far apart are shown first. */
 const linesAfterQuote = 120;
 const linesBeforeQuote = 5;
+/** Lines that follow each of the best places if the query quotes nothing, and how many places those are. */
+const linesAfterBest = 25;
+const maxLonger = 3;
 const maxQuotes = 8;
 
 /** More tokens for each quote after the first. */
@@ -156,12 +159,12 @@ function wordPage(
     const longer = linesAfter(place, linesAfterQuote);
     if (!put(longer)) put(fitting(longer, left + countTokens(textOf(place)), countTokens));
   }
-  for (const place of found) {
-    const isIn = shown.some(
-      ({ from, start, end }) => from === place.from && place.start >= start && place.end <= end,
-    );
-    if (!isIn && !put(place)) break;
-  }
+  // Without a quote, a definition that a place begins with is likely to go on after it.
+  const isIn = (place: WordPlace): boolean =>
+    shown.some(({ from, start, end }) => from === place.from && place.start >= start && place.end <= end);
+  if (quoted.length === 0)
+    for (const place of found.slice(0, maxLonger)) if (!isIn(place)) put(linesAfter(place, linesAfterBest));
+  for (const place of found) if (!isIn(place) && !put(place)) break;
   for (let tries = 0; shown.length > 0; tries++) {
     const text = page(shown);
     const over = countTokens(text) - maxTokens;
