@@ -13,9 +13,10 @@
  * is read. A real model may ask for less or more, and may pick the wrong original.
  */
 import type { ReadContext } from '../codecs/codec.ts';
+import { createSeenBodies } from '../codecs/earlier-bodies.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { tokensFoldedBy } from '../receipts/totals.ts';
-import { sha256 } from '../store/encrypted-store.ts';
+import { commonLength, sha256 } from '../store/encrypted-store.ts';
 import { type Client, createClient, rerunMissing } from './client.ts';
 import type { Policy, SentContext } from './policies.ts';
 import { type Sight, createSight, recallMissing } from './recall-missing.ts';
@@ -91,7 +92,9 @@ export async function play(
   { window, skipsRecovery = false }: PlayOptions,
 ): Promise<{ readonly tally: Tally; readonly contexts: readonly number[] }> {
   const { codec } = recording.format;
-  const reading: ReadContext = { digest: sha256, blocks: new Map() };
+  // Each request continues the one before, so only its new bytes are read.
+  const seen = createSeenBodies({ digest: sha256, commonLength });
+  const reading: ReadContext = { digest: sha256, blocks: new Map(), seen };
   const read = (body: Uint8Array): Conversation => codec.read(body, reading);
   const session = policy.open(codec);
   const client = createClient(recording);
