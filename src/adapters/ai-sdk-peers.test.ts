@@ -1,4 +1,4 @@
-/** Shortens one conversation with the AI SDK's own `pruneMessages` and with our middleware, and compares its form. docs/ai-sdk.md has the results. */
+/** Shortens one conversation with the AI SDK's own `pruneMessages` and with our middleware, and compares its form. docs/defects.md has the results. */
 import { generateText, jsonSchema, type ModelMessage, pruneMessages, tool, wrapLanguageModel } from 'ai';
 import { expect, it } from 'vitest';
 import { foldingEarly, log } from '../../test/support/folded-logs.ts';

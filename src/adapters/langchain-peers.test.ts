@@ -1,5 +1,11 @@
-/** Plays one conversation with LangChain's own middlewares and with ours, and compares what is left of it. docs/langchain.md has the results. */
-import { type BaseMessage, HumanMessage, ToolMessage } from '@langchain/core/messages';
+/** Plays one conversation with LangChain's own middlewares and with ours, and compares what is left of it. docs/defects.md has the results. */
+import {
+  AIMessage,
+  type BaseMessage,
+  HumanMessage,
+  ToolMessage,
+  trimMessages,
+} from '@langchain/core/messages';
 import {
   type AgentMiddleware,
   ClearToolUsesEdit,
@@ -62,6 +68,26 @@ describe('the state of an agent', () => {
     const { messages, asked } = await readLogs(ours());
     expect(JSON.stringify(messages)).toContain('Never touch the billing service.');
     expect(JSON.stringify(asked)).toContain('Never touch the billing service.');
+  });
+});
+
+describe('a call and its result', () => {
+  it('stay together; trimMessages begins every other window with a result without its call', async () => {
+    const { messages, asked } = await readLogs(ours());
+    let orphaned = 0;
+    for (let maxTokens = 1; maxTokens <= 60; maxTokens++) {
+      const trimmed = await trimMessages(messages, { maxTokens, tokenCounter: (list) => list.length });
+      if (ToolMessage.isInstance(trimmed[0])) orphaned++;
+    }
+    expect(orphaned).toBe(30);
+    const calls = new Set(
+      asked.flatMap((message) =>
+        AIMessage.isInstance(message) ? (message.tool_calls?.map(({ id }) => id) ?? []) : [],
+      ),
+    );
+    const results = asked.filter((message) => ToolMessage.isInstance(message));
+    expect(results.length).toBeGreaterThan(0);
+    expect(results.filter((message) => !calls.has(message.tool_call_id))).toEqual([]);
   });
 });
 

@@ -13,19 +13,23 @@ export const path = [dirname(process.execPath), process.env['PATH']].join(delimi
 
 /** Installs the client if needed and resolves to the path of its command. */
 export async function install(client: Pick<Client, 'install' | 'command'>): Promise<string> {
-  const folder = join(clientsFolder, client.install.replaceAll(/[^\w.-]+/g, '-').replace(/^-/, ''));
-  const command = join(folder, 'node_modules', '.bin', client.command);
-  if (await exists(command)) return command;
+  return join(await installPackage(client.install), 'node_modules', '.bin', client.command);
+}
+
+/** Installs a package, such as `left-pad@1.3.0`, if needed, and resolves to the folder that has it in its `node_modules`. */
+export async function installPackage(versioned: string): Promise<string> {
+  const folder = join(clientsFolder, versioned.replaceAll(/[^\w.-]+/g, '-').replace(/^-/, ''));
+  if (await exists(join(folder, 'node_modules'))) return folder;
   const partial = `${folder}.half`;
   await rm(partial, { recursive: true, force: true });
   await mkdir(partial, { recursive: true });
-  const name = client.install.replace(/(?<=.)@[^@]*$/, '');
+  const name = versioned.replace(/(?<=.)@[^@]*$/, '');
   // Several clients copy their binary in an install script, which newer npms run only for allowed packages.
   const manifest = { private: true, allowScripts: { [name]: true } };
   await writeFile(join(partial, 'package.json'), JSON.stringify(manifest));
-  await npm(partial, ['install', client.install, '--no-audit', '--no-fund', '--loglevel=error']);
+  await npm(partial, ['install', versioned, '--no-audit', '--no-fund', '--loglevel=error']);
   await rename(partial, folder);
-  return command;
+  return folder;
 }
 
 async function exists(file: string): Promise<boolean> {

@@ -2,8 +2,8 @@
  * Runs real agent CLIs through the gateway: installs each once, at a pinned version, and plays its loops against the scripted provider.
  * Usage: npm run test:clients [-- [--bodies FOLDER] NAME...]. A name is a client's, or `client/format`. With `--wrapped`, the clients run
  * under `leporello wrap` instead, two at once, and a name is one that `wrap` knows. With `--guardrail`, LiteLLM's proxy calls the gateway instead,
- * and with `--hooks`, clients without a gateway run `leporello hook`. With `--runtimes`, the library runs in Bun, Deno and workerd.
- * A table at the end says what worked where.
+ * and with `--hooks`, clients without a gateway run `leporello hook`. With `--runtimes`, the library runs in Bun, Deno and workerd; with
+ * `--adapters`, the adapters run with the real packages. A table at the end says what worked where.
  */
 import { parseArgs } from 'node:util';
 import type { Client, Variant } from './client.ts';
@@ -31,6 +31,7 @@ const { values, positionals: names } = parseArgs({
     guardrail: { type: 'boolean' },
     hooks: { type: 'boolean' },
     runtimes: { type: 'boolean' },
+    adapters: { type: 'boolean' },
   },
 });
 const all = clients.flatMap((client) => client.variants.map((variant) => ({ client, variant })));
@@ -55,8 +56,10 @@ if (values.guardrail) {
     counts[problems.length === 0 ? 'passed' : 'failed'] += 1;
   }
   sayCounts();
-} else if (values.runtimes) {
-  await driveRuntimes();
+} else if (values.runtimes || values.adapters) {
+  if (values.adapters) await driveAdapters();
+  if (values.runtimes) await driveRuntimes();
+  sayMatrix();
 } else if (values.wrapped) {
   await driveWrapped();
 } else if (unknown.length > 0) {
@@ -119,6 +122,19 @@ async function driveRuntimes(): Promise<void> {
   const rows = await playRuntimes();
   for (const { runtime, problem } of rows) if (problem !== undefined) say(`${runtime}: ${problem}`);
   matrix.push(...rows);
+}
+
+/** Runs the adapters with the packages that they are for. */
+async function driveAdapters(): Promise<void> {
+  const { adapterRows } = await import('./adapters/rows.ts');
+  matrix.push(...(await adapterRows()));
+  const { playMastra } = await import('./adapters/mastra.ts');
+  const { problem, ...row } = await playMastra();
+  if (problem !== undefined) say(`Mastra: ${problem}`);
+  matrix.push(row);
+}
+
+function sayMatrix(): void {
   say(spelledMatrix(matrix).trimEnd());
   for (const row of matrix) counts[Object.values(row).includes('FAILED') ? 'failed' : 'passed'] += 1;
   sayCounts();

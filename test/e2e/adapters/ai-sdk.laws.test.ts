@@ -13,7 +13,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type AdapterOptions, leporelloMiddleware } from '../../../src/adapters/ai-sdk.ts';
 import { createLeporelloFetch } from '../../../src/adapters/fetch.ts';
-import { createLeporello, type FoldReport } from '../../../src/index.ts';
+import { createLeporello, type FoldReport, inMemoryStore } from '../../../src/index.ts';
 import {
   contentOf,
   expectedTexts,
@@ -72,8 +72,12 @@ const play = ({ modelAt, streaming, thinks }: Run) =>
     return { steps: await result.steps, messages: await result.responseMessages, events };
   });
 
-function wrapped(modelAt: Run['modelAt'], options: AdapterOptions = {}): Run['modelAt'] {
-  const middleware = leporelloMiddleware(createLeporello(settings), options);
+function wrapped(
+  modelAt: Run['modelAt'],
+  options: AdapterOptions = {},
+  leporello = createLeporello(settings),
+): Run['modelAt'] {
+  const middleware = leporelloMiddleware(leporello, options);
   return (url) => wrapLanguageModel({ model: modelAt(url) as Wrapped, middleware });
 }
 
@@ -92,6 +96,16 @@ describe.each(Object.entries(providers))('leporelloMiddleware over %s', (_, mode
       paths.map((path) => ({ type: 'text', value: contentOf(path) })),
     );
     expectFoldedRun(run, reports, [events, messages, steps.map((step) => step.content)]);
+  });
+});
+
+describe.each(Object.entries(providers))('leporelloMiddleware over %s', (_, modelAt) => {
+  it('sends the same from a second instance on the same store', async () => {
+    const store = inMemoryStore();
+    const way = { streaming: false, thinks: false };
+    const sent = () =>
+      play({ ...way, modelAt: wrapped(modelAt, {}, createLeporello({ ...settings, store })) });
+    expect(firstDifference((await sent()).sent, (await sent()).sent)).toBeUndefined();
   });
 });
 

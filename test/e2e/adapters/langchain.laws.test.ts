@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createLeporelloFetch } from '../../../src/adapters/fetch.ts';
 import { leporelloMiddleware } from '../../../src/adapters/langchain.ts';
-import { createLeporello, type FoldReport } from '../../../src/index.ts';
+import { createLeporello, type FoldReport, inMemoryStore } from '../../../src/index.ts';
 import { contentOf, expectedTexts, firstDifference, paths, question, settings, tool } from './long-loop.ts';
 import { type AtUrl, expectFoldedRun, gatewaySettings, playLoop, ways } from './play-loop.ts';
 
@@ -78,6 +78,17 @@ describe.each(Object.entries(providers))('leporelloMiddleware over %s', (_, mode
     const results = messages.filter((message) => ToolMessage.isInstance(message));
     expect(results.map(({ content }) => content)).toEqual(paths.map(contentOf));
     expectFoldedRun(run, reports, [events, messages, saved]);
+  });
+});
+
+describe.each(Object.entries(providers))('leporelloMiddleware over %s', (_, modelAt) => {
+  it('sends the same from a second instance on the same store', async () => {
+    const store = inMemoryStore();
+    const sent = () => {
+      const middleware = leporelloMiddleware(createLeporello({ ...settings, store }));
+      return play({ streaming: false, thinks: false, modelAt, middleware });
+    };
+    expect(firstDifference((await sent()).sent, (await sent()).sent)).toBeUndefined();
   });
 });
 

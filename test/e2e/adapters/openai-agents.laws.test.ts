@@ -13,7 +13,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createLeporelloFetch } from '../../../src/adapters/fetch.ts';
 import { leporelloProvider } from '../../../src/adapters/openai-agents.ts';
-import { createLeporello, type FoldReport } from '../../../src/index.ts';
+import { createLeporello, type FoldReport, inMemoryStore } from '../../../src/index.ts';
 import { contentOf, expectedTexts, firstDifference, paths, question, settings, tool } from './long-loop.ts';
 import { type AtUrl, expectFoldedRun, gatewaySettings, playLoop, ways } from './play-loop.ts';
 
@@ -79,6 +79,18 @@ describe.each(Object.entries(providers))('leporelloProvider over %s', (_, [name,
       paths.map((path) => ({ type: 'text', text: contentOf(path) })),
     );
     expectFoldedRun(run, reports, [events, items]);
+  });
+});
+
+describe.each(Object.entries(providers))('leporelloProvider over %s', (_, [name, providerAt]) => {
+  it('sends the same from a second instance on the same store', async () => {
+    const store = inMemoryStore();
+    const sent = () => {
+      const leporello = createLeporello({ ...settings, store });
+      const folding = (url: string) => leporelloProvider(providerAt(url), leporello);
+      return play({ name, providerAt: folding, streaming: false, thinks: false });
+    };
+    expect(firstDifference((await sent()).sent, (await sent()).sent)).toBeUndefined();
   });
 });
 

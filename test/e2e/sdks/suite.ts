@@ -5,6 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { createLeporelloFetch } from '../../../src/adapters/fetch.ts';
 import type { GatewaySettings } from '../../../src/gateway/app.ts';
+import { inMemoryStore } from '../../../src/store/in-memory.ts';
 import { startFakeProvider } from '../../support/fake-provider/fake-provider.ts';
 import type { Script, ScriptRequest } from '../../support/fake-provider/script.ts';
 import { type Stack, startStack } from '../stack.ts';
@@ -67,10 +68,15 @@ export function sdkSuite(name: string, client: SdkClient) {
         expect(run).toEqual(expected(client, { recalls: 1, streaming }));
       });
     });
+
+    it('continues in another instance on the same store', async () => {
+      const setting = { start, streaming: false, window: 12_000, reasoning: false, restarts: true };
+      expect(await talk(client, setting)).toEqual(expected(client, { recalls: 1, streaming: false }));
+    });
   });
 }
 
-type SdkStack = Pick<Stack, 'provider' | 'url' | 'logged'> &
+type SdkStack = Pick<Stack, 'provider' | 'url' | 'logged' | 'restart'> &
   AsyncDisposable & { readonly fetch?: typeof fetch };
 
 /** Starts a scripted provider, and a `fetch` that folds what is sent to it. */
@@ -81,18 +87,25 @@ async function startFetch(script: Script, settings: GatewaySettings): Promise<Sd
     logged.push(`${message} ${JSON.stringify(fields)}`);
   };
   const { models = {} } = settings;
-  const folding = createLeporelloFetch({
-    models,
-    offerRecall: 'with-fold',
-    storeDeadlineMs: 600_000,
-    prepareDeadlineMs: 600_000,
-    log: { info: record, warn: record },
-  });
+  const kept = { store: inMemoryStore(), secret: new Uint8Array(32).fill(9) };
+  const open = () =>
+    createLeporelloFetch({
+      ...kept,
+      models,
+      offerRecall: 'with-fold',
+      storeDeadlineMs: 600_000,
+      prepareDeadlineMs: 600_000,
+      log: { info: record, warn: record },
+    });
+  let folding = open();
   return {
     provider,
     url: provider.url,
     logged,
-    fetch: folding,
+    fetch: (input, init) => folding(input, init),
+    async restart() {
+      folding = open();
+    },
     async [Symbol.asyncDispose]() {
       expect(logged.filter((line) => line.startsWith('the sent prefix changed'))).toEqual([]);
       await provider.close();
@@ -111,9 +124,11 @@ type Setting = {
   readonly streaming: boolean;
   readonly window: number;
   readonly reasoning: boolean;
+  /** Whether another instance takes over before each message of the user. Default false. */
+  readonly restarts?: boolean;
 };
 
-async function talk(client: SdkClient, { start, streaming, window, reasoning }: Setting) {
+async function talk(client: SdkClient, { start, streaming, window, reasoning, restarts }: Setting) {
   const script = model({ reasoning });
   const answered: ScriptRequest[] = [];
   await using stack = await start(
@@ -128,9 +143,20 @@ async function talk(client: SdkClient, { start, streaming, window, reasoning }: 
     toolsRun.push(path);
     return contentOf(path);
   };
-  const say = client.start({ url: stack.url, fetch: stack.fetch, streaming, runTool });
+  const firstUrl = stack.url;
+  // A gateway that was started again has another port.
+  const moving: typeof fetch = (input, init) => {
+    if (input instanceof Request)
+      return fetch(new Request(input.url.replace(firstUrl, stack.url), input), init);
+    return fetch(String(input).replace(firstUrl, stack.url), init);
+  };
+  const ownFetch = stack.fetch ?? (restarts ? moving : undefined);
+  const say = client.start({ url: firstUrl, fetch: ownFetch, streaming, runTool });
   const received: TurnResult[] = [];
-  for (const ask of asks) received.push(await say(ask));
+  for (const ask of asks) {
+    if (restarts && received.length > 0) await stack.restart();
+    received.push(await say(ask));
+  }
   return {
     replies: received.map(({ replies }) => replies),
     toolsRun,
