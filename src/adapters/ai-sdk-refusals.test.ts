@@ -115,6 +115,52 @@ describe('a refusal', () => {
   });
 });
 
+describe('a refusal of the request that continues after a recall', () => {
+  const limited = (headers: Record<string, string>, statusCode = 429) =>
+    new APICallError({
+      message: 'Slow down.',
+      url: 'x',
+      requestBodyValues: {},
+      statusCode,
+      responseHeaders: headers,
+      responseBody: '{}',
+    });
+  const recalling = (...errors: readonly Error[]) =>
+    scriptedModel((_, index) => {
+      if (index === 0)
+        return [{ type: 'tool-call', toolCallId: 'r', toolName: 'read_memory', input: '{"query":"log 1"}' }];
+      if (errors[index - 1]) throw errors[index - 1]!;
+      return [text('Here it is.')];
+    });
+  const atOnce = { 'retry-after-ms': '1' };
+
+  it('is sent again if that may help, plain and streamed', async () => {
+    for (const errors of [[limited(atOnce)], [limited(atOnce), limited(atOnce, 529)]]) {
+      const model = recalling(...errors);
+      const { content } = await wrapped(model).doGenerate({ prompt: longPrompt(), tools });
+      expect([content, model.asked.length]).toEqual([[text('Here it is.')], errors.length + 2]);
+      const streaming = recalling(...errors);
+      const { stream } = await wrapped(streaming).doStream({ prompt: longPrompt(), tools });
+      const types: string[] = [];
+      for await (const part of stream) types.push(part.type);
+      expect(types).toEqual(['stream-start', 'text-start', 'text-delta', 'text-end', 'finish']);
+      expect(streaming.asked.length).toBe(errors.length + 2);
+    }
+  });
+
+  it('is the error of the model if it stays, asks for a long wait, or is final', async () => {
+    const often = [1, 2, 3].map(() => limited(atOnce));
+    const model = recalling(...often);
+    await expect(wrapped(model).doGenerate({ prompt: longPrompt(), tools })).rejects.toBe(often[2]);
+    expect(model.asked.length).toBe(4);
+    for (const error of [limited({ 'retry-after': '60' }), limited({}, 400)]) {
+      const once = recalling(error);
+      await expect(wrapped(once).doGenerate({ prompt: longPrompt(), tools })).rejects.toBe(error);
+      expect(once.asked.length).toBe(2);
+    }
+  });
+});
+
 describe('a prompt that cannot be written as JSON', () => {
   it('goes to the model as it is', async () => {
     const prompt: Params['prompt'] = [

@@ -66,7 +66,7 @@ function openCall<Reply>(
   { params, model }: { readonly params: CallOptions; readonly model: SdkModel },
   send: (params: CallOptions) => PromiseLike<Reply>,
 ): Promise<OpenModelCall<Reply>> {
-  const { prompt, tools = [], maxOutputTokens } = params;
+  const { prompt, tools = [], maxOutputTokens, abortSignal } = params;
   const definitions = tools.map((tool) =>
     tool.type === 'function'
       ? { name: tool.name, description: tool.description, input_schema: tool.inputSchema }
@@ -78,6 +78,7 @@ function openCall<Reply>(
       request: { model: model.modelId, messages: prompt, tools: definitions, maxOutputTokens },
       form: sdkForm,
       upstream: model.provider,
+      retries: { signal: abortSignal ?? new AbortController().signal },
       send({ messages, recallTool }) {
         const own = ownTools(recallTool).map(({ name, description, parameters }) => ({
           type: 'function' as const,

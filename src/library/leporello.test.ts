@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
-import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
+import { chatBody, jobSteps, type Step } from '../../test/support/chat-conversation.ts';
 import type { OwnCounter } from '../tokens/own-counter.ts';
 import { defaultStrategies } from '../strategies/default-strategies.ts';
 import { defaultTriggers } from '../triggers/default-triggers.ts';
@@ -188,6 +188,25 @@ describe('strategies by name', () => {
       text.includes('[Summary of'),
       text.includes('[Folded result'),
     ]).toEqual([{ status: 'compacted' }, ['summarize-history'], true, false]);
+  });
+});
+
+describe('compact', () => {
+  it('leaves the notes of the model in view, with offerNotes', async () => {
+    const triggers = [mustFit(), tokenBudget({ triggerTokens: 6_000, targetTokens: 3_000 })];
+    const input = JSON.stringify({ text: 'The deadline is on Friday.' });
+    const [task, ...jobs] = jobSteps(20);
+    const note = { calls: [{ name: 'save_context', input, result: 'Saved.' }] };
+    const of = async (offerNotes: boolean) => {
+      const leporello = createLeporello({ offerNotes, triggers });
+      const { recallTool, notesTool } = leporello;
+      const noted = chatBody([task!, note, ...jobs], { tools: ['run', recallTool.name, notesTool.name] });
+      const { body: sent } = await leporello.compact({ codec: openaiChat, body: noted });
+      const text = new TextDecoder().decode(sent);
+      return [text.includes('[Summary of'), text.includes('"name":"save_context","arguments"')];
+    };
+    expect(await of(true)).toEqual([true, true]);
+    expect(await of(false)).toEqual([true, false]);
   });
 });
 

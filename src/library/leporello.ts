@@ -29,7 +29,7 @@ import {
 } from './prepared.ts';
 import { bytesOfBody, codecFor } from './request-body.ts';
 import { engineChecks } from './settings.ts';
-import { recallToolFor, answerRecall, noteAnswer } from '../recall/tool.ts';
+import { recallToolFor, answerRecall, noteAnswer, notesToolFor } from '../recall/tool.ts';
 import { type EncryptedStore, createEncryptedStore, secretFor } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
@@ -87,6 +87,8 @@ export interface Leporello {
   ): Promise<Pick<Prepared, 'outcome' | 'body' | 'json' | 'report'>>;
   /** The definition of `read_memory`, for the tools of a program that keeps its own messages. */
   readonly recallTool: RecallTool;
+  /** The definition of `save_context`, for the same programs. With `offerNotes: true`, `compact` leaves its newest calls in view. */
+  readonly notesTool: RecallTool;
   /**
    * Returns the text that answers a call of `recallTool` from the store, at most `maxTokens` of it (default 8,000), for any arguments. Any
    * id of the tenant is answered. Rejects with `store-failed`.
@@ -188,6 +190,7 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
         .then(({ outcome, body: folded, json, report }) => ({ outcome, body: folded, json, report }));
     },
     recallTool: recallToolFor([], 'id'),
+    notesTool: notesToolFor(recallToolFor([]).name),
     readMemory(argumentsJson, { tenant = 'local', maxTokens = 8_000 } = {}) {
       checkRecall(argumentsJson, maxTokens);
       checkTenant(tenant);

@@ -10,9 +10,9 @@ import { openaiResponses } from '../../codecs/openai-responses/index.ts';
 import { awaitsRecall, recallsWithCalls } from '../../codecs/shared-json.ts';
 import { type JsonRecord, isRecord, jsonBytes } from '../../conversation/json-scan.ts';
 import type { PreparedRequest } from '../../engine/types.ts';
-import type { UpstreamResponse } from '../../gateway/http/http.ts';
+import type { HeaderList, UpstreamResponse } from '../../gateway/http/http.ts';
 import { openBudget, recordHiddenRecalls } from '../../gateway/recall-loop.ts';
-import { sendPrepared } from '../../gateway/send-with-retries.ts';
+import { pauseUnless, sendContinuation, sendPrepared } from '../../gateway/send-with-retries.ts';
 import { type Leporello, partsOf } from '../../library/leporello.ts';
 import { answerRecall, noteAnswer } from '../../recall/tool.ts';
 import { type FoldedRequest, type FrameworkRequest, type MessageForm, wireRequest } from './wire-body.ts';
@@ -56,6 +56,11 @@ export type FrameworkCall<Message, Reply> = {
   readonly upstream: string;
   /** Sends messages through the framework's model. Rejects with the framework's own errors. */
   readonly send: (folded: FoldedRequest<Message>) => PromiseLike<Reply>;
+  /**
+   * Set if the framework sends a refused request again only from its first round on, or not at all: then the request that continues after a recall
+   * is sent again here. The pauses before that end when the signal aborts.
+   */
+  readonly retries?: { readonly signal: AbortSignal };
 };
 
 /** One reply of the model, in terms of the wire. */
@@ -160,13 +165,35 @@ export async function openModelCall<Message, Reply>(
       recorder.answered(reply, answers);
       sent = frameworkCodec.continueWith(sent, reply, answers);
       try {
-        return await call.send(wire.read(sent));
+        return await continued(call, wire.read(sent));
       } catch (error) {
         await recorder.forget();
         throw error;
       }
     },
   };
+}
+
+/** Sends the request that continues after a recall. Rejects with the framework's errors. */
+async function continued<Message, Reply>(
+  { send, retries }: FrameworkCall<Message, Reply>,
+  folded: FoldedRequest<Message>,
+): Promise<Reply> {
+  if (!retries) return send(folded);
+  let last: SendOutcome<Reply> | undefined;
+  const exchange = {
+    async send() {
+      last = await attempt(() => send(folded));
+      return responseOf(last);
+    },
+    pause: (ms: number) => pauseUnless(retries.signal, ms),
+    // An aborted request is sent once more, so that the program gets the framework's own error.
+    hasLeft: () => false,
+    note: { upstreamStatus() {} },
+  };
+  await sendContinuation(exchange, new Uint8Array());
+  if (last?.status === 'answered') return last.reply;
+  throw last?.error;
 }
 
 /**
@@ -230,7 +257,9 @@ export function requestOfCall(leporello: Leporello, callId: string): RequestOfCa
 
 type SendOutcome<Reply> =
   | { readonly status: 'answered'; readonly reply: Reply }
-  | { readonly status: 'refused'; readonly error: unknown; readonly code: number; readonly text: string };
+  | ({ readonly status: 'refused'; readonly error: unknown } & ProviderRefusal);
+
+type ProviderRefusal = { readonly code: number; readonly text: string; readonly headers: HeaderList };
 
 /** Returns a provider's refusal as a value. Rejects with any other error. */
 async function attempt<Reply>(send: () => PromiseLike<Reply>): Promise<SendOutcome<Reply>> {
@@ -244,23 +273,34 @@ async function attempt<Reply>(send: () => PromiseLike<Reply>): Promise<SendOutco
 }
 
 /** Returns the status and the body of a provider's answer in an error: SDKs name them differently, and wrap errors in errors. */
-function refusalIn(error: unknown, depth = 0): { readonly code: number; readonly text: string } | undefined {
+function refusalIn(error: unknown, depth = 0): ProviderRefusal | undefined {
   if (!(error instanceof Error) || depth > 4) return undefined;
-  const { statusCode, status, responseBody, error: body, cause } = error as Error & JsonRecord;
+  const {
+    statusCode,
+    status,
+    responseBody,
+    responseHeaders,
+    error: body,
+    cause,
+  } = error as Error & JsonRecord;
   const code = statusCode ?? status;
   if (typeof code !== 'number') return refusalIn(cause, depth + 1);
-  if (typeof responseBody === 'string') return { code, text: responseBody };
+  const headers = isRecord(responseHeaders)
+    ? Object.entries(responseHeaders).map(([name, value]): HeaderList[number] => [name, String(value)])
+    : [];
+  if (typeof responseBody === 'string') return { code, text: responseBody, headers };
   const message =
     isRecord(body) && !('error' in body) ? { error: body } : (body ?? { error: { message: error.message } });
-  return { code, text: JSON.stringify(message) };
+  return { code, text: JSON.stringify(message), headers };
 }
 
 /** Tells the gateway's code how the framework's model answered. It reads the body of refusals only. */
 function responseOf(outcome: SendOutcome<unknown>): UpstreamResponse {
-  const [status, text] = outcome.status === 'answered' ? [200, ''] : [outcome.code, outcome.text];
+  const isRefused = outcome.status === 'refused';
+  const text = isRefused ? outcome.text : '';
   return {
-    status,
-    headers: [],
+    status: isRefused ? outcome.code : 200,
+    headers: isRefused ? outcome.headers : [],
     body: (async function* whole() {
       yield await Promise.resolve(new TextEncoder().encode(text));
     })(),
