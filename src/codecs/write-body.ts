@@ -10,7 +10,7 @@ import type {
   TextPlace,
   Span,
 } from '../conversation/conversation.ts';
-import { textsOf } from '../conversation/messages.ts';
+import { piecesOfText, textsOf } from '../conversation/messages.ts';
 import { type Edit, lastMessageOf, mediaAt } from '../conversation/edit.ts';
 import {
   type Insertion,
@@ -20,7 +20,6 @@ import {
   listSplices,
   literalBytes,
   literalContent,
-  piecesOfText,
   scanObject,
   skipSpace,
 } from '../conversation/json-scan.ts';
@@ -76,7 +75,7 @@ export function messageSplices(
   added: readonly Insertion[] = [],
 ): readonly Splice[] {
   if (edits.length === 0 && added.length === 0) return [];
-  const dropped = oneStep(() => droppedMessages(conversation, edits));
+  const dropped = droppedMessages(conversation, edits);
   spellReplaced(conversation, edits);
   const perMessage = groupByMessage(conversation, edits, dropped);
   const insertions: Insertion[] = [];
@@ -88,17 +87,23 @@ export function messageSplices(
   insertions.push(...added);
   const splices: Splice[] = [];
   if (dropped.size > 0 || insertions.length > 0) {
-    const spans = conversation.messages.map((message) => message.span);
-    // An edit names an existing message, so the list has elements, and its end does not matter.
-    const end = spans.at(-1)?.end ?? 0;
-    for (const splice of oneStep(() => listSplices(spans, end, (index) => dropped.has(index), insertions)))
-      splices.push(splice);
+    const found = oneStep(() => {
+      const spans = conversation.messages.map(({ span }) => span);
+      // An edit names an existing message, so the list has elements, and its end does not matter.
+      return listSplices(spans, spans.at(-1)?.end ?? 0, (index) => dropped.has(index), insertions);
+    });
+    for (const splice of found) splices.push(splice);
   }
-  for (const group of perMessage) {
-    for (const splice of group.replaced) splices.push(splice);
-    if (group.dropped.size > 0) splices.push(...writer.dropParts(group, conversation.body));
-    if (group.media.length > 0) splices.push(...writer.replaceMedia(group, conversation, dropped));
-  }
+  const ofMessages = inSteps(inParts(perMessage), (part) =>
+    runAtOnce(() =>
+      part.flatMap((group) => [
+        ...group.replaced,
+        ...(group.dropped.size > 0 ? writer.dropParts(group, conversation.body) : []),
+        ...(group.media.length > 0 ? writer.replaceMedia(group, conversation, dropped) : []),
+      ]),
+    ),
+  );
+  for (const part of ofMessages) for (const splice of part) splices.push(splice);
   return splices;
 }
 
@@ -115,17 +120,19 @@ function insertedOnce(writer: MessageWriter, edit: Edit & { readonly kind: 'inse
 
 /** Returns the messages that are removed as a whole: by an edit, or because no part is left. */
 export function droppedMessages(conversation: Conversation, edits: readonly Edit[]): ReadonlySet<number> {
-  const whole = new Set<number>();
-  const parts = new Map<number, Set<number>>();
-  for (const edit of edits) {
+  const whole = oneStep(() => new Set<number>());
+  const parts = oneStep(() => new Map<number, Set<number>>());
+  const add = (edit: Edit): void => {
     if (edit.kind === 'drop-message') whole.add(messageAt(conversation, edit.message).index);
-    if (edit.kind !== 'drop-part') continue;
+    if (edit.kind !== 'drop-part') return;
     partAt(conversation, edit.message, edit.part);
     parts.set(edit.message, (parts.get(edit.message) ?? new Set<number>()).add(edit.part));
-  }
-  for (const [index, gone] of parts) {
-    if (gone.size === messageAt(conversation, index).parts.length) whole.add(index);
-  }
+  };
+  inSteps(inParts(edits), (part) => part.forEach(add));
+  oneStep(() => {
+    for (const [index, gone] of parts)
+      if (gone.size === messageAt(conversation, index).parts.length) whole.add(index);
+  });
   return whole;
 }
 
@@ -156,7 +163,7 @@ function groupByMessage(
     if (isReplaced(group, replaced.splice.span.start)) throw replacedTwice(edit);
     group.replaced.push(replaced);
   };
-  inSteps(partsOfEdits(edits), (part) => runAtOnce(() => part.forEach(add)));
+  inSteps(inParts(edits), (part) => runAtOnce(() => part.forEach(add)));
   return oneStep(() => editsOfGroups(conversation, groups, droppedWhole));
 }
 
@@ -247,17 +254,19 @@ function spellReplaced(conversation: Conversation, edits: readonly Edit[]): void
   inSteps(long, (edit) => {
     if (edit.kind === 'replace-text') literals.set(edit, longLiteral(edit.stub));
   });
-  inSteps(partsOfEdits(edits), (part) => {
+  inSteps(inParts(edits), (part) => {
     for (const edit of part)
       if (edit.kind === 'replace-text' || edit.kind === 'replace-input') replacedBy(conversation, edit);
   });
 }
 
-/** Divides edits into the parts that are handled in one step each. */
-function partsOfEdits(edits: readonly Edit[]): readonly (readonly Edit[])[] {
-  if (edits.length <= editsPerStep) return [edits];
-  const starts = Array.from({ length: Math.ceil(edits.length / editsPerStep) }, (_, at) => at * editsPerStep);
-  return oneStep(() => starts.map((start) => edits.slice(start, start + editsPerStep)));
+/** Divides edits or messages into the parts that are handled in one step each. */
+function inParts<T>(all: readonly T[]): readonly (readonly T[])[] {
+  return oneStep(() => {
+    if (all.length <= perStep) return all.length === 0 ? [] : [all];
+    const starts = Array.from({ length: Math.ceil(all.length / perStep) }, (_, at) => at * perStep);
+    return starts.map((start) => all.slice(start, start + perStep));
+  });
 }
 
 function longLiteral(text: string): Uint8Array {
@@ -265,7 +274,7 @@ function longLiteral(text: string): Uint8Array {
   return concatBytes([quote, ...pieces, quote]);
 }
 
-const editsPerStep = 1_000;
+const perStep = 1_000;
 
 /** UTF-16 units. */
 const minLongText = 262_144;

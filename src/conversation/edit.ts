@@ -4,9 +4,9 @@
  * change.
  */
 import type { Conversation, Media, MediaPlace, TextPlace, Message, Part, Stays } from './conversation.ts';
-import { bytesOf, mediaOf, textsOf, memoized } from './messages.ts';
+import { bytesOf, mediaOf, textsOf, memoizedInSteps, messagesPerStep } from './messages.ts';
 import { runSteps, type Steps } from './steps.ts';
-import { pairCalls, placeKey, unitsOf } from './turns.ts';
+import { pairInSteps, placeKey, unitsInSteps } from './turns.ts';
 
 export type Edit =
   /**
@@ -320,56 +320,57 @@ export function isReplaceable({ kind, data, isFixed, span }: Media): boolean {
 const minMediaBytes = 300;
 
 function touchesWhatStays(conversation: Conversation, edit: Edit): boolean {
-  const staying = stayingIn(conversation);
-  if (staying === undefined || edit.kind === 'insert-message') return false;
-  const { messages, parts } = staying;
+  const staying = stayingIn.now(conversation);
   const message = lastMessageOf(edit);
-  if (!messages.has(message)) return false;
+  if (!staying?.messages.has(message) || edit.kind === 'insert-message') return false;
   if (edit.kind === 'drop-message') return true;
-  return parts.has(placeKey({ message, part: edit.kind === 'replace-text' ? edit.at.part : edit.part }));
+  const part = edit.kind === 'replace-text' ? edit.at.part : edit.part;
+  return staying.parts.has(placeKey({ message, part }));
 }
 
 /** Finds the content that has to stay; undefined if there is none, as in nearly every conversation. Called for every edit that is considered. */
-const stayingIn: (conversation: Conversation) => Staying | undefined = memoized((conversation) => {
-  if (!holdsStaying(conversation.messages)) return undefined;
+const stayingIn = memoizedInSteps(findStaying);
+export const stayingInSteps = stayingIn.inSteps;
+
+function* findStaying(conversation: Conversation): Steps<Staying | undefined> {
+  if (!(yield* holdsStaying(conversation.messages))) return undefined;
   const messages = new Set<number>();
   const parts = new Set<string>();
   const keep = (message: number, part: number) => {
     messages.add(message);
     parts.add(placeKey({ message, part }));
   };
-  let hasPair = false;
-  let hasStep = false;
+  const kinds = new Set<Stays>();
   for (const { index, parts: all } of conversation.messages) {
+    if (index % messagesPerStep === 0) yield;
     for (const [at, part] of all.entries()) {
       const stays = staysWith(part);
       if (stays === undefined) continue;
       keep(index, at);
-      hasPair ||= stays === 'pair';
-      hasStep ||= stays === 'step';
+      kinds.add(stays);
     }
   }
-  for (const { call, result } of hasPair ? pairCalls(conversation).pairs : []) {
+  for (const { call, result } of kinds.has('pair') ? (yield* pairInSteps(conversation)).pairs : []) {
     if (!result || (!parts.has(placeKey(call)) && !parts.has(placeKey(result)))) continue;
     keep(call.message, call.part);
     keep(result.message, result.part);
   }
-  for (const unit of hasStep ? unitsOf(conversation) : []) {
+  for (const unit of kinds.has('step') ? yield* unitsInSteps(conversation) : []) {
     if (!unit.some((message) => message.parts.some(({ stays }) => stays === 'step'))) continue;
     for (const message of unit) message.parts.forEach((_, at) => keep(message.index, at));
   }
   return { messages, parts };
-});
+}
 
 /** Looks only at the messages after those of an earlier request. */
-function holdsStaying(messages: readonly Message[]): boolean {
+function* holdsStaying(messages: readonly Message[]): Steps<boolean> {
   let from = messages.length;
   while (from > 0 && !free.has(messages[from - 1]!)) from--;
   for (let index = from; index < messages.length; index++) {
+    if (index % messagesPerStep === 0) yield;
     for (const part of messages[index]!.parts) if (staysWith(part) !== undefined) return true;
   }
-  const last = messages.at(-1);
-  if (last) free.add(last);
+  for (const last of messages.slice(-1)) free.add(last);
   return false;
 }
 

@@ -287,25 +287,6 @@ export function literalBytes(text: string): Uint8Array {
   return encoder.encode(JSON.stringify(text));
 }
 
-/**
- * Cuts a text into pieces of about `units` UTF-16 units, never within a character: the contents of their literals, one after the other,
- * are that of the whole text. So a long text can be spelled in steps.
- */
-export function piecesOfText(text: string, units: number): readonly string[] {
-  const pieces: string[] = [];
-  for (let start = 0, end = 0; start < text.length; start = end) {
-    end = Math.min(start + units, text.length);
-    if (isPair(text.charCodeAt(end - 1), text.charCodeAt(end))) end++;
-    pieces.push(text.slice(start, end));
-  }
-  return pieces;
-}
-
-/** True for the two halves of a character. `NaN`, after the end of a text, is none. */
-function isPair(one: number, other: number): boolean {
-  return one >= 0xd800 && one <= 0xdbff && other >= 0xdc00 && other <= 0xdfff;
-}
-
 /** Returns the bytes of a text as they stand in a literal, without the quotes. */
 export function literalContent(text: string): Uint8Array {
   return literalBytes(text).subarray(1, -1);
@@ -329,23 +310,33 @@ export function listSplices(
   dropped: (index: number) => boolean,
   insertions: readonly Insertion[] = [],
 ): readonly Splice[] {
-  const splices: Splice[] = [];
-  const keptAny = elements.some((_, index) => !dropped(index));
-  for (const group of groupInsertions(insertions, dropped)) {
-    splices.push(insertionSplice(elements, end, group.before, group.bytes, keptAny));
+  const runs = runsOf(elements.length, dropped);
+  const keptAny = runs.reduce((kept, { first, last }) => kept - (last + 1 - first), elements.length) > 0;
+  return [
+    ...groupInsertions(insertions, runs).map(({ before, bytes }) =>
+      insertionSplice(elements, end, before, bytes, keptAny),
+    ),
+    ...runs.map((run) => ({ span: droppedSpan(elements, run), bytes: nothing })),
+  ];
+}
+
+/** Neighboring elements of a list. */
+type ElementRun = { readonly first: number; readonly last: number };
+
+/** Returns the runs of dropped elements. It looks at each once, because there may be very many. */
+function runsOf(count: number, dropped: (index: number) => boolean): readonly ElementRun[] {
+  const runs: { first: number; last: number }[] = [];
+  for (let index = 0; index < count; index++) {
+    if (!dropped(index)) continue;
+    const run = runs.at(-1);
+    if (run?.last === index - 1) run.last = index;
+    else runs.push({ first: index, last: index });
   }
-  for (let first = 0; first < elements.length; first++) {
-    if (!dropped(first)) continue;
-    let last = first;
-    while (last + 1 < elements.length && dropped(last + 1)) last++;
-    splices.push({ span: droppedSpan(elements, first, last), bytes: nothing });
-    first = last;
-  }
-  return splices;
+  return runs;
 }
 
 /** Returns the span of a run of dropped elements, with the one comma that belongs to it. */
-function droppedSpan(elements: readonly Span[], first: number, last: number): Span {
+function droppedSpan(elements: readonly Span[], { first, last }: ElementRun): Span {
   const before = elements[first - 1];
   const after = elements[last + 1];
   if (before) return { start: before.end, end: elements[last]!.end };
@@ -370,15 +361,12 @@ function insertionSplice(
 }
 
 /** Insertions ahead of a dropped run go ahead of the whole run, next to a kept neighbor. */
-function groupInsertions(insertions: readonly Insertion[], dropped: (index: number) => boolean) {
+function groupInsertions(insertions: readonly Insertion[], runs: readonly ElementRun[]) {
   const groups = new Map<number, Uint8Array[]>();
-  let last = { before: 0, anchor: 0 };
+  let run = 0;
   for (const { before, bytes } of insertions.toSorted((a, b) => a.before - b.before)) {
-    let anchor = before;
-    // A run that was scanned for the insertion before is not scanned again.
-    while (anchor > last.before && dropped(anchor - 1)) anchor--;
-    if (anchor === last.before) anchor = last.anchor;
-    last = { before, anchor };
+    while (run < runs.length && runs[run]!.last < before - 1) run++;
+    const anchor = Math.min(before, runs[run]?.first ?? before);
     const group = groups.get(anchor);
     if (group) group.push(bytes);
     else groups.set(anchor, [bytes]);

@@ -4,7 +4,7 @@
  */
 import type { Media, Part, Span, Conversation, Message } from './conversation.ts';
 import { openFixed } from '../caches.ts';
-import { type Steps, literalPieceEnd } from './steps.ts';
+import { type Steps, literalPieceEnd, runSteps } from './steps.ts';
 import { type Member, concatBytes } from './json-scan.ts';
 
 // The texts of a message
@@ -65,6 +65,25 @@ export function textsDeepIn(value: unknown, depth: number): readonly string[] {
   if (typeof value === 'string') return [value];
   if (depth === 0 || typeof value !== 'object' || value === null) return [];
   return Object.values(value).flatMap((inner) => textsDeepIn(inner, depth - 1));
+}
+
+/**
+ * Cuts a text into pieces of about `units` UTF-16 units, never within a character: the contents of their literals, one after the other,
+ * are that of the whole text. So a long text can be spelled in steps.
+ */
+export function piecesOfText(text: string, units: number): readonly string[] {
+  const pieces: string[] = [];
+  for (let start = 0, end = 0; start < text.length; start = end) {
+    end = Math.min(start + units, text.length);
+    if (isPair(text.charCodeAt(end - 1), text.charCodeAt(end))) end++;
+    pieces.push(text.slice(start, end));
+  }
+  return pieces;
+}
+
+/** True for the two halves of a character. `NaN`, after the end of a text, is none. */
+function isPair(one: number, other: number): boolean {
+  return one >= 0xd800 && one <= 0xdbff && other >= 0xdc00 && other <= 0xdfff;
 }
 
 // Decoding in steps
@@ -324,4 +343,23 @@ export function memoized<Key extends WeakKey, Made>(make: (key: Key) => Made): (
     known.set(key, { made });
     return made;
   };
+}
+
+/** Messages that a simple pass handles in one step. */
+export const messagesPerStep = 4_096;
+
+/** Does the same for steps: `now` takes those that nobody took before without a pause. */
+export function memoizedInSteps<Key extends WeakKey, Made>(
+  make: (key: Key) => Steps<Made>,
+): { readonly now: (key: Key) => Made; readonly inSteps: (key: Key) => Steps<Made> } {
+  const known = new WeakMap<Key, { readonly made: Made }>();
+  function* inSteps(key: Key): Steps<Made> {
+    const before = known.get(key);
+    if (before) return before.made;
+    const made = yield* make(key);
+    known.set(key, { made });
+    yield;
+    return made;
+  }
+  return { now: (key) => known.get(key)?.made ?? runSteps(inSteps(key)), inSteps };
 }

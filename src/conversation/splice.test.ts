@@ -9,10 +9,10 @@ import {
   listSplices,
   literalBytes,
   literalContent,
-  piecesOfText,
   scanArray,
   scanObject,
 } from './json-scan.ts';
+import { piecesOfText } from './messages.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });

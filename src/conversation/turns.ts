@@ -3,8 +3,8 @@
  * clients say to the model in the user's place, such as reminders, environment details and the rules of a repository.
  */
 import type { Conversation, Message, Role } from './conversation.ts';
-import { bytesOf, memoized, rememberAt, textOf, textsOf } from './messages.ts';
-import { runSteps, type Steps } from './steps.ts';
+import { bytesOf, memoizedInSteps, messagesPerStep, rememberAt, textOf, textsOf } from './messages.ts';
+import type { Steps } from './steps.ts';
 
 /**
  * Returns the index of the message that begins the running turn: the newest message in which the user speaks and that answers no
@@ -110,12 +110,13 @@ export function beginsReply(messages: readonly Message[], index: number): boolea
  * Returns the units that are removed only as a whole: neighboring assistant messages, which are one turn, with the messages that
  * answer their calls; any other message by itself. Some formats give reasoning and each of several calls a message of its own.
  */
-export const unitsOf: (conversation: Conversation) => readonly MessageUnit[] = memoized(unitsIn);
+export const { now: unitsOf, inSteps: unitsInSteps } = memoizedInSteps(unitsIn);
 
-function unitsIn({ body, messages }: Conversation): readonly MessageUnit[] {
+function* unitsIn({ body, messages }: Conversation): Steps<readonly MessageUnit[]> {
   const { from, before } = newestStart(messages, unitsBefore) ?? { from: 0, before: [] };
   const units: Message[][] = [...before];
   for (let index = from; index < messages.length; index++) {
+    if (index % messagesPerStep === 0) yield;
     const message = messages[index]!;
     const answers = holdsResult(message) || isRecalledMedia({ body }, message);
     const unit = units.at(-1);
@@ -243,20 +244,8 @@ export type Pairing = {
 
 type OpenPair = { readonly name: string; readonly call: PartPlace; result: PartPlace | undefined };
 
-export function pairCalls(conversation: Conversation): Pairing {
-  return known.get(conversation) ?? runSteps(pairInSteps(conversation));
-}
-
-/** Pairs the calls in steps, so that later passes find the pairs at once. */
-export function* pairInSteps(conversation: Conversation): Steps<Pairing> {
-  const pairing = known.get(conversation) ?? (yield* paired(conversation));
-  known.set(conversation, pairing);
-  yield;
-  return pairing;
-}
-
-/** The pairings by conversation, which never changes: several callers need them for every request. */
-const known = new WeakMap<Conversation, Pairing>();
+/** Several passes need the pairs of every request. `pairInSteps` makes them ahead. */
+export const { now: pairCalls, inSteps: pairInSteps } = memoizedInSteps(paired);
 
 /** The pairing of everything before the newest assistant turn of a request, by the message that begins the turn. */
 const pairedBefore = new WeakMap<Message, Omit<Pairing, 'turn'>>();

@@ -4,11 +4,13 @@ import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { callWords } from '../outline/step-line.ts';
 import { newReading } from '../../test/support/codec-suite/views.ts';
 import { checkJson, openRun, Paused, runPausably, type Steps } from '../conversation/steps.ts';
-import { originalsInSteps } from '../conversation/edit.ts';
-import { pairInSteps } from '../conversation/turns.ts';
+import { originalsInSteps, stayingInSteps } from '../conversation/edit.ts';
+import { pairInSteps, unitsInSteps } from '../conversation/turns.ts';
 import { createConversationCounter } from '../tokens/count-conversation.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
-import { placesEdited } from '../strategies/lib/editable-texts.ts';
+import { placesEdited, placesInSteps } from '../strategies/lib/editable-texts.ts';
+import { dropOldest } from '../strategies/drop-messages.ts';
+import { foldView } from '../../test/support/strategy-suite.ts';
 import { reportsOfFailedEdits } from './finish.ts';
 import { openMedia } from './protect.ts';
 import { resultStub } from '../strategies/lib/stubs.ts';
@@ -22,6 +24,19 @@ function stepsOf(steps: Steps<unknown>): number {
   let count = 1;
   while (!steps.next().done) count++;
   return count;
+}
+
+/** Returns the pauses of a function with a pause after every step. */
+function pausesOf(run: () => unknown): number {
+  const progress = openRun(() => true);
+  for (let pauses = 0; ; pauses++) {
+    try {
+      runPausably(progress, run);
+      return pauses;
+    } catch (error) {
+      if (!(error instanceof Paused)) throw error;
+    }
+  }
 }
 
 const inView = {
@@ -98,6 +113,23 @@ describe('a conversation of 20,000 messages', () => {
     );
   });
 
+  it('is searched in steps for what has to stay, and divided into units in steps', () => {
+    expect(stepsOf(stayingInSteps(conversation))).toBeGreaterThanOrEqual(20_000 / 4_096);
+    expect(stepsOf(unitsInSteps(conversation))).toBeGreaterThanOrEqual(20_000 / 4_096);
+  });
+
+  it('is written without most of its messages in steps', () => {
+    const edits = conversation.messages
+      .slice(1, -1)
+      .map(({ index }) => ({ kind: 'drop-message' as const, message: index, memory: undefined }));
+    expect(stepsOf(placesInSteps(edits))).toBeGreaterThanOrEqual(20_000 / 4_096);
+    let written = new Uint8Array();
+    const pauses = pausesOf(() => void (written = new Uint8Array(openaiChat.write(conversation, edits))));
+    // Edits are looked at twice, and messages once.
+    expect(pauses).toBeGreaterThanOrEqual(3 * 20);
+    expect(openaiChat.read(written, newReading()).messages).toHaveLength(2);
+  });
+
   it('has its originals taken out in steps', () => {
     const edits = conversation.messages.map(({ index }) => ({
       kind: 'drop-message' as const,
@@ -159,21 +191,29 @@ describe('a conversation of 20,000 messages', () => {
   });
 });
 
+describe('a reply of 150,000 messages', () => {
+  // Neighboring messages of the model are dropped together.
+  const reply = Array.from({ length: 150_000 }, (_, at) => ({ role: 'assistant', content: `${at}` }));
+  const conversation = read([
+    { role: 'user', content: 'Go.' },
+    ...reply,
+    { role: 'user', content: 'Go on.' },
+    { role: 'assistant', content: 'Done.' },
+    { role: 'user', content: 'Thanks.' },
+  ]);
+
+  it('is dropped in steps', () => {
+    const steps = dropOldest().proposeInSteps!(foldView(conversation));
+    let count = 1;
+    let step = steps.next();
+    for (; !step.done; step = steps.next()) count++;
+    expect(step.value.length).toBeGreaterThan(reply.length);
+    expect(count).toBeGreaterThanOrEqual(reply.length / 64);
+  });
+});
+
 describe('an object with very many members', () => {
   const members = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`member${at}`, at]));
-
-  /** Returns the pauses of a reading with a pause after every step. */
-  function pausesOf(run: () => unknown): number {
-    const progress = openRun(() => true);
-    for (let pauses = 0; ; pauses++) {
-      try {
-        runPausably(progress, run);
-        return pauses;
-      } catch (error) {
-        if (!(error instanceof Paused)) throw error;
-      }
-    }
-  }
 
   it('is cut and checked in steps', () => {
     const bytes = new TextEncoder().encode(JSON.stringify({ ...members, more: Array(600_000).fill(1) }));

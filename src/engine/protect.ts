@@ -5,7 +5,7 @@
 import type { Codec, FormatRules, Problem, RecallTool } from '../codecs/codec.ts';
 import type { Conversation, Message } from '../conversation/conversation.ts';
 import { inputOf, mediaOf, textOf, textsOf } from '../conversation/messages.ts';
-import type { Edit } from '../conversation/edit.ts';
+import { type Edit, stayingInSteps } from '../conversation/edit.ts';
 import { oneStep, type Steps } from '../conversation/steps.ts';
 import { type InView, partsInView } from './in-view.ts';
 import {
@@ -16,7 +16,7 @@ import {
   recalledPlaces,
   systemMessages,
   turnStart,
-  unitsOf,
+  unitsInSteps,
 } from '../conversation/turns.ts';
 import { type Shrink, savedByMessage } from './references.ts';
 import type { ShrinkInput } from './shrinks.ts';
@@ -134,6 +134,7 @@ export function* foldableTokens(
   { edits, shrinks }: { readonly edits: readonly Edit[]; readonly shrinks: readonly Shrink[] },
 ): Steps<number> {
   const { conversation, counter, protects, codec, minResultBytes: minBytes } = input;
+  yield* stayingInSteps(conversation);
   const edited = placesEdited(edits);
   const media = yield* openMedia(input, edited);
   const saved = savedByMessage(shrinks);
@@ -175,8 +176,7 @@ export function* foldableTokens(
   };
 
   yield;
-  const units = unitsOf(conversation);
-  yield;
+  const units = yield* unitsInSteps(conversation);
   let tokens = 0;
   for (const unit of units) {
     yield;

@@ -5,7 +5,7 @@
 import type { Codec, RecallTool } from '../codecs/codec.ts';
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { inputOf } from '../conversation/messages.ts';
-import type { Edit } from '../conversation/edit.ts';
+import { type Edit, stayingInSteps } from '../conversation/edit.ts';
 import {
   type Pair,
   type Pairing,
@@ -18,7 +18,7 @@ import { type FetchedAgain, isMarkedResult } from './in-view.ts';
 import { type ArrivedText, type ReferenceMemo, type Shrink, withReferences } from './references.ts';
 import type { Steps } from '../conversation/steps.ts';
 import type { Fold } from '../store/fold-store.ts';
-import { placesEdited } from '../strategies/lib/editable-texts.ts';
+import { type EditedPlaces, placesInSteps } from '../strategies/lib/editable-texts.ts';
 import {
   callLabel,
   type ShrinkSettings,
@@ -94,7 +94,8 @@ export function* shrinksOf(
 ): Steps<readonly Shrink[]> {
   const { shrinking, conversation, counter } = input;
   if (!shrinking) return [];
-  const edited = placesEdited(fold);
+  yield* stayingInSteps(conversation);
+  const edited = yield* placesInSteps(fold);
   const variant = variantOf(input, shrinking);
   const { pairs, turn } = pairCalls(conversation);
   const context = `${variant} ${shrinking.from} ${conversation.previousReplyId}`;
@@ -204,7 +205,7 @@ function leftByFold(
   { conversation, protects, codec }: ShrinkInput,
   { from }: Shrinking,
   { result: place }: Pair,
-  edited: ReturnType<typeof placesEdited>,
+  edited: EditedPlaces,
 ): ArrivedResult | undefined {
   if (!place || edited.messages.has(place.message)) return undefined;
   if (edited.parts.size > 0 && edited.parts.has(placeKey(place))) return undefined;

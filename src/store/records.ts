@@ -11,7 +11,8 @@
  */
 import type { KeyObject } from 'node:crypto';
 import { createCaches, openFixed } from '../caches.ts';
-import { concatBytes, literalContent, piecesOfText } from '../conversation/json-scan.ts';
+import { concatBytes, literalContent } from '../conversation/json-scan.ts';
+import { piecesOfText } from '../conversation/messages.ts';
 import { type Steps, nextTurn } from '../conversation/steps.ts';
 import { LeporelloError } from '../errors.ts';
 import type { Edit } from '../conversation/edit.ts';
@@ -357,7 +358,7 @@ export function createRenewals(store: Pick<Store, 'touch'>, clock: Clock, caches
   function renewLater(keys: readonly string[], ttlMs: number): void {
     if (due.size === 0) void nextTurn().then(renewDue);
     const others = due.get(ttlMs);
-    if (others) others.push(...keys);
+    if (others) for (const key of keys) others.push(key);
     else due.set(ttlMs, [...keys]);
   }
 

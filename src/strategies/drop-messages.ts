@@ -13,7 +13,7 @@ import {
   mediaOfRecalls,
   pairCalls,
   placeKey,
-  unitsOf,
+  unitsInSteps,
 } from '../conversation/turns.ts';
 import { saysNoSuchTool } from './lib/no-such-tool.ts';
 
@@ -47,17 +47,19 @@ function* proposeOldest(view: FoldView): Steps<readonly Edit[]> {
   let wordsTokens = 0;
   // A token has at least three characters.
   const savedWithLog = () => saved - (inTokens ? maxCharactersFor(bytes) / 3 : 0);
-  for (const unit of unitsOf(view.conversation)) {
+  for (const unit of yield* unitsInSteps(view.conversation)) {
     if (savedWithLog() >= view.excess.amount) break;
     yield;
     const messages = yield* freeMessagesOf(view, unit);
     if (messages.length === 0) continue;
     let tokens = 0;
-    for (const { index } of messages) {
-      dropped.set(index, remaining(index));
-      tokens += remaining(index);
+    for (const { index, span } of messages) {
+      if (index % 64 === 63) yield;
+      const left = remaining(index);
+      dropped.set(index, left);
+      tokens += left;
+      bytes += span.end - span.start;
     }
-    bytes += messages.reduce((sum, { span }) => sum + span.end - span.start, 0);
     const speaks = messages.some(({ role }) => role === 'user') ? Math.min(tokens, maxWordsTokens) : 0;
     wordsTokens += speaks;
     saved += inTokens ? tokens - speaks : messages.length;

@@ -251,7 +251,7 @@ function choose({ view, earlier, summaries, maxTokens }: SummaryPlan, wanted: nu
       break;
     }
     if (unit.some(({ index }) => isSummary.has(index))) continue;
-    dropped.push(...unit);
+    for (const one of unit) dropped.push(one);
     tokens += sum(unit, ({ index }) => remaining(index));
     whole += sum(unit, ({ index }) => view.measure.message(index));
     units++;

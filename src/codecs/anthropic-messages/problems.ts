@@ -18,6 +18,8 @@ export function problems(conversation: Conversation): readonly Problem[] {
   if (messages.length === 0)
     return [{ rule: 'messages-not-empty', message: 0, detail: 'there is no message' }];
   const found: Problem[] = [];
+  // A list may be too long for the arguments of one call.
+  const add = (all: readonly Problem[]) => all.forEach((one) => found.push(one));
   const first = messages.find((message) => message.role !== 'system');
   // A server compaction replaces the beginning of history.
   if (first?.role === 'assistant' && !first.parts.some(isCompaction))
@@ -28,9 +30,9 @@ export function problems(conversation: Conversation): readonly Problem[] {
   });
   const turns = turnsOf(messages);
   turns.forEach((turn, index) => {
-    found.push(...(turn.isAssistant ? unanswered(turn, turns[index + 1]) : results(turn, turns[index - 1])));
+    add(turn.isAssistant ? unanswered(turn, turns[index + 1]) : results(turn, turns[index - 1]));
   });
-  found.push(...systemProblems(conversation));
+  add(systemProblems(conversation));
   return found;
 }
 
@@ -56,7 +58,7 @@ function turnsOf(messages: readonly Message[]): readonly SpeakerTurn[] {
     const isAssistant = message.role === 'assistant';
     const said = message.parts.map((part) => ({ message, part }));
     const last = turns.at(-1);
-    if (last?.isAssistant === isAssistant) last.said.push(...said);
+    if (last?.isAssistant === isAssistant) for (const one of said) last.said.push(one);
     else turns.push({ isAssistant, said });
   }
   return turns;
@@ -176,58 +178,62 @@ type Side = { readonly isAssistant: boolean; readonly messages: readonly Message
  * results.
  */
 type SystemTurn = {
-  readonly start: number;
   readonly sides: readonly Side[];
   readonly firstSystem: number | undefined;
+  /** The index of the first message after it. */
+  readonly end: number;
 };
 
 /** Finds the messages and parts that stay. Called for every edit that a strategy considers, so the result is remembered. */
 export const aroundSystem: (conversation: Conversation) => AroundSystem = memoized((conversation) => {
+  const messages = new Set<number>();
+  const parts = new Set<string>();
+  const places = new Map<number, number>();
   const turns = systemTurnsOf(conversation);
-  const held = turns.flatMap((turn, index) =>
-    turn.firstSystem === undefined ? [] : keptIn(turn, index === turns.length - 1),
-  );
-  return {
-    messages: new Set(held.flatMap(({ messages }) => messages)),
-    parts: new Set(held.flatMap(({ parts }) => parts)),
-    placeBefore: (message) => {
-      const turn = turns.findLast(({ start }) => start <= message);
-      return Math.min(message, turn?.firstSystem ?? message);
-    },
-  };
+  for (const [index, { sides, firstSystem, end }] of turns.entries()) {
+    if (firstSystem === undefined) continue;
+    keepIn(sides, index === turns.length - 1, { messages, parts });
+    for (let after = firstSystem + 1; after < end; after++) places.set(after, firstSystem);
+  }
+  return { messages, parts, placeBefore: (message) => places.get(message) ?? message };
 });
 
-type KeptAround = { readonly messages: readonly number[]; readonly parts: readonly string[] };
-
-function keptIn({ sides }: SystemTurn, isLast: boolean): readonly KeptAround[] {
-  return sides.map((side, index) => {
+/** Adds what stays of the sides of a turn. It runs over all messages at once, so it makes no lists. */
+function keepIn(
+  sides: readonly Side[],
+  isLast: boolean,
+  { messages, parts }: { readonly messages: Set<number>; readonly parts: Set<string> },
+): void {
+  for (let index = 0; index < sides.length; index++) {
+    const side = sides[index]!;
     const endsTurn = side.isAssistant && index === sides.length - 1 && !isLast;
-    const stays = endsTurn || isUserText(side);
-    const lastPart = partsOf(side).at(-1);
-    return {
-      messages: stays ? side.messages.map((message) => message.index) : [],
-      parts: [...(stays && lastPart ? [lastPart.key] : []), ...keptPair(side, sides[index + 1])],
-    };
-  });
+    if (endsTurn || isUserText(side)) {
+      for (const message of side.messages) messages.add(message.index);
+      const last = side.messages.findLast((message) => message.parts.length > 0);
+      if (last) parts.add(placeKey({ message: last.index, part: last.parts.length - 1 }));
+    }
+    for (const key of keptPair(side, sides[index + 1])) parts.add(key);
+  }
 }
 
 function systemTurnsOf({ body, messages }: Conversation): readonly SystemTurn[] {
-  const turns: { start: number; sides: { isAssistant: boolean; messages: Message[] }[]; end: number }[] = [];
+  const setsRole = (message: Message) => message.role === 'system' && !isDirective(body, message);
+  if (!messages.some(setsRole)) return [];
+  const turns: { sides: Side[]; firstSystem: number | undefined; end: number }[] = [];
   for (const side of sidesOf(messages)) {
     const turn = turns.at(-1);
     if (turn && !isUserText(side)) turn.sides.push(side);
     else {
-      const start = side.messages[0]!.index;
-      if (turn) turn.end = start;
-      turns.push({ start, sides: [side], end: messages.length });
+      if (turn) turn.end = side.messages[0]!.index;
+      turns.push({ sides: [side], firstSystem: undefined, end: messages.length });
     }
   }
-  return turns.map(({ start, sides, end }) => {
-    const first = messages
-      .slice(start, end)
-      .find((message) => message.role === 'system' && !isDirective(body, message));
-    return { start, sides, firstSystem: first?.index };
-  });
+  for (const turn of turns) {
+    let at = turn.sides[0]!.messages[0]!.index;
+    while (at < turn.end && !setsRole(messages[at]!)) at++;
+    if (at < turn.end) turn.firstSystem = at;
+  }
+  return turns;
 }
 
 function sidesOf(messages: readonly Message[]): readonly { isAssistant: boolean; messages: Message[] }[] {
@@ -252,7 +258,7 @@ function isUserText({ isAssistant, messages }: Side): boolean {
  * other. A side of calls only and its side of results only are removed together or not at all.
  */
 function keptPair(asking: Side, answering: Side | undefined): readonly string[] {
-  if (!asking.isAssistant || !answering) return [];
+  if (!asking.isAssistant || !answering || !asking.messages.some(holdsCall)) return [];
   const [calls, answers] = [partsOf(asking), partsOf(answering)];
   const isAlone =
     calls.every(({ part }) => part.type === 'tool-call') &&
@@ -262,6 +268,10 @@ function keptPair(asking: Side, answering: Side | undefined): readonly string[] 
   const { id } = last.part;
   const answer = answers.find(({ part }) => part.type === 'tool-result' && part.callId === id);
   return answer ? [last.key, answer.key] : [last.key];
+}
+
+function holdsCall({ parts }: Message): boolean {
+  return parts.some((part) => part.type === 'tool-call');
 }
 
 function partsOf({ messages }: Side): readonly { readonly key: string; readonly part: Part }[] {

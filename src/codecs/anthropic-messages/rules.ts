@@ -175,13 +175,13 @@ function faults(body: Uint8Array): readonly string[] {
       found.push('text-not-empty');
     if (role === 'system') continue;
     const last = turns.at(-1);
-    if (last?.role === role) last?.blocks.push(...blocks);
+    if (last && last.role === role) for (const block of blocks) last.blocks.push(block);
     else turns.push({ role, blocks: [...blocks] });
   }
   if (turns[0]?.role === 'assistant' && turns[0].blocks[0]?.['type'] !== 'compaction')
     found.push('first-is-user');
   for (const [index, turn] of turns.entries())
-    found.push(...pairing(turn, turns[index + 1], turns[index - 1]));
+    for (const fault of pairing(turn, turns[index + 1], turns[index - 1])) found.push(fault);
   return found;
 }
 

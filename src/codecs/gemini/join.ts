@@ -133,7 +133,7 @@ function innerBytes(body: Uint8Array, { parts }: WrittenContent): Uint8Array {
 
 /** Returns the origin of each content of the written body, in order. */
 export function originsAfter(conversation: Conversation, edits: readonly Edit[]): readonly ContentOrigin[] {
-  const gone = oneStep(() => droppedMessages(conversation, edits));
+  const gone = droppedMessages(conversation, edits);
   const inserted = new Map<number, number>();
   for (const edit of edits)
     if (edit.kind === 'insert-message') inserted.set(edit.before, (inserted.get(edit.before) ?? 0) + 1);

@@ -148,13 +148,15 @@ function problems(conversation: Conversation): readonly Problem[] {
   if (messages.length === 0)
     return [{ rule: 'messages-not-empty', message: 0, detail: 'there is no content' }];
   const found: Problem[] = [];
+  // A list may be too long for the arguments of one call.
+  const add = (all: readonly Problem[]) => all.forEach((one) => found.push(one));
   if (messages[0]!.role === 'assistant')
     found.push(problem('first-is-user', messages[0]!, 'the first content is not from the user'));
-  messages.forEach((message, index) => found.push(...shape(conversation, message, messages[index - 1])));
+  messages.forEach((message, index) => add(shape(conversation, message, messages[index - 1])));
   const turns = turnsOf(messages);
   turns.forEach((turn, index) => {
-    found.push(...(turn.isModel ? unanswered(turn, turns[index + 1]) : results(turn, turns[index - 1])));
-    if (!turn.isModel) found.push(...misnamed(conversation, turn, turns[index - 1]));
+    add(turn.isModel ? unanswered(turn, turns[index + 1]) : results(turn, turns[index - 1]));
+    if (!turn.isModel) add(misnamed(conversation, turn, turns[index - 1]));
   });
   return [...found, ...unsigned(conversation, turns)];
 }
@@ -188,7 +190,7 @@ function turnsOf(messages: readonly Message[]): readonly GeminiTurn[] {
     const isModel = message.role === 'assistant';
     const said = message.parts.map((part) => ({ message, part }));
     const last = turns.at(-1);
-    if (last?.isModel === isModel) last.said.push(...said);
+    if (last?.isModel === isModel) for (const one of said) last.said.push(one);
     else turns.push({ isModel, said });
   }
   return turns;

@@ -103,11 +103,11 @@ function complete(conversation: Conversation, edits: readonly Edit[]): ReturnTyp
   for (const group of groups) {
     // The provider would miss the call that the reasoning led to.
     const isRespelled = group.followers.some((index) => respelled.has(index) && !gone.has(index));
-    if (isRespelled) alone.push(...group.reasoning.filter((index) => !gone.has(index)));
+    if (isRespelled) for (const index of group.reasoning) if (!gone.has(index)) alone.push(index);
     if (isRespelled || isWhole(group, gone)) continue;
     if (!group.followers.every((index) => gone.has(index)) || group.followers.length === 0)
       return refused('Reasoning and the items after it go together or not at all.');
-    alone.push(...group.reasoning.filter((index) => !gone.has(index)));
+    for (const index of group.reasoning) if (!gone.has(index)) alone.push(index);
   }
   const moved = edits.map((edit) => behindCompaction(edit, compaction));
   if (moved.some((edit) => edit.kind === 'insert-message' && !conversation.messages[edit.before]))

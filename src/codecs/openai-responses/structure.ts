@@ -38,19 +38,10 @@ const known = new WeakMap<Conversation, InputStructure>();
 export function structureOf(conversation: Conversation): InputStructure {
   const before = known.get(conversation);
   if (before) return before;
-  const groups = groupsOf(conversation.messages);
-  const compaction = conversation.messages.findLast((message) => isKind(message, 'compaction'))?.index;
   const structure = {
     continues: continuesElsewhere(headOf(conversation.body)),
     isText: conversation.body[conversation.messages[0]?.span.start ?? 0] === '"'.charCodeAt(0),
-    groups,
-    groupOf: new Map(
-      groups.flatMap((group) =>
-        [...group.reasoning, ...group.followers].map((index) => [index, group] as const),
-      ),
-    ),
-    compaction,
-    hasReferences: conversation.messages.some((message) => isKind(message, 'item_reference')),
+    ...itemsOf(conversation.messages),
     strays: new Set(pairCalls(conversation).orphans.map(({ message }) => message)),
   };
   known.set(conversation, structure);
@@ -145,20 +136,35 @@ function membersOf({ body }: Conversation, { span }: Message) {
     : undefined;
 }
 
-function groupsOf(messages: readonly Message[]): readonly ReasoningGroup[] {
+/** Finds reasoning and items of special kinds in one pass, which takes a few milliseconds for 100,000 items. */
+function itemsOf(
+  messages: readonly Message[],
+): Pick<InputStructure, 'groups' | 'groupOf' | 'compaction' | 'hasReferences'> {
   const groups: { reasoning: number[]; followers: number[] }[] = [];
+  const groupOf = new Map<number, ReasoningGroup>();
   let open: { reasoning: number[]; followers: number[] } | undefined;
+  let compaction: number | undefined;
+  let hasReferences = false;
   for (const message of messages) {
-    if (message.role !== 'assistant') open = undefined;
+    const { role, index, parts } = message;
+    if (parts.some(({ type }) => type === 'opaque')) {
+      if (isKind(message, 'compaction')) compaction = index;
+      hasReferences ||= isKind(message, 'item_reference');
+    }
+    if (role !== 'assistant') open = undefined;
     else if (isReasoning(message)) {
       if (!open || open.followers.length > 0) {
         open = { reasoning: [], followers: [] };
         groups.push(open);
       }
-      open.reasoning.push(message.index);
-    } else open?.followers.push(message.index);
+      open.reasoning.push(index);
+      groupOf.set(index, open);
+    } else if (open) {
+      open.followers.push(index);
+      groupOf.set(index, open);
+    }
   }
-  return groups;
+  return { groups, groupOf, compaction, hasReferences };
 }
 
 /** Returns the two fields that say where the history is. */

@@ -4,9 +4,9 @@
  */
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { type Edit, isLog, originalOfMessages } from '../../conversation/edit.ts';
-import { inputOf, textInSteps } from '../../conversation/messages.ts';
+import { inputOf, messagesPerStep, textInSteps } from '../../conversation/messages.ts';
 import type { Steps } from '../../conversation/steps.ts';
-import { type PartPlace, pairCalls, placeKey, unitsOf } from '../../conversation/turns.ts';
+import { type PartPlace, pairCalls, placeKey, unitsInSteps } from '../../conversation/turns.ts';
 import { oneLine, wholeWords } from '../../outline/outcome.ts';
 import {
   clientSummary,
@@ -48,12 +48,11 @@ export function* logEdits(
   const { recallTool, measure } = view;
   const gaps: OpenGap[] = [];
   const earlier = memoriesOf(view.edits);
-  const resultOf = new Map(
-    pairCalls(view.conversation).pairs.map(({ call, result }) => [placeKey(call), result]),
-  );
-  yield;
-  const unitsBetween = unitsByPlace(view.conversation);
-  yield;
+  const resultOf = new Map<string, PartPlace | undefined>();
+  for (const { call, result } of pairCalls(view.conversation).pairs) {
+    if (resultOf.set(placeKey(call), result).size % messagesPerStep === 0) yield;
+  }
+  const unitsBetween = yield* unitsByPlace(view.conversation);
   const ranges = yield* gapsOf(view, dropped);
   const takenIn = new Set<Edit>(ranges.flatMap(({ logs }) => logs));
   yield;
@@ -81,7 +80,10 @@ export function* logEdits(
   for (const { from, upTo, logs, pages, characters } of gaps) {
     let tokens = 0;
     for (const { indices } of pages) {
-      for (const index of indices) tokens += dropped.get(index) ?? 0;
+      for (const index of indices) {
+        if (index % messagesPerStep === 0) yield;
+        tokens += dropped.get(index) ?? 0;
+      }
       yield;
     }
     const text = yield* messagesLog({
@@ -97,8 +99,10 @@ export function* logEdits(
     addNamesIn(text, known);
     edits.push({ kind: 'insert-message', before: from, role: 'user', text, upTo });
     for (const { memory, indices } of pages) {
-      for (const message of indices)
+      for (const message of indices) {
+        if (message % messagesPerStep === 0) yield;
         if (dropped.has(message)) edits.push({ kind: 'drop-message', message, memory });
+      }
       yield;
     }
   }
@@ -184,7 +188,7 @@ function* gapsOf(
 type PageSources = {
   readonly earlier: ReadonlyMap<number, string>;
   readonly resultOf: ReadonlyMap<string, PartPlace | undefined>;
-  readonly unitsBetween: ReturnType<typeof unitsByPlace>;
+  readonly unitsBetween: UnitsBetween;
 };
 
 /** Reads the messages of a gap page by page. Pages of earlier folds stay as they are. */
@@ -195,16 +199,20 @@ function* pagesOf(
 ): Steps<readonly DroppedPage[]> {
   const { measure } = view;
   const pages: { memory: string | undefined; indices: number[]; entries: LogEntry[]; tokens: number }[] = [];
-  for (const unit of unitsBetween(from, upTo)) {
+  for (const unit of yield* unitsBetween(from, upTo)) {
     yield;
     const memory = earlier.get(unit[0]!.index);
-    const tokens = unit.reduce((sum, { index }) => sum + measure.message(index), 0);
+    let tokens = 0;
+    for (const { index } of unit) {
+      if (index % 512 === 0) yield;
+      tokens += measure.message(index);
+    }
     const last = pages.at(-1);
     const fits = memory !== undefined || (last?.tokens ?? 0) + tokens <= pageTokens;
     const page =
       last && last.memory === memory && fits ? last : { memory, indices: [], entries: [], tokens: 0 };
     if (page !== last) pages.push(page);
-    page.indices.push(...unit.map(({ index }) => index));
+    for (const { index } of unit) page.indices.push(index);
     page.tokens += tokens;
     yield* addEntries(page.entries, view, unit, resultOf);
   }
@@ -217,15 +225,20 @@ function* pagesOf(
   return named;
 }
 
+type UnitsBetween = (from: number, upTo: number) => Steps<readonly (readonly Message[])[]>;
+
 /** Returns a function that divides messages into their units. All ranges together take one pass, however many there are. */
-function unitsByPlace(
-  conversation: Conversation,
-): (from: number, upTo: number) => readonly (readonly Message[])[] {
+function* unitsByPlace(conversation: Conversation): Steps<UnitsBetween> {
   const unitOf: number[] = [];
-  for (const [at, unit] of unitsOf(conversation).entries()) for (const { index } of unit) unitOf[index] = at;
-  return (from, upTo) => {
+  for (const [at, unit] of (yield* unitsInSteps(conversation)).entries())
+    for (const { index } of unit) {
+      if (index % messagesPerStep === 0) yield;
+      unitOf[index] = at;
+    }
+  return function* unitsBetween(from, upTo) {
     const units: Message[][] = [];
     for (let index = from; index < upTo; index++) {
+      if (index % messagesPerStep === 0) yield;
       const message = conversation.messages[index]!;
       if (index > from && unitOf[index] === unitOf[index - 1]) units.at(-1)!.push(message);
       else units.push([message]);

@@ -15,6 +15,8 @@ import {
   decodeLiteral,
   inputOf,
   mediaOf,
+  memoizedInSteps,
+  messagesPerStep,
   textInSteps,
   textOf,
   textsOf,
@@ -76,21 +78,16 @@ export type EditedPlaces = {
 };
 
 /** Returns the edited places. They are remembered per list of edits, since a fold's list is the same in every request. */
-export function placesEdited(edits: readonly Edit[]): EditedPlaces {
-  const gone = known.get(edits) ?? placesOf(edits);
-  known.set(edits, gone);
-  return gone;
-}
+export const { now: placesEdited, inSteps: placesInSteps } = memoizedInSteps(placesOf);
 
-const known = new WeakMap<readonly Edit[], EditedPlaces>();
-
-function placesOf(edits: readonly Edit[]): EditedPlaces {
+function* placesOf(edits: readonly Edit[]): Steps<EditedPlaces> {
   const messages = new Set<number>();
   const parts = new Set<string>();
   const texts = new Set<string>();
   const inputs = new Set<string>();
   const media = new Set<string>();
-  for (const edit of edits) {
+  for (const [at, edit] of edits.entries()) {
+    if (at % messagesPerStep === 0) yield;
     switch (edit.kind) {
       case 'drop-message':
         messages.add(edit.message);

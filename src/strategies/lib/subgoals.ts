@@ -315,7 +315,7 @@ export function finishedSubgoals(view: FoldView): readonly SubgoalMessages[] {
     const isReply =
       isClients ||
       (unit.some(({ role }) => role === 'assistant') && !open.some((one) => userSpeaks(conversation, one)));
-    if (isReply && free.has(open[0]!.index)) run.push(...open);
+    if (isReply && free.has(open[0]!.index)) for (const one of open) run.push(one);
     else {
       finish(!isReply);
       isNext = false;
