@@ -99,35 +99,37 @@ describe('the file of the sqlite store', () => {
 describe('a sqlite store whose file is locked by another process', () => {
   it('waits without blocking this process, and keeps the order of writes', async () => {
     const file = newFile();
-    const store = await open(file);
-    const other = new DatabaseSync(file);
-    other.exec('begin immediate');
+    const store = await open(file, 20_000);
+    const release = lock(file);
     // Timers run only if the store does not block: otherwise the lock would never be released.
-    const released = new Promise<void>((done) => {
-      setTimeout(() => {
-        other.exec('rollback');
-        other.close();
-        done();
-      }, 60);
-    });
+    setTimeout(release, 60);
     const writes = [store.putMany([entry('a', [1])]), store.delete(['a']), store.putMany([entry('a', [2])])];
     expect(await store.get('a')).toBeUndefined();
-    await Promise.all([released, ...writes]);
+    await Promise.all(writes);
     expect(await store.get('a')).toEqual(new Uint8Array([2]));
+  });
+
+  it('tries once more when this process did not run until the wait was over', async () => {
+    const file = newFile();
+    const store = await open(file, 20);
+    const release = lock(file);
+    const write = store.putMany([entry('a', [1])]);
+    await Promise.resolve();
+    setTimeout(release, 30);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60);
+    await write;
+    expect(await store.get('a')).toEqual(new Uint8Array([1]));
   });
 
   it('fails after the wait with an error, and works again once the lock is released', async () => {
     const file = newFile();
-    const store = await sqliteStore({ file, lockWaitMs: 30 });
-    stores.push(store);
-    const other = new DatabaseSync(file);
-    other.exec('begin immediate');
+    const store = await open(file, 30);
+    const release = lock(file);
     await expect(store.putMany([entry('a', [1])])).rejects.toMatchObject({
       code: 'store-failed',
       message: `The store ${file} failed: database is locked. Another process keeps it locked: end that process, or use one file per process.`,
     });
-    other.exec('rollback');
-    other.close();
+    release();
     expect(await store.get('a')).toBeUndefined();
     await store.putMany([entry('a', [2])]);
     expect(await store.get('a')).toEqual(new Uint8Array([2]));
@@ -136,12 +138,10 @@ describe('a sqlite store whose file is locked by another process', () => {
   it('finishes pending writes before it closes', async () => {
     const file = newFile();
     const store = await open(file);
-    const other = new DatabaseSync(file);
-    other.exec('begin immediate');
+    const release = lock(file);
     const write = store.putMany([entry('a', [1])]);
     const closed = store.close();
-    other.exec('rollback');
-    other.close();
+    release();
     await Promise.all([write, closed]);
     expect(await (await open(file)).get('a')).toEqual(new Uint8Array([1]));
   });
@@ -365,8 +365,18 @@ function newFile(): string {
   return join(newFolder(), 'memory.db');
 }
 
-async function open(file: string): Promise<Store> {
-  const store = await sqliteStore({ file });
+/** Locks the file for writing. Returns a function that releases it. */
+function lock(file: string): () => void {
+  const other = new DatabaseSync(file);
+  other.exec('begin immediate');
+  return () => {
+    other.exec('rollback');
+    other.close();
+  };
+}
+
+async function open(file: string, lockWaitMs?: number): Promise<Store> {
+  const store = await sqliteStore({ file, ...(lockWaitMs && { lockWaitMs }) });
   stores.push(store);
   return store;
 }

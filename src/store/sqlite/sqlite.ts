@@ -6,6 +6,7 @@
 import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
+import { nextTurn } from '../../conversation/steps.ts';
 import { LeporelloError } from '../../errors.ts';
 import { openDatabase, isBusy, storeFailed } from './database.ts';
 import type { Clock, FirstFound, Store, StoreEntry } from '../store.ts';
@@ -304,15 +305,20 @@ function transact<T>(database: DatabaseSync, work: () => T): T {
   }
 }
 
-/** Retries while the database is locked, until the time is up, without blocking. Rejects with `store-failed`. */
+/**
+ * Retries while the database is locked, until the time is up, without blocking. Rejects with `store-failed`. The last try is made in the
+ * next turn of the event loop: on a busy machine, the time may be up before this process has handled what releases the lock.
+ */
 async function retryWhileLocked<T>(file: string, waitMs: number, work: () => T): Promise<T> {
   const deadline = performance.now() + waitMs;
+  let isLast = false;
   for (let wait = 1; ; wait = Math.min(2 * wait, 50)) {
     try {
       return work();
     } catch (error) {
-      if (!isBusy(error) || performance.now() + wait > deadline) throw storeFailed(file, error);
+      if (!isBusy(error) || isLast) throw storeFailed(file, error);
     }
-    await pause(wait);
+    isLast = performance.now() + wait > deadline;
+    await (isLast ? nextTurn() : pause(wait));
   }
 }
