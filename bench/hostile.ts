@@ -14,7 +14,9 @@
  * the largest one of up to 8.8 MB, then a larger one, each once and as another conversation. Its stall is that of the main thread, which serves all
  * clients, measured with a timer of 2 ms; its CPU time per MB is that of all threads. No limit is set to that; the goal for ordinary bodies is
  * printed beside it. (5) `exponent` is the growth of `CPU ms` between two sizes with the same outcome; 1 is linear. It is left out if the
- * smaller one takes less than 20 ms, or if only one of them is folded. (6) A case is ended after 40 s of CPU time (wall-clock time on systems
+ * smaller one takes less than 20 ms, or if only one of them is folded. A single step is no growth: from some size on, a fold is planned, or the
+ * caches of an engine are full. So if the exponent is over the limit, the largest size is measured again beside one twice as large, and
+ * `exponent` is that of these two: a pass that takes quadratic time shows there, too. (6) A case is ended after 40 s of CPU time (wall-clock time on systems
  * without /proc). A dash means not measured. (7) The library's store is in memory; bench/stores.ts measures the others.
  */
 import { fork } from 'node:child_process';
@@ -135,11 +137,12 @@ async function main(only: string): Promise<void> {
     if (!one.name.startsWith(only)) continue;
     const sizes = sizesOf(one);
     const measured = args.includes('--gateway') ? [] : await measureInChild({ index, sizes });
+    const exponent = await growthOf({ index, sizes }, measured);
     const inGateway = await measureIn(gateway, one);
-    const row = { ...rowOf(one, sizes, measured), ...gatewayColumns(inGateway) };
+    const row = { ...rowOf(one, sizes, measured), exponent, ...gatewayColumns(inGateway) };
     rows.push(row);
     console.log(JSON.stringify(row));
-    failures.push(...failuresOf(one, measured), ...gatewayFailures(one, inGateway));
+    failures.push(...failuresOf(one, measured, exponent), ...gatewayFailures(one, inGateway));
   }
   console.table(rows);
   console.log(`CPU of ordinary bodies in the gateway: the goal is ${ordinaryMsPerMB} ms per MB.`);
@@ -193,14 +196,26 @@ function rowOf(one: HostileCase, sizes: readonly number[], measured: readonly (M
     sizes: sizes.join(' '),
     MB: list(({ MB }) => MB),
     'CPU ms': list(({ cpuMs }) => cpuMs),
-    exponent: exponentOf(done),
+    exponent: undefined as number | undefined,
     'stall ms': list(({ stallMs }) => stallMs),
     outcome: [...new Set(done.map(({ outcome }) => outcome))].join(', '),
   };
 }
 
+/** Returns the exponent of a case. If it is over the limit, it is that between the largest size and one twice as large. */
+async function growthOf(
+  { index, sizes }: Plan,
+  measured: readonly (Measured | undefined)[],
+): Promise<number | undefined> {
+  const exponent = exponentOf(measured);
+  if (exponent === undefined || exponent <= maxExponent) return exponent;
+  const largest = sizes.at(-1)!;
+  return exponentOf(await measureInChild({ index, sizes: [largest, 2 * largest] })) ?? exponent;
+}
+
 /** Returns the fastest growth between two neighboring sizes with the same outcome. Undefined without two, or if the times are too short. */
-function exponentOf(done: readonly Measured[]): number | undefined {
+function exponentOf(measured: readonly (Measured | undefined)[]): number | undefined {
+  const done = measured.filter((size) => size !== undefined);
   const exponents = done.slice(1).flatMap((larger, at) => {
     const smaller = done[at]!;
     if (smaller.cpuMs < 20 || smaller.outcome !== larger.outcome) return [];
@@ -212,10 +227,10 @@ function exponentOf(done: readonly Measured[]): number | undefined {
 function failuresOf(
   { name, format }: HostileCase,
   measured: readonly (Measured | undefined)[],
+  exponent = 1,
 ): readonly string[] {
   const label = `${name} (${format})`;
   const done = measured.filter((one) => one !== undefined);
-  const exponent = exponentOf(done) ?? 1;
   const stalls = done.filter(({ MB, stallMs }) => MB <= maxLimitedMB && stallMs > maxStallMs);
   return [
     ...(done.length < measured.length ? [`${label}: was ended after ${maxRunMs / 1_000} s of CPU time`] : []),

@@ -17,6 +17,7 @@ import type {
 } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { Member } from '../conversation/json-scan.ts';
+import type { Steps } from '../conversation/steps.ts';
 
 export type { RecallAnswer, ToolCall } from '../conversation/conversation.ts';
 
@@ -166,6 +167,8 @@ export type FormatRules = {
    * checks.
    */
   mayEdit(conversation: Conversation, edit: Edit): boolean;
+  /** Finds ahead, in steps, what `mayEdit` otherwise finds in the whole conversation when it is first called. */
+  ahead?(conversation: Conversation): Steps<unknown>;
   /** True when the provider accepts the model's signed reasoning only after exactly the prefix that it was made for. */
   bindsPrefix(conversation: Conversation): boolean;
   /**

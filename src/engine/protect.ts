@@ -135,6 +135,7 @@ export function* foldableTokens(
 ): Steps<number> {
   const { conversation, counter, protects, codec, minResultBytes: minBytes } = input;
   yield* stayingInSteps(conversation);
+  if (codec.rules.ahead) yield* codec.rules.ahead(conversation);
   const edited = placesEdited(edits);
   const media = yield* openMedia(input, edited);
   const saved = savedByMessage(shrinks);

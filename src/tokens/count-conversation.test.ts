@@ -222,4 +222,23 @@ describe('a conversation', () => {
     createConversationCounter({ counter }).text('x'.repeat(5_000));
     expect(counted).toBe(4);
   });
+
+  it('counts a text once, in steps, that is longer than all that is remembered of long texts', () => {
+    const counter: TokenCounter = {
+      ...characters,
+      count(counted) {
+        if (counted.length > 1_000_000) throw new Error('counted at once');
+        return counted.length;
+      },
+      *countInSteps(counted) {
+        yield;
+        return counted.length;
+      },
+    };
+    const long = conversationOf([text(JSON.stringify('x'.repeat(16_100_000)))]);
+    const counts = createConversationCounter({ counter });
+    for (const block of counts.uncounted(long)) for (const _ of counts.blockInSteps(long, block));
+    expect(counts.block(long, long.messages[0]!)).toBe(16_100_000);
+    expect(counts.part(long, long.messages[0]!, long.messages[0]!.parts[0]!)).toBe(16_100_000);
+  });
 });

@@ -73,23 +73,26 @@ export function createConversationCounter(options: {
 
   const toolsOverhead = ({ parts: definitions }: Block): number =>
     definitions.some(({ type }) => type === 'tool-definition') ? (counter.overhead.tools ?? 0) : 0;
-  /** Counts a long text in steps, so that later passes find its count in `longTexts`. */
-  function* countLong(text: string): Steps<void> {
-    if (text.length < minLongLength || longTexts.has(text) || !given.countInSteps) return;
-    longTexts.set(text, yield* given.countInSteps(text));
+  /** Counts a long text in steps. Later passes find its count in `longTexts`, unless it is longer than all that is remembered there. */
+  function* countLong(text: string): Steps<number> {
+    if (text.length < minLongLength || !given.countInSteps) return countText(text);
+    const tokens = longTexts.get(text) ?? (yield* given.countInSteps(text));
+    longTexts.set(text, tokens);
+    return tokens;
   }
   function* countPartInSteps({ body }: Conversation, block: Block, part: Part): Steps<number> {
     const spans = textsOf(part);
-    for (const span of spans)
-      if (lengthOf(span) >= minLongLength) yield* countLong(yield* textInSteps(body, block, span));
     if (part.type === 'tool-call') yield* countLong(jsonText(body, block, part.input));
-    if (spans.length < manyTexts || part.type === 'reasoning') return countPart(counter, body, block, part);
-    let tokens = countPart(counter, body, block, { ...part, texts: [] } as Part);
+    if (spans.length < manyTexts && lengthOf(part.span) < minLongLength)
+      return countPart(counter, body, block, part);
+    let tokens = 0;
     for (const span of spans) {
-      tokens += counter.count(textOf(body, block, span));
+      if (lengthOf(span) < minLongLength) tokens += counter.count(textOf(body, block, span));
+      else tokens += yield* countLong(yield* textInSteps(body, block, span));
       yield;
     }
-    return tokens;
+    if (part.type === 'reasoning') return part.signed ? Math.max(tokens, sealedTokens(part)) : tokens;
+    return tokens + countPart(counter, body, block, { ...part, texts: [] } as Part);
   }
 
   /** Keeps the tokens of a large part, because a fold asks for the parts of blocks that were counted. Returns them. */
@@ -176,8 +179,7 @@ export function createConversationCounter(options: {
       text.length > maxRememberedLength ? countText(text) : remembered(texts, text, () => given.count(text)),
     *textInSteps(text) {
       if (text.length <= maxRememberedLength) return remembered(texts, text, () => given.count(text));
-      yield* countLong(text);
-      return countText(text);
+      return yield* countLong(text);
     },
     *blockInSteps(conversation, block) {
       const isLong = block.span.end - block.span.start >= minLongLength;

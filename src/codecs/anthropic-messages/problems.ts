@@ -3,7 +3,8 @@
  * https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use
  */
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
-import { bytesOf, memoized } from '../../conversation/messages.ts';
+import { bytesOf, memoizedInSteps } from '../../conversation/messages.ts';
+import type { Steps } from '../../conversation/steps.ts';
 import { scanObject } from '../../conversation/json-scan.ts';
 import type { Problem } from '../codec.ts';
 import { isNull } from '../read-body.ts';
@@ -185,20 +186,25 @@ type SystemTurn = {
 };
 
 /** Finds the messages and parts that stay. Called for every edit that a strategy considers, so the result is remembered. */
-export const aroundSystem: (conversation: Conversation) => AroundSystem = memoized((conversation) => {
+export const { now: aroundSystem, inSteps: aroundSystemInSteps } = memoizedInSteps(findAroundSystem);
+
+function* findAroundSystem(conversation: Conversation): Steps<AroundSystem> {
   const messages = new Set<number>();
   const parts = new Set<string>();
   const places = new Map<number, number>();
-  const turns = systemTurnsOf(conversation);
+  const turns = yield* systemTurnsOf(conversation);
   for (const [index, { sides, firstSystem, end }] of turns.entries()) {
+    if (index % turnsPerStep === 0) yield;
     if (firstSystem === undefined) continue;
     keepIn(sides, index === turns.length - 1, { messages, parts });
     for (let after = firstSystem + 1; after < end; after++) places.set(after, firstSystem);
   }
   return { messages, parts, placeBefore: (message) => places.get(message) ?? message };
-});
+}
 
-/** Adds what stays of the sides of a turn. It runs over all messages at once, so it makes no lists. */
+const turnsPerStep = 512;
+
+/** Adds what stays of the sides of a turn. */
 function keepIn(
   sides: readonly Side[],
   isLast: boolean,
@@ -216,11 +222,14 @@ function keepIn(
   }
 }
 
-function systemTurnsOf({ body, messages }: Conversation): readonly SystemTurn[] {
+function* systemTurnsOf({ body, messages }: Conversation): Steps<readonly SystemTurn[]> {
   const setsRole = (message: Message) => message.role === 'system' && !isDirective(body, message);
   if (!messages.some(setsRole)) return [];
   const turns: { sides: Side[]; firstSystem: number | undefined; end: number }[] = [];
-  for (const side of sidesOf(messages)) {
+  const sides = sidesOf(messages);
+  yield;
+  for (const [index, side] of sides.entries()) {
+    if (index % turnsPerStep === 0) yield;
     const turn = turns.at(-1);
     if (turn && !isUserText(side)) turn.sides.push(side);
     else {
@@ -228,6 +237,7 @@ function systemTurnsOf({ body, messages }: Conversation): readonly SystemTurn[] 
       turns.push({ sides: [side], firstSystem: undefined, end: messages.length });
     }
   }
+  yield;
   for (const turn of turns) {
     let at = turn.sides[0]!.messages[0]!.index;
     while (at < turn.end && !setsRole(messages[at]!)) at++;

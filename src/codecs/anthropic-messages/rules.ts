@@ -2,7 +2,7 @@
  * Says which edits of an Anthropic Messages body are allowed, and which must go together.
  * https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking
  */
-import { aroundSystem, problems } from './problems.ts';
+import { aroundSystem, aroundSystemInSteps, problems } from './problems.ts';
 import type { FormatRules } from '../codec.ts';
 import { memoized } from '../../conversation/messages.ts';
 import { isFilled, objectsOf } from '../../conversation/json-scan.ts';
@@ -16,6 +16,7 @@ export const rules: FormatRules = {
   problems,
   faults,
   mayEdit: exceptKept(mayEdit),
+  ahead: aroundSystemInSteps,
   bindsPrefix: ({ model }) => bindsReasoning(model),
   complete,
 };
