@@ -5,7 +5,7 @@
 import { type Caches, createCaches } from '../caches.ts';
 import type { Conversation, Message } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
-import { type Splice, applySplices, concatBytes } from '../conversation/json-scan.ts';
+import { type Splice, applySplices, concatBytes, inOrder } from '../conversation/json-scan.ts';
 import { memoized, rememberAt } from '../conversation/messages.ts';
 import { oneStep } from '../conversation/steps.ts';
 import type { Codec, RecallTool, SeenBodies, SeenList } from './codec.ts';
@@ -51,7 +51,7 @@ export function spliced(
   const added = messageSplices(conversation, rest, writer);
   return oneStep(() => {
     const tool = toolSplice?.();
-    const own = added.toSorted((a, b) => a.span.start - b.span.start || a.span.end - b.span.end);
+    const own = inOrder(added);
     const splices = start ? [...start.written.splices.slice(0, start.splices), ...own] : own;
     const out = applySplices(body, tool ? [...splices, tool] : splices);
     if (edits.length > 0 && out !== body)

@@ -262,11 +262,9 @@ const comma = encoder.encode(',');
  */
 export function applySplices(body: Uint8Array, splices: readonly Splice[]): Uint8Array {
   if (splices.length === 0) return body;
-  const ordered = splices.toSorted((a, b) => a.span.start - b.span.start || a.span.end - b.span.end);
-  const grown = ordered.reduce(
-    (sum, { span, bytes }) => sum + bytes.length - (span.end - span.start),
-    body.length,
-  );
+  const ordered = inOrder(splices);
+  let grown = body.length;
+  for (const { span, bytes } of ordered) grown += bytes.length - (span.end - span.start);
   const out = new Uint8Array(grown);
   let from = 0;
   let to = 0;
@@ -280,6 +278,15 @@ export function applySplices(body: Uint8Array, splices: readonly Splice[]): Uint
   }
   out.set(body.subarray(from), to);
   return out;
+}
+
+/** Returns splices in order of position. Those of a request that continues another one are in order already. */
+export function inOrder(splices: readonly Splice[]): readonly Splice[] {
+  const compare = ({ span: one }: Splice, { span: other }: Splice) =>
+    one.start - other.start || one.end - other.end;
+  for (let at = 1; at < splices.length; at++)
+    if (compare(splices[at - 1]!, splices[at]!) > 0) return splices.toSorted(compare);
+  return splices;
 }
 
 /** Returns a text as the bytes of a JSON string literal; lone surrogates stay, as escapes. */

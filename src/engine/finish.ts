@@ -279,16 +279,24 @@ export function createLastSent(caches: Caches = createCaches()): LastSent {
     'last requests',
     ({ messages, edits }) => 60 * messages.length + 150 * edits.length,
   );
+  /** The last answer: a request asks twice, and nothing is recorded in between. */
+  let latest: { readonly link: string; readonly found: FoundLastRequest | undefined } | undefined;
+  function newestOf(clientLinks: readonly string[]): FoundLastRequest | undefined {
+    // The first hash covers no message.
+    for (let matched = clientLinks.length - 1; matched > 0; matched--) {
+      const request = requests.get(clientLinks[matched]!);
+      if (request) return { request, matched, isAgain: matched === clientLinks.length - 1 };
+    }
+    return undefined;
+  }
   return {
     find(clientLinks) {
-      // The first hash covers no message.
-      for (let matched = clientLinks.length - 1; matched > 0; matched--) {
-        const request = requests.get(clientLinks[matched]!);
-        if (request) return { request, matched, isAgain: matched === clientLinks.length - 1 };
-      }
-      return undefined;
+      const link = clientLinks.at(-1)!;
+      if (latest?.link !== link) latest = { link, found: newestOf(clientLinks) };
+      return latest.found;
     },
     record(clientLinks, request, found) {
+      latest = undefined;
       if (found) requests.delete(clientLinks[found.matched]!);
       requests.set(clientLinks.at(-1)!, request);
     },

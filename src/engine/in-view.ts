@@ -371,10 +371,13 @@ export function* fetchedAgain(
       const own = yield* lineHashes(body, message, part);
       const strategy = foldedBy(message, at);
       if (strategy === '' && part.type === 'tool-result' && own.length >= minTellingLines) {
-        const gone = Array.from(own, (line) => goneBy(line) ?? '').filter((by) => by !== '');
-        // The strategy of most lines stands in the middle.
-        if (gone.length >= own.length * minFoldedShare)
-          all.push({ message: message.index, part: at, strategy: gone.toSorted()[gone.length >> 1]! });
+        let gone = 0;
+        for (const line of own) if (goneBy(line)) gone++;
+        if (gone >= own.length * minFoldedShare) {
+          const by = Array.from(own, (line) => goneBy(line) ?? '').filter((one) => one !== '');
+          // The strategy of most lines stands in the middle.
+          all.push({ message: message.index, part: at, strategy: by.toSorted()[gone >> 1]! });
+        }
       }
       // A line that is sent anywhere is not folded.
       for (const line of own) if (strategy === '' || goneBy(line) === undefined) into.set(line, strategy);

@@ -341,9 +341,10 @@ async function save(
   const { sentAs } = stored.foldStore;
   // If the store does not have the fold, its edits count as new.
   const isUnsaved = found?.fold.isUnsaved ?? false;
-  const replayed = new Set(isUnsaved ? [] : start.edits);
-  const edits = [...result.edits, ...result.shrinks].filter(
-    (edit) => !replayed.has(edit) && !engine.storedShrinks.has(edit),
+  const replayed = result.edits === start.edits && !isUnsaved;
+  const known = new Set(replayed || isUnsaved ? [] : start.edits);
+  const edits = [...(replayed ? [] : result.edits), ...result.shrinks].filter(
+    (edit) => !known.has(edit) && !engine.storedShrinks.has(edit),
   );
   const fold = foldOf(opened, result, trial);
   // The record of a fold also says from which message on results are shrunk. If that changed, the fold is recorded again, unless this

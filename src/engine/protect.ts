@@ -3,7 +3,7 @@
  * and results that were fetched again. Also counts the tokens that a fold may still remove.
  */
 import type { Codec, FormatRules, Problem, RecallTool } from '../codecs/codec.ts';
-import type { Conversation, Message } from '../conversation/conversation.ts';
+import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { inputOf, mediaOf, textOf, textsOf } from '../conversation/messages.ts';
 import { type Edit, stayingInSteps } from '../conversation/edit.ts';
 import { oneStep, type Steps } from '../conversation/steps.ts';
@@ -207,7 +207,7 @@ export function* openMedia(
   for (let index = messages.length - 1; index >= 0; index--) {
     const message = messages[index]!;
     if (index % 64 === 0) yield;
-    if (edited.messages.has(index)) continue;
+    if (!message.parts.some(holdsMedia) || edited.messages.has(index)) continue;
     const { open, counted } = mediaIn(message, { edited, protects, keepNewest, newer });
     newer += counted;
     if (open.length === 0 || protects.message(index)) continue;
@@ -218,6 +218,10 @@ export function* openMedia(
     );
   }
   return saved;
+}
+
+function holdsMedia(part: Part): boolean {
+  return part.type === 'media' || (part.type === 'tool-result' && part.media.length > 0);
 }
 
 /** Returns the part of a message's tokens that is in texts of so many bytes. Media have few tokens for their bytes. */

@@ -178,16 +178,10 @@ function rememberArrived(
 
 /** Sorts pairs by the places of their results. Nearly always they are sorted already. */
 function inOrder(pairs: readonly Pair[]): readonly Pair[] {
-  const known = ordered.get(pairs);
-  if (known) return known;
-  const isSorted = pairs.every((pair, at) => at === 0 || byResult(pairs[at - 1]!, pair) <= 0);
-  const inTurn = isSorted ? pairs : pairs.toSorted(byResult);
-  ordered.set(pairs, inTurn);
-  return inTurn;
+  for (let at = 1; at < pairs.length; at++)
+    if (byResult(pairs[at - 1]!, pairs[at]!) > 0) return pairs.toSorted(byResult);
+  return pairs;
 }
-
-/** Sorted pairs, by the pairs of a conversation: each request needs them several times. */
-const ordered = new WeakMap<readonly Pair[], readonly Pair[]>();
 
 function byResult({ result: one }: Pair, { result: other }: Pair): number {
   return (one?.message ?? 0) - (other?.message ?? 0) || (one?.part ?? 0) - (other?.part ?? 0);

@@ -319,24 +319,19 @@ export function createFoldStore({
     }
   }
 
-  /** Looks through what this process knows for the links to read. */
+  /**
+   * Looks through what this process knows for the links to read: those that it does not know, back to the newest one that it knows was sent; and that of the
+   * fold that this request was sent with, if the cache has dropped it.
+   */
   function* lookInSteps(tenant: string, links: readonly string[], asOf: number | undefined) {
-    const wanted = yield* wantedOf(tenant, links, asOf);
+    const { wanted, sent } = yield* wantedOf(tenant, links, asOf);
     const recent = wanted.filter((at) => at >= links.length - newestLinks);
-    const newest = [...recent, ...(yield* droppedFold(tenant, links))].map((at) => links[at]!);
-    return { older: wanted.slice(recent.length).map((at) => links[at]!), newest };
-  }
-
-  /** Returns the length of the prefix of the fold that the newest known request was sent with, if the cache has dropped that fold. */
-  function* droppedFold(tenant: string, links: readonly string[]): Steps<readonly number[]> {
-    for (let at = links.length - 1; at > 0; at--) {
-      if (at % 64 === 0) yield;
-      const here = knownOf(tenant, links[at]!);
-      if (!here?.fold && !here?.sentWith) continue;
-      const used = here.fold ? undefined : here.sentWith?.with;
-      return used && !foldUsed(tenant, links, used) ? [used.matched] : [];
-    }
-    return [];
+    const used = sent?.fold ? undefined : sent?.sentWith?.with;
+    const dropped = used && !foldUsed(tenant, links, used) ? [used.matched] : [];
+    return {
+      older: wanted.slice(recent.length).map((at) => links[at]!),
+      newest: [...recent, ...dropped].map((at) => links[at]!),
+    };
   }
 
   /** Loads the first of these prefixes that has a fold. Very many are looked up piece by piece, so that other requests run in between. */
@@ -357,10 +352,14 @@ export function createFoldStore({
   }
 
   /**
-   * Returns the lengths of the prefixes to read, longest first. Two known prefixes are read again if another instance may have written
-   * since: the newest that was sent, and the newest known one, which may have become a request of its own.
+   * Returns the lengths of the prefixes to read, longest first, and the newest prefix that is known to have been sent. Two known prefixes are read again if
+   * another instance may have written since: the newest that was sent, and the newest known one, which may have become a request of its own.
    */
-  function* wantedOf(tenant: string, links: readonly string[], asOf: number | undefined): Steps<number[]> {
+  function* wantedOf(
+    tenant: string,
+    links: readonly string[],
+    asOf: number | undefined,
+  ): Steps<{ readonly wanted: readonly number[]; readonly sent: KnownLink | undefined }> {
     const wanted: number[] = [];
     let isNewest = true;
     for (let at = links.length - 1; at > 0; at--) {
@@ -369,9 +368,9 @@ export function createFoldStore({
       const wasSent = here?.fold !== undefined || here?.sentWith !== undefined;
       if (here === undefined || ((wasSent || isNewest) && !isCurrentAt(asOf, here))) wanted.push(at);
       if (here !== undefined) isNewest = false;
-      if (wasSent) break;
+      if (wasSent) return { wanted, sent: here };
     }
-    return wanted;
+    return { wanted, sent: undefined };
   }
 
   /** Returns what is known of a prefix. This is no use in the sense of the cache, since many prefixes are looked up for one that is used. */

@@ -206,12 +206,18 @@ function lineOf({ bounds, level, slope, reports }: CorrectionEvidence): (counted
   if (reports.length === 1) {
     return (counted) => clamp(through(newest, counted), bounds.min * counted, bounds.max * counted);
   }
+  const [first, second, third] = reports as readonly [CountReport, CountReport, CountReport?];
   return (counted) => {
-    const lines = reports.map((report) => through(report, counted));
     const min = bounds.min * counted;
-    const middle = Math.max(min, median(lines.length < 3 ? [level * counted, ...lines] : lines));
+    const last = third ? through(third, counted) : level * counted;
+    const middle = Math.max(min, middleOf(through(first, counted), through(second, counted), last));
     return Math.max(min, clamp(through(newest, counted), middle * (1 - STEP), middle * (1 + STEP)));
   };
+}
+
+/** Returns the median of three. Each request corrects several counts, so nothing is sorted. */
+function middleOf(one: number, two: number, three: number): number {
+  return Math.max(Math.min(one, two), Math.min(Math.max(one, two), three));
 }
 
 function clamp(value: number, min: number, max: number): number {
