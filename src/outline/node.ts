@@ -105,6 +105,7 @@ export function nodeOf(
   { id = '', goal, told = '', idOfStep, known = [] }: NodeOrigin,
 ): OutlineNode {
   const asked: AskedLine[] = [];
+  const typed = { asked, known: new Set<string>() };
   const prose: AskedLine[] = [];
   const calls: SurveyedCall[] = [];
   const interruptions: OutlineLine[] = [];
@@ -119,7 +120,7 @@ export function nodeOf(
       }
       const { words, note } = typedText(step.text);
       if (clientSummary.test(step.text)) prose.push(...proseLines(step.text, at));
-      else if (step.by === 'user') addAsked(asked, words, at, questionBefore(lastSaid, words));
+      else if (step.by === 'user') addAsked(typed, words, at, questionBefore(lastSaid, words));
       if (note === interruptionNote)
         interruptions.push({ section: 'done', text: interruption, at, isUsers: true });
       continue;
@@ -128,7 +129,7 @@ export function nodeOf(
     values.add(tool, input);
     const words = stepWords({ tool, input, result, isError: failed || undefined });
     calls.push({ at, words });
-    if (words.user && words.user.words !== '') addAsked(asked, words.user.words, at);
+    if (words.user && words.user.words !== '') addAsked(typed, words.user.words, at);
     plan = planByStatus(input) ?? plan;
   }
   const wordsOf = new Map(calls.map(({ at, words }) => [at, words]));
@@ -167,7 +168,12 @@ export function nodeOf(
 const maxQuoted = 400;
 
 /** Adds the lines of what the user typed, with the question that a short answer needs. */
-function addAsked(asked: AskedLine[], words: string, step: number, question = ''): void {
+function addAsked(
+  { asked, known }: { readonly asked: AskedLine[]; readonly known: Set<string> },
+  words: string,
+  step: number,
+  question = '',
+): void {
   if (words.length > maxTyped) {
     const begin = sentencesOf(words.slice(0, 2_000))[0];
     if (asked.length === 0 && begin !== undefined) asked.push({ text: begin, worth: 2, at: step });
@@ -180,7 +186,9 @@ function addAsked(asked: AskedLine[], words: string, step: number, question = ''
     const worth = asked.length === 0 ? 3 : quoted <= maxQuoted ? 2 : 1;
     const isAnswer = place === lines.length - 1 && question !== '';
     const text = isAnswer ? `${line} (asked: ${quoteOf(question)})` : line;
-    if (!asked.some((known) => known.text === text)) asked.push({ text, worth, at: step + place / 1_000 });
+    if (known.has(text)) continue;
+    known.add(text);
+    asked.push({ text, worth, at: step + place / 1_000 });
   }
 }
 
@@ -191,10 +199,12 @@ function quoteOf(text: string): string {
 /** The maximum lines of a client's summary that are kept. */
 const maxProseLines = 400;
 
-/** Returns the lines of a client's summary, without its first sentence. A line that quotes something new is worth more. */
+/** Returns the lines of a client's summary, without its first sentence and lines that only lead to others. A line that quotes something new is worth more. */
 function proseLines(text: string, step: number): readonly AskedLine[] {
   const known = new Set<string>();
-  const lines = linesOf(text.replace(clientSummary, ''), 20_000).slice(0, maxProseLines);
+  const lines = linesOf(text.replace(clientSummary, ''), 20_000)
+    .filter((line) => !/[:：]\**$/.test(line))
+    .slice(0, maxProseLines);
   return lines.map((line, place) => {
     const quotes = quotesIn(line).filter((quote) => !known.has(quote));
     for (const quote of quotes) known.add(quote);
