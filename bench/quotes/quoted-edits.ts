@@ -8,6 +8,7 @@ import { quotedTexts } from '../../src/strategies/lib/failed-edits.ts';
 import type { FoldSettings } from '../../src/library/default-engine.ts';
 import type { Conversation } from '../../src/conversation/conversation.ts';
 import { inputOf } from '../../src/conversation/messages.ts';
+import { userSpeaks } from '../../src/conversation/turns.ts';
 import { createClient } from '../../src/replay/client.ts';
 import { messageText } from '../../src/replay/needs.ts';
 import { enginePolicy } from '../../src/replay/policies.ts';
@@ -140,7 +141,14 @@ function isIn(context: string, line: string): boolean {
   return context.includes(line) || context.includes(JSON.stringify(line).slice(1, -1));
 }
 
-/** Names the newest message that shows the first lost line of a text, by the tool whose call or result it is, and its age in requests. */
+/** True if the user's newest message before `end` names the file. */
+function isNamed(conversation: Conversation, end: number, path: string): boolean {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  const spoken = conversation.messages.slice(0, end).findLast((message) => userSpeaks(conversation, message));
+  return name !== '' && spoken !== undefined && messageText(conversation, spoken).includes(name);
+}
+
+/** Names the newest message that shows the first lost line of a text, by the tool whose call or result it is, its age in requests, and whether the user named the file. */
 function whereIn(conversation: Conversation, end: number, left: string, text: string): string {
   const line = linesIn(text).find((one) => !isIn(left, one))!;
   const { messages } = conversation;
@@ -159,5 +167,6 @@ function whereIn(conversation: Conversation, end: number, left: string, text: st
     id === undefined
       ? message.parts.flatMap((one) => (one.type === 'tool-call' ? [one.name] : [])).join('+') || message.role
       : `result of ${calls.findLast((call) => call.id === id)?.name}`;
-  return `${tool}, ${age < 5 ? '<5' : age < 15 ? '5-14' : age < 30 ? '15-29' : '30+'} requests old`;
+  const named = isNamed(conversation, end, pathOf(conversation, text)) ? ', named by the user' : '';
+  return `${tool}, ${age < 5 ? '<5' : age < 15 ? '5-14' : age < 30 ? '15-29' : '30+'} requests old${named}`;
 }
