@@ -218,6 +218,42 @@ describe('a recalled image', () => {
     expect(result!.content).toMatch(/^The image of mem_\w+, as it was:$/);
     expect(shown!.content).toEqual([{ type: 'text', text: '[Recalled content]' }, image(0)]);
   });
+
+  it('is shown in the next request, if the model also called a tool of the program', async () => {
+    const image = (at: number) => ({
+      type: 'image_url',
+      image_url: { url: `data:image/png;base64,${btoa(`image ${at} `.repeat(600))}` },
+    });
+    const messages: BaseMessage[] = Array.from({ length: 14 }, (_, at) => [
+      new HumanMessage({ content: [{ type: 'text', text: `Look at ${at}.` }, image(at)] }),
+      new AIMessage('Seen.'),
+    ]).flat();
+    const inner = new PlainModel((asked, index) =>
+      index === 0
+        ? new AIMessage({
+            content: '',
+            tool_calls: [
+              call('r', 'read_memory', { id: memoryIdIn(asked) }),
+              call('c', 'read', { at: 1 }),
+              call('d', 'read', { at: 2 }),
+            ],
+          })
+        : new AIMessage('I see.'),
+    );
+    const model = leporelloModel(inner, createLeporello(foldingEarly)).bindTools!([read]);
+    messages.push(new HumanMessage('Which one?'));
+    const reply = (await model.invoke(messages)) as AIMessage;
+    expect(reply.tool_calls?.map(({ name }) => name)).toEqual(['read', 'read']);
+    const answered = [1, 2].map(
+      (at) => new ToolMessage({ tool_call_id: at === 1 ? 'c' : 'd', name: 'read', content: log(at) }),
+    );
+    expect((await model.invoke([...messages, reply, ...answered])).text).toBe('I see.');
+    const [asking, ...results] = inner.asked[1]!.slice(-5);
+    expect((asking as AIMessage).tool_calls?.map(({ id }) => id)).toEqual(['r', 'c', 'd']);
+    expect(results.map((message) => message.type)).toEqual(['tool', 'tool', 'tool', 'human']);
+    expect(results.map(({ content }) => typeof content)).toEqual(['string', 'string', 'string', 'object']);
+    expect(results[3]!.content).toEqual([{ type: 'text', text: '[Recalled content]' }, image(0)]);
+  });
 });
 
 describe('the settings of a call', () => {

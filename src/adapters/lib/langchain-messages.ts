@@ -32,18 +32,36 @@ export const langchainForm: MessageForm<BaseMessage> = {
     if (role === 'assistant') return [assistantOf(blocks)];
     const others = blocks.filter((block) => !isResult(block));
     const results = blocks.filter(isResult);
-    // Some providers refuse images and documents in a result.
-    const media = results.flatMap(({ block }) => mediaIn(block));
-    const note = { type: 'text', text: recalledMediaNote };
     return [
-      ...results.map((block) => resultOf({ ...block, block: withoutMedia(block.block) }, folded)),
+      ...results.map((block) => resultOf(block, folded)),
       ...(others.length > 0 ? [new HumanMessage({ content: contentOf(others) })] : []),
-      ...(media.length > 0
-        ? [new HumanMessage({ content: [note, ...media.map(partOf)] as MessageContent })]
-        : []),
+      ...mediaOf(results),
     ];
   },
+  order(messages) {
+    // A result of another call must follow at once.
+    for (let at = messages.length - 2; at >= 0; at--) {
+      if (!isMediaMessage(messages[at]!)) continue;
+      const after = messages.findIndex((message, index) => index > at && !ToolMessage.isInstance(message));
+      const [media] = messages.splice(at, 1);
+      messages.splice(after < 0 ? messages.length : after - 1, 0, media!);
+    }
+    return messages;
+  },
 };
+
+/** Returns the message with the images and documents of recalls: some providers refuse them in a result. */
+function mediaOf(results: readonly FoldedBlock[]): readonly HumanMessage[] {
+  const media = results.flatMap(({ block }) => mediaIn(block));
+  if (media.length === 0) return [];
+  const note = { type: 'text', text: recalledMediaNote };
+  return [new HumanMessage({ content: [note, ...media.map(partOf)] as MessageContent })];
+}
+
+function isMediaMessage(message: BaseMessage): boolean {
+  if (!HumanMessage.isInstance(message) || typeof message.content === 'string') return false;
+  return wordAt(objectsOf(message.content)[0] ?? {}, 'text') === recalledMediaNote;
+}
 
 function mediaIn({ content }: JsonRecord): readonly JsonRecord[] {
   return Array.isArray(content) ? objectsOf(content).filter(({ type }) => type !== 'text') : [];
@@ -150,9 +168,12 @@ function changed(source: BaseMessage, folded: FoldedMessage<BaseMessage>): reado
   const { blocks } = folded;
   if (ToolMessage.isInstance(source))
     // The answer to a recall may stand beside the result.
-    return blocks.map((block) =>
-      block.at === undefined ? resultOf(block, folded) : changedResult(source, block),
-    );
+    return [
+      ...blocks.map((block) =>
+        block.at === undefined ? resultOf(block, folded) : changedResult(source, block),
+      ),
+      ...mediaOf(blocks.filter(({ at }) => at === undefined)),
+    ];
   const { id, name, additional_kwargs, response_metadata } = source;
   const fields = {
     ...(id !== undefined && { id }),
@@ -258,9 +279,10 @@ export function withContent(result: ToolMessage, content: MessageContent): ToolM
   });
 }
 
+/** Returns the answer to a recall, with its texts only. */
 function resultOf({ block }: FoldedBlock, folded: FoldedMessage<BaseMessage>): ToolMessage {
   const id = wordAt(block, 'tool_use_id') ?? '';
-  const { content } = block;
+  const { content } = withoutMedia(block);
   return new ToolMessage({
     tool_call_id: id,
     name: folded.toolOf(id),

@@ -17,6 +17,8 @@ export type MessageForm<Message> = {
   write(message: Message): WrittenMessage;
   /** Returns the messages for one message of the folded body. */
   read(folded: FoldedMessage<Message>): readonly Message[];
+  /** Orders all messages as the framework wants them. Default: they stay as they were read. */
+  order?(messages: Message[]): Message[];
 };
 
 export type WrittenMessage = {
@@ -149,7 +151,8 @@ function written<Message>(
       else result.push(source!);
       if (at !== undefined) next = at + 1;
     }
-    return { messages: result, recallTool: notes && recallTool ? { ...recallTool, notes } : recallTool };
+    const ordered = form.order?.(result) ?? result;
+    return { messages: ordered, recallTool: notes && recallTool ? { ...recallTool, notes } : recallTool };
   }
 
   return { body, read };
