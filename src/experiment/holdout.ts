@@ -170,7 +170,7 @@ function reportOf(units: readonly TrialRecord[], now: number): ExperimentReport 
     rate,
     capUsd,
     model,
-    since: Math.min(...units.map(({ firstAt }) => firstAt)),
+    since: units.reduce((first, { firstAt }) => Math.min(first, firstAt), Number.POSITIVE_INFINITY),
     open: units.length - ended.length,
     unpriced: ended.length - priced.length,
     rescued: ended.filter(({ isRescued }) => isRescued).length,

@@ -2,7 +2,8 @@ import { expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { sha256 } from '../store/encrypted-store.ts';
 import { createAgentCounts } from '../cli/bench-ab/traffic.ts';
-import { outcomesOf } from './outcomes.ts';
+import { reportsOf } from './holdout.ts';
+import { noCounts, outcomesOf } from './outcomes.ts';
 
 const call = (id: string, name: string, input: object) => ({
   role: 'assistant',
@@ -46,4 +47,25 @@ it('counts the same for an agent whose requests come one by one, and for one who
   const { refetches, failedEdits } = outcomesOf(read(messages), 0);
   expect(agent.counts()).toMatchObject({ refetches, failedEdits });
   expect([refetches, failedEdits]).toEqual([1, 2]);
+});
+
+it('are reported for more conversations than one call takes arguments', () => {
+  const units = Array.from({ length: 150_000 }, (_, at) => ({
+    unit: `unit ${at}`,
+    isControl: at % 5 === 0,
+    era: { rate: 0.2, capUsd: 10, settings: 'own', model: 'm' },
+    firstAt: 1_000 + at,
+    lastAt: 200_000,
+    usd: 0.1,
+    unpriced: 0,
+    requests: 3,
+    recalls: 0,
+    foldedTokens: 10,
+    isRescued: false,
+    newConversations: 0,
+    covariates: [1, 1],
+    counts: noCounts,
+    counted: {},
+  }));
+  expect(reportsOf(units, 200_001)).toMatchObject([{ since: 1_000, open: 150_000 }]);
 });

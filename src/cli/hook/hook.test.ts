@@ -60,6 +60,20 @@ describe('leporello hook', () => {
     expect(await recalled(idIn(reply))).toBe(buildLog);
   });
 
+  it('keeps a result beside values that are nested very deeply', async () => {
+    const deep = `${'{"content":'.repeat(50_000)}1${'}'.repeat(50_000)}`;
+    const payload = JSON.stringify(bash('sh build.sh', buildLog, { more: 0 }));
+    for (const text of [
+      payload.replace('"more":0', `"more":${deep}`),
+      payload.replace('"command":"sh build.sh"', `"command":${deep}`),
+      JSON.stringify({ ...bash('make'), tool_name: 'mcp__a__b', tool_response: 0 }).replace(
+        '"tool_response":0',
+        `"tool_response":${deep}`,
+      ),
+    ])
+      expect(await replyTo('claude', text)).toEqual({ code: 0, reply: {}, err: '' });
+  });
+
   it('replaces the result of Codex as the reason of a block, also of an MCP tool', async () => {
     const event = { hook_event_name: 'PostToolUse', tool_input: { command: 'sh build.sh' } };
     const fromShell = await replyTo('codex', { ...event, tool_name: 'Bash', tool_response: buildLog });

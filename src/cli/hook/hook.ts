@@ -7,7 +7,7 @@ import { text as textOf } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { mayLose } from '../../arrival/kind.ts';
 import { shrink } from '../../arrival/shrink.ts';
-import { parseRecord } from '../../conversation/json-scan.ts';
+import { type JsonRecord, parseRecord } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
 import { isFileContent } from '../../outline/files-shown.ts';
 import { commandIn, isListingCall, isSearch } from '../../outline/outcome.ts';
@@ -38,10 +38,21 @@ export async function hook(args: HookArgs, terminal: Terminal): Promise<number> 
       'bad-usage',
       'hook needs the JSON of a tool call on standard input. An agent CLI runs it: see leporello hook --help.',
     );
-  const result = hookContracts[args.client].read(payload);
-  const reply = result && mayShrink(result) ? await shrunkReply(result, args, terminal) : undefined;
-  await terminal.out(`${JSON.stringify(reply ?? {})}\n`);
+  await terminal.out(`${await answerTo(payload, args, terminal)}\n`);
   return 0;
+}
+
+/** Returns the JSON that the client reads; an empty object if the result stays as it is. */
+async function answerTo(payload: JsonRecord, args: HookArgs, terminal: Terminal): Promise<string> {
+  try {
+    const result = hookContracts[args.client].read(payload);
+    const reply = result && mayShrink(result) ? await shrunkReply(result, args, terminal) : undefined;
+    return JSON.stringify(reply ?? {});
+  } catch (error) {
+    // JSON.parse reads values that are nested more deeply than the stack allows others to follow.
+    if (error instanceof RangeError) return '{}';
+    throw error;
+  }
 }
 
 /** True unless the call read or searched, is our own, or failed. */
