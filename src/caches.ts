@@ -133,6 +133,10 @@ export const fixedSpecs = {
   'request lines': { max: 500, holds: 'Routes of requests, by method and target.' },
   'host names': { max: 100, holds: 'Host names of configured URLs.' },
   controls: { max: 1_000, holds: 'Pinned tools and conversations whose folds were undone, by tenant.' },
+  'blocks of experiments': {
+    max: 64,
+    holds: 'Blocks of the records of experiments that were changed or looked up last, 32 records each.',
+  },
   receipts: { max: 2_000, holds: 'The newest receipts.' },
   totals: { max: 5_000, holds: 'Sums for the cost report: one table each for tenants, models and sessions.' },
   'prepared requests': {

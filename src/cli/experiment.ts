@@ -1,7 +1,8 @@
-/** Implements `leporello experiment`: prints what the holdout found out, from the store. The gateway need not run. */
+/** Implements `leporello experiment`: prints what the holdout and the shadow found out, from the store. The gateway need not run. */
 import { reportsOf } from '../experiment/holdout.ts';
-import { spellExperiment } from '../experiment/spell.ts';
-import { createTrialLedger } from '../experiment/ledger.ts';
+import { openShadowNotes, shadowReportsOf } from '../experiment/shadow.ts';
+import { spellResults } from '../experiment/spell.ts';
+import { createLedger, trialLedger } from '../experiment/ledger.ts';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
 import type { ExperimentArgs } from './command-args.ts';
 import { loadConfig } from './config/load-config.ts';
@@ -20,10 +21,14 @@ export async function experiment(args: ExperimentArgs, terminal: Terminal): Prom
   }
   const { store, secret } = opened;
   try {
-    const ledger = createTrialLedger(createEncryptedStore({ store, secret }));
-    const experiments = reportsOf(await ledger.list(tenant), Date.now());
-    if (args.json) await terminal.out(`${JSON.stringify({ experiments })}\n`);
-    else await terminal.out(experiments.length === 0 ? none : experiments.map(spellExperiment).join('\n'));
+    const encryptedStore = createEncryptedStore({ store, secret });
+    const now = Date.now();
+    const trials = await createLedger(encryptedStore, trialLedger).list(tenant);
+    const findings = await openShadowNotes(encryptedStore).read(tenant);
+    const results = { experiments: reportsOf(trials, now), shadows: shadowReportsOf(findings, now) };
+    const texts = spellResults(results);
+    if (args.json) await terminal.out(`${JSON.stringify(results)}\n`);
+    else await terminal.out(texts.length === 0 ? none : texts.join('\n'));
     return 0;
   } finally {
     await store.close();
@@ -31,4 +36,4 @@ export async function experiment(args: ExperimentArgs, terminal: Terminal): Prom
 }
 
 const none =
-  'No conversation has reached its first fold in an experiment yet. Set experiment.holdout, such as 0.2, to start one: see docs/experiments.md.\n';
+  'No conversation has reached its first fold in an experiment yet. Set experiment.holdout, such as 0.2, or experiment.shadow to start one: see docs/experiments.md.\n';

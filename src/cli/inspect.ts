@@ -4,6 +4,7 @@ import {
   duration,
   foldRepeatedBy,
   number,
+  otherWords,
   outcomeWords,
   repeatsFold,
   requestReceipt,
@@ -72,7 +73,7 @@ async function find(
 /** Spells a receipt for a person. `fold`: the receipt of the fold that the request repeats. */
 export function spellReceipt(one: KeptReceipt, fold?: KeptReceipt): string {
   const receipt = requestReceipt(one);
-  if (!receipt) return spellSummary(one);
+  if (!receipt) return spellOther(one);
   const { detail, asked = [] } = one;
   const lines = [
     `Receipt ${one.id}, ${new Date(receipt.at).toISOString()}`,
@@ -106,9 +107,9 @@ export function spellReceipt(one: KeptReceipt, fold?: KeptReceipt): string {
   return `${lines.join('\n')}\n`;
 }
 
-function spellSummary({ id, receipt }: KeptReceipt): string {
-  const { at, model, outcome } = receipt;
-  return `Receipt ${id}, ${new Date(at).toISOString()}\n  summary written ahead by ${model ?? 'the model in the URL'}: ${outcome.status}\n`;
+function spellOther({ id, receipt }: KeptReceipt): string {
+  const { at, model } = receipt;
+  return `Receipt ${id}, ${new Date(at).toISOString()}\n  ${model ?? 'the model in the URL'}: ${otherWords({ receipt })}\n`;
 }
 
 function tokenLines({ tokensBefore, tokensAfter, window, replayed, usage, ms }: Receipt): readonly string[] {

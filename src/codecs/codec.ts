@@ -67,6 +67,8 @@ export interface Codec {
    * providers that keep replies; elsewhere a request holds its whole history.
    */
   continueReply?(conversation: Pick<Conversation, 'body'>, kept: KeptReply): Uint8Array;
+  /** Says what it would mean to send the same request again. Throws for a body that is not a JSON object. */
+  resending(body: Uint8Array): Resending;
   /** Returns a separate request of our own: no tools, not streamed. */
   promptBody(prompt: Prompt): Uint8Array;
   /** Sets cache marks in a request. Only for providers that cache nothing without a mark. */
@@ -95,6 +97,14 @@ export type CacheMarks = {
     after: readonly number[],
     messages?: readonly Block[],
   ): { readonly body: Uint8Array; readonly count: number };
+};
+
+/** The consequences of sending a request again. */
+export type Resending = {
+  /** Names an effect at the provider that it would have, such as a tool that the provider runs; undefined when it has none. */
+  readonly effect: string | undefined;
+  /** The tokens of the longest reply that the request allows; undefined when it names none. */
+  readonly maxOutputTokens: number | undefined;
 };
 
 /** Everything that reading needs from outside: a digest, and a memo of blocks that were read before. */

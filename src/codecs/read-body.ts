@@ -5,13 +5,16 @@
 import type { BodyFields, Codec, ReadBlock, ReadContext, SeenList } from './codec.ts';
 import type { Block, Conversation, Message, Part, Span } from '../conversation/conversation.ts';
 import {
+  type JsonRecord,
   type Member,
   ScanError,
   firstElements,
+  objectsOf,
   parseSpan,
   scanArray,
   scanObject,
   skipSpace,
+  wordAt,
 } from '../conversation/json-scan.ts';
 import { type Slices, checkJson, inSteps, oneStep, runAtOnce, runInPauses } from '../conversation/steps.ts';
 import { joinedPieces } from '../conversation/messages.ts';
@@ -25,6 +28,25 @@ export const unremembered: ReadContext = {
   digest: () => '',
   blocks: { get: () => undefined, set: () => undefined },
 };
+
+/** Parses top-level fields, and nothing else of the body. Throws for a body that is not an object. */
+export function parseFields(body: Uint8Array, names: ReadonlySet<string>): JsonRecord {
+  const { members } = scanObject(body, skipSpace(body, 0));
+  const wanted = members.filter(({ key }) => names.has(key));
+  return Object.fromEntries(wanted.map(({ key, value }) => [key, parseSpan(body, value)]));
+}
+
+/** Names the first tool that is not run by the client; undefined when there is none. `isOwn` says it of a tool's type. */
+export function providerTool(tools: unknown, isOwn: (type: string) => boolean): string | undefined {
+  const types = objectsOf(tools).map((tool) => wordAt(tool, 'type') ?? '');
+  const found = types.find((type) => !isOwn(type));
+  return found && `the tool ${found} of the provider`;
+}
+
+/** Returns a number of tokens; undefined for anything else. */
+export function tokensIn(value: unknown): number | undefined {
+  return typeof value === 'number' && value > 0 ? value : undefined;
+}
 
 /** Reads one block of a format from its bytes, which are known to be JSON. */
 export type BlockReader = (bytes: Uint8Array, reading: ReadContext) => ReadBlock;

@@ -37,7 +37,7 @@ import {
 import { type Draft, dropReasoning, type FoldPlan, planFold } from './plan.ts';
 import { hasWayBack, isUndone } from './protect.ts';
 import { knownTrial, reportsOfFailedEdits, trialOf, withRepairedEdits } from './finish.ts';
-import { preparedFrom, problemIn, withoutFolding, unfolded } from './report.ts';
+import { preparedFrom, problemIn, withoutFolding, withoutHeld, unfolded } from './report.ts';
 import {
   clientLinksOf,
   createEngineState,
@@ -144,7 +144,8 @@ async function foldAndFinish(
   );
   await slices?.pause();
   const from = engine.options.clock?.() ?? 0;
-  const plan = await plannedFor(engine, request, opened, demand, stored);
+  const possible = await plannedFor(engine, request, opened, demand, stored);
+  const plan = withoutHeld(request, opened, demand, possible);
   const planTime = plan && { from, to: engine.options.clock?.() ?? 0 };
   const isPlanned = plan !== undefined && plan.draft !== opened.start && !stored.foldStore.sentAs;
   const trial = trialOf(engine.options, request, opened, { demand, isPlanned, stored });

@@ -27,6 +27,7 @@ import type { FoldReport, FoldStep } from '../receipts/receipt.ts';
 import type { Correction } from '../tokens/calibration.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
 import { type OriginalTitle } from '../recall/read-original.ts';
+import { strategiesOf } from '../strategies/lib/editable-texts.ts';
 import type { Demand } from '../triggers/trigger.ts';
 
 /** Everything that the report of a request is built from. */
@@ -94,7 +95,11 @@ export function preparedFrom(
     },
     summary,
     detail: () => detailOf(sent),
-    report: { ...foldReport(sent), ...finished.report },
+    report: {
+      ...foldReport(sent),
+      ...finished.report,
+      ...(request.held && { strategies: strategiesOf(result.edits, result.shrinks) }),
+    },
   };
 }
 
@@ -352,4 +357,19 @@ export function problemIn(error: unknown): string | undefined {
   if (error === undefined) return undefined;
   if (LeporelloError.isInstance(error)) return `${error.code}: ${error.message}`;
   return error instanceof Error ? `unexpected ${error.name}` : 'unexpected error';
+}
+
+/** Returns the plan; or none, if a shadow holds its strategies. A fold that the request needs is always made. */
+export function withoutHeld(
+  { held = [] }: EngineRequest,
+  { input, start }: Pick<OpenedRequest, 'input' | 'start'>,
+  demand: Demand | undefined,
+  plan: FoldPlan | undefined,
+): FoldPlan | undefined {
+  if (!plan?.steps.some(({ edits, strategy }) => edits > 0 && strategy !== 'repair-edit')) return plan;
+  const strategy = strategiesOf(plan.draft.edits, plan.draft.shrinks);
+  const isHeld = held.some((hold) => hold.model === input.conversation.model && hold.strategies === strategy);
+  if (!isHeld || demand?.force !== false) return plan;
+  const refused = 'held: its folds were shown to change what the model does next';
+  return { draft: start, steps: [{ strategy, edits: 0, tokensSaved: 0, refused }] };
 }

@@ -144,6 +144,8 @@ export type EngineRequest = {
   readonly refusal?: Refusal;
   /** The client's session, as its headers name it. All conversations of a session are in the same arm of an experiment. */
   readonly session?: string | undefined;
+  /** Strategies that make no new fold for a model together, unless a request would not fit. The receipt names strategies only if this is set. */
+  readonly held?: readonly { readonly model: string; readonly strategies: string }[];
   /** The user's decisions for later requests, made while the gateway runs. Default: none. */
   readonly controls?: TenantControls;
 };

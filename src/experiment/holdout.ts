@@ -14,7 +14,7 @@ import {
   type HoldoutEstimate,
   outcomeDifference,
 } from './estimate.ts';
-import { createTrialLedger, type TrialEra, type TrialRecord } from './ledger.ts';
+import { createLedger, trialLedger, type TrialEra, type TrialRecord } from './ledger.ts';
 import { noCounts, type OutcomeCounts, addedCounts, outcomesOf } from './outcomes.ts';
 
 /** A request that has ended: its receipt, the client's own request, and how it was prepared. */
@@ -65,7 +65,7 @@ export function openHoldout({
   settings,
   clock,
 }: HoldoutOptions): HoldoutRunner {
-  const ledger = createTrialLedger(encryptedStore);
+  const ledger = createLedger(encryptedStore, trialLedger);
   /** The unit of each session that this process knows. */
   const unitOfSession = new Map<string, string>();
   const unitOfReceipt = new Map<string, string>();

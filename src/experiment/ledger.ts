@@ -1,7 +1,8 @@
 /**
- * Keeps what became of the conversations of a holdout: sums and counts, no content and no names. Each gateway writes records of its own, in
- * blocks, so that gateways on one store never overwrite each other; whoever reads adds them up.
+ * Keeps what experiments have counted: sums, counts and verdicts, no content and no names. Each gateway writes records of its own, in blocks, so that
+ * gateways on one store never overwrite each other; whoever reads adds them up. Only the blocks in use are held in memory.
  */
+import { openFixed } from '../caches.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { decodeRecord, encodeRecord } from '../store/records.ts';
 import { type OutcomeCounts, addedCounts } from './outcomes.ts';
@@ -38,85 +39,93 @@ export type TrialEra = {
   readonly model: string;
 };
 
-/** The records of a tenant. Every method rejects with `store-failed` when the store does. */
-export interface TrialLedger {
+/** The records of a tenant, one for each unit. Every method rejects with `store-failed` when the store does. */
+export interface Ledger<T extends LedgerRecord> {
   /** Returns what all gateways know of a unit; undefined for a new one. */
-  find(tenant: string, unit: string): Promise<TrialRecord | undefined>;
-  /** Changes this gateway's own record of a unit, and writes it. */
-  change(tenant: string, unit: string, change: (own: TrialRecord | undefined) => TrialRecord): Promise<void>;
-  /** Returns the records of all gateways, added up by unit, in the order of their last request. */
-  list(tenant: string): Promise<readonly TrialRecord[]>;
+  find(tenant: string, unit: string): Promise<T | undefined>;
+  /** Changes this gateway's own record of a unit, and writes it. Calls must not overlap. */
+  change(tenant: string, unit: string, change: (own: T | undefined) => T): Promise<void>;
+  /** Returns the records of all gateways, added up by unit, in the order of their last change. */
+  list(tenant: string): Promise<readonly T[]>;
 }
+
+type LedgerRecord = { readonly unit: string; readonly lastAt: number };
+
+export type LedgerOptions<T> = {
+  /** Name the records, and the gateways that write them, in the keys of the store. */
+  readonly name: string;
+  readonly slots: string;
+  /** Adds up the records of two gateways for one unit. */
+  readonly merge: (one: T, other: T) => T;
+};
+
+/** The ledger of a holdout. */
+export const trialLedger: LedgerOptions<TrialRecord> = { name: 'units', slots: 'slot', merge: merged };
 
 const ttlMs = 400 * 24 * 60 * 60 * 1_000;
 const unitsPerBlock = 32;
 const slotsAtOnce = 32;
 const blocksAtOnce = 64;
-const slotKey = (slot: number) => `experiment/slot/${slot}`;
-const blockKey = (slot: number, block: number) => `experiment/units/${slot}/${block}`;
 
-/** The records of a tenant that this gateway writes, and those that other gateways had written when it began. */
+/** A block of a gateway's records. The gateway that began first has slot 1. */
+type BlockPlace = { readonly slot: number; readonly block: number };
+
+/** The records of a tenant that this gateway writes, and the places of those that other gateways had written when it began. */
 type OwnRecords = {
   readonly slot: number;
-  readonly own: Map<string, TrialRecord>;
-  readonly others: ReadonlyMap<string, TrialRecord>;
+  readonly blockOf: Map<string, number>;
+  readonly others: ReadonlyMap<string, readonly BlockPlace[]>;
 };
 
-export function createTrialLedger(
+export function createLedger<T extends LedgerRecord>(
   encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany'>,
-): TrialLedger {
+  { name, slots, merge }: LedgerOptions<T>,
+): Ledger<T> {
+  const slotKey = (slot: number) => `experiment/${slots}/${slot}`;
+  const blockKey = ({ slot, block }: BlockPlace) => `experiment/${name}/${slot}/${block}`;
   const opened = new Map<string, Promise<OwnRecords>>();
+  const held = openFixed<string, readonly T[]>('blocks of experiments');
 
-  async function read<T>(tenant: string, keys: readonly string[]): Promise<readonly (T | undefined)[]> {
+  async function read<R>(tenant: string, keys: readonly string[]): Promise<readonly (R | undefined)[]> {
     const records = await encryptedStore.getSealedMany(tenant, keys);
     return records.map(
-      (record) => record && (decodeRecord(record, 'A record of an experiment') as T | undefined),
+      (record) => record && (decodeRecord(record, 'A record of an experiment') as R | undefined),
     );
   }
 
   /** Lists the slots that gateways have taken. */
   async function slotsOf(tenant: string): Promise<readonly number[]> {
-    const slots: number[] = [];
+    const found: number[] = [];
     for (let from = 1; ; from += slotsAtOnce) {
       const numbers = Array.from({ length: slotsAtOnce }, (_, at) => from + at);
-      const found = await read(tenant, numbers.map(slotKey));
-      const taken = numbers.filter((_, at) => found[at] !== undefined);
-      slots.push(...taken);
-      if (taken.length === 0) return slots;
+      const records = await read(tenant, numbers.map(slotKey));
+      const taken = numbers.filter((_, at) => records[at] !== undefined);
+      found.push(...taken);
+      if (taken.length === 0) return found;
     }
   }
 
-  async function recordsIn(tenant: string, slot: number): Promise<readonly TrialRecord[]> {
-    const records: TrialRecord[] = [];
-    for (let from = 0; ; from += blocksAtOnce) {
-      const keys = Array.from({ length: blocksAtOnce }, (_, at) => blockKey(slot, from + at));
-      const blocks = await read<{ readonly units: readonly TrialRecord[] }>(tenant, keys);
-      for (const block of blocks) records.push(...(block?.units ?? []));
-      if (blocks.at(-1) === undefined) return records;
-    }
-  }
-
-  async function readAll(tenant: string, without?: number): Promise<Map<string, TrialRecord>> {
-    const all = new Map<string, TrialRecord>();
+  /** Calls `take` with each record of all gateways. */
+  async function readAll(tenant: string, take: (record: T, place: BlockPlace) => void): Promise<void> {
     for (const slot of await slotsOf(tenant)) {
-      if (slot === without) continue;
-      for (const record of await recordsIn(tenant, slot))
-        all.set(record.unit, merged(all.get(record.unit), record));
+      for (let from = 0, isOver = false; !isOver; from += blocksAtOnce) {
+        const places = Array.from({ length: blocksAtOnce }, (_, at) => ({ slot, block: from + at }));
+        const blocks = await read<LedgerBlock<T>>(tenant, places.map(blockKey));
+        for (const [at, block] of blocks.entries())
+          for (const record of block?.units ?? []) take(record, places[at]!);
+        isOver = blocks.at(-1) === undefined;
+      }
     }
-    return all;
   }
 
   async function open(tenant: string): Promise<OwnRecords> {
-    const others = await readAll(tenant);
+    const others = new Map<string, BlockPlace[]>();
+    await readAll(tenant, ({ unit }, place) => others.set(unit, [...(others.get(unit) ?? []), place]));
     for (let slot = 1; ; slot++) {
       const key = slotKey(slot);
-      const taken = await encryptedStore.keep(tenant, [], {
-        keys: [key],
-        content: encodeRecord({}),
-        ttlMs,
-        unless: [key],
-      });
-      if (!taken) return { slot, own: new Map(), others };
+      const content = encodeRecord({});
+      const taken = await encryptedStore.keep(tenant, [], { keys: [key], content, ttlMs, unless: [key] });
+      if (!taken) return { slot, blockOf: new Map(), others };
     }
   }
 
@@ -127,26 +136,45 @@ export function createTrialLedger(
     return known;
   }
 
+  async function blockAt(tenant: string, place: BlockPlace): Promise<readonly T[]> {
+    const key = blockKey(place);
+    const units = held.get(`${tenant} ${key}`) ?? (await read<LedgerBlock<T>>(tenant, [key]))[0]?.units ?? [];
+    held.set(`${tenant} ${key}`, units);
+    return units;
+  }
+
   return {
     async find(tenant, unit) {
-      const { own, others } = await ownOf(tenant);
-      const [one, other] = [own.get(unit), others.get(unit)];
-      return one ? merged(other, one) : other;
+      const { slot, blockOf, others } = await ownOf(tenant);
+      const block = blockOf.get(unit);
+      const places = [...(others.get(unit) ?? []), ...(block === undefined ? [] : [{ slot, block }])];
+      const found: T[] = [];
+      for (const place of places)
+        found.push(...(await blockAt(tenant, place)).filter((record) => record.unit === unit));
+      return found.length === 0 ? undefined : found.reduce(merge);
     },
     async change(tenant, unit, change) {
-      const { slot, own } = await ownOf(tenant);
-      own.set(unit, change(own.get(unit)));
-      const units = [...own.values()];
-      const block = Math.floor(units.findIndex((one) => one.unit === unit) / unitsPerBlock);
-      const content = encodeRecord({
-        units: units.slice(block * unitsPerBlock, (block + 1) * unitsPerBlock),
+      const { slot, blockOf } = await ownOf(tenant);
+      const block = blockOf.get(unit) ?? Math.floor(blockOf.size / unitsPerBlock);
+      blockOf.set(unit, block);
+      const place = { slot, block };
+      const before = await blockAt(tenant, place);
+      const at = before.findIndex((record) => record.unit === unit);
+      const changed = change(before[at]);
+      const units = at < 0 ? [...before, changed] : before.with(at, changed);
+      held.set(`${tenant} ${blockKey(place)}`, units);
+      await encryptedStore.keep(tenant, [], {
+        keys: [blockKey(place)],
+        content: encodeRecord({ units }),
+        ttlMs,
       });
-      await encryptedStore.keep(tenant, [], { keys: [blockKey(slot, block)], content, ttlMs });
     },
     async list(tenant) {
-      const here = await opened.get(tenant);
-      const all = await readAll(tenant, here?.slot);
-      for (const [unit, record] of here?.own ?? []) all.set(unit, merged(all.get(unit), record));
+      const all = new Map<string, T>();
+      await readAll(tenant, (record) => {
+        const known = all.get(record.unit);
+        all.set(record.unit, known ? merge(known, record) : record);
+      });
       return [...all.values()].toSorted(
         (one, other) => one.lastAt - other.lastAt || (one.unit < other.unit ? -1 : 1),
       );
@@ -154,9 +182,10 @@ export function createTrialLedger(
   };
 }
 
-/** Adds up the records of two gateways for a unit. The earlier one says what was known at its beginning. */
-function merged(one: TrialRecord | undefined, other: TrialRecord): TrialRecord {
-  if (!one) return other;
+type LedgerBlock<T> = { readonly units: readonly T[] };
+
+/** Adds up the records of two gateways for a conversation. The earlier one says what was known at its beginning. */
+function merged(one: TrialRecord, other: TrialRecord): TrialRecord {
   const first = one.firstAt <= other.firstAt ? one : other;
   const counted = { ...one.counted };
   for (const [beginning, messages] of Object.entries(other.counted))

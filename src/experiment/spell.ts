@@ -2,9 +2,21 @@
 import type { Estimated } from './estimate.ts';
 import type { ExperimentReport } from './holdout.ts';
 import { number } from '../receipts/detail.ts';
+import type { ShadowReport, StrategiesReport } from './shadow.ts';
+import type { ShadowEstimate } from './shadow-estimate.ts';
 
-/** Spells the results of one experiment for a person. */
-export function spellExperiment(report: ExperimentReport): string {
+/** The results of a tenant's experiments. */
+export type ExperimentResults = {
+  readonly experiments: readonly ExperimentReport[];
+  readonly shadows: readonly ShadowReport[];
+};
+
+/** Spells all results for a person, each on its own. */
+export function spellResults({ experiments, shadows }: ExperimentResults): readonly string[] {
+  return [...experiments.map(spellExperiment), ...shadows.map(spellShadow)];
+}
+
+function spellExperiment(report: ExperimentReport): string {
   const { estimate, model, rate, capUsd, since, open, rescued, unpriced, outcomes } = report;
   const { control, folded, verdict, needed, costRatio, lambda, breakEven, capped } = estimate;
   const lines = [
@@ -29,6 +41,54 @@ const verdictWords = {
   costs: 'folding costs',
   'cannot tell': 'cannot tell yet',
 } as const;
+
+function spellShadow({ model, since, levels, byStrategies, recalls, tally }: ShadowReport): string {
+  const { state, first, later } = levels.target;
+  const dropped = Object.entries(tally.dropped).toSorted((one, other) => other[1] - one[1]);
+  const lines = [
+    `${model}, since ${new Date(since).toISOString().slice(0, 10)}, folded requests sent again`,
+    '',
+    `  Verdict: ${stateWords[state]}.`,
+    ...estimateLines('Requests with a new fold', first),
+    ...estimateLines('Later requests', later),
+    ...(first.samples + later.samples === 0
+      ? []
+      : [
+          `  With a new fold, by the tool alone: ${bothOf(levels.tool.first)}; by all arguments: ${bothOf(levels.arguments.first)}.`,
+        ]),
+    ...byStrategies.map(spellStrategies),
+    `  Recalls in folded replies: ${number(recalls)}. Cost: USD ${tally.usd.toFixed(2)} in ${number(tally.calls)} calls.`,
+    ...dropped.map(([reason, count]) => `  Not compared, because ${reason}: ${number(count)}.`),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function estimateLines(name: string, estimate: ShadowEstimate): readonly string[] {
+  const { samples, conversations, loss, lossInterval, shift, shiftInterval } = estimate;
+  if (samples === 0) return [];
+  return [
+    `  ${name}: ${number(samples)} of ${number(conversations)} conversations.`,
+    `    Agreement on the next target lost: ${withInterval({ estimate: loss, interval: lossInterval }, 3)}.`,
+    `    Shift of the next target: ${withInterval({ estimate: shift, interval: shiftInterval }, 3)}.`,
+  ];
+}
+
+const stateWords = {
+  'too few': 'cannot tell yet, at least 50 requests of 20 conversations are needed',
+  'harm shown': 'folds change what the model does next',
+  'not shown': 'no harm is shown, and no harmlessness either',
+  safe: 'folds are harmless: they cost less than 5 points of agreement',
+} as const;
+
+function bothOf({ loss, shift }: ShadowEstimate): string {
+  return `${(loss ?? 0).toFixed(3)} lost, shift ${(shift ?? 0).toFixed(3)}`;
+}
+
+function spellStrategies({ strategies, state, first, later, heldUntil }: StrategiesReport): string {
+  const held =
+    heldUntil === undefined ? '' : `; held until ${new Date(heldUntil).toISOString().slice(0, 10)}`;
+  return `  ${strategies}: ${stateWords[state]} (${number(first.samples + later.samples)} requests${held}).`;
+}
 
 function withInterval({ estimate, interval: { low, high } }: Estimated, digits: number): string {
   if (estimate === undefined) return 'unknown';

@@ -18,7 +18,8 @@ import { hasCredential, type Tenant, type TenantRule } from './routing/tenant.ts
 import { type GatewayRequest, type GatewayResponse, jsonResponse } from './http/http.ts';
 import type { GatewayExperiment } from './options.ts';
 import type { ReceiptArchive } from './receipts/archive.ts';
-import type { AnyReceipt, ReceiptLog, GatewayMetrics } from './receipts/receipts.ts';
+import type { GatewayMetrics } from './receipts/metrics.ts';
+import type { AnyReceipt, ReceiptLog } from './receipts/receipts.ts';
 import type { BackgroundSummarizer } from './background-summarizer.ts';
 
 type AdminDeps = MetricsDeps & {
@@ -158,12 +159,13 @@ async function experimentReport(
   tenant: string | undefined,
 ): Promise<GatewayResponse> {
   if (!experiment)
-    return notFound('This gateway measures nothing: set experiment.holdout, such as 0.2, to start.');
+    return notFound(
+      'This gateway measures nothing: set experiment.holdout, such as 0.2, or experiment.shadow to start.',
+    );
   if (tenant === undefined)
     return jsonResponse(400, { error: 'Each tenant has its own results: name one with ?tenant=LABEL.' });
   try {
-    const holdout = await experiment.runner();
-    return jsonResponse(200, { experiments: await holdout.report(tenant) });
+    return jsonResponse(200, await experiment.report(tenant));
   } catch {
     return jsonResponse(503, { error: 'The store cannot be read at the moment. Try again later.' });
   }

@@ -2,21 +2,22 @@
 import { createCaches, engineCacheMb } from '../caches.ts';
 import type { Engine } from '../engine/types.ts';
 import { type BackgroundSummarizer, createBackgroundSummarizer } from './background-summarizer.ts';
+import type { Experiments, ExperimentSettings } from './experiments.ts';
 import type { Handler, Upstream } from './http/http.ts';
 import { clock, createGateway, newId } from './model-call.ts';
 import type { GatewayExperiment, GatewayOptions, GatewayTracing } from './options.ts';
 import type { ReceiptArchive } from './receipts/archive.ts';
+import type { GatewayLog, GatewayMetrics } from './receipts/metrics.ts';
 import {
   type AnyReceipt,
-  type GatewayLog,
-  type GatewayMetrics,
   type ReceiptLog,
   createCostTracker,
   createReceiptLog,
   pricesFrom,
 } from './receipts/receipts.ts';
 import { type UpstreamUrls, defaultUpstreams } from './routing/routes.ts';
-import { type TenantSetting, createTenantRule } from './routing/tenant.ts';
+import { type TenantSetting, createTenantRule, sessionOf } from './routing/tenant.ts';
+import type { ShadowSettings } from './shadow.ts';
 import {
   type Checks,
   allowed,
@@ -25,6 +26,7 @@ import {
   isText,
   listOf,
   object,
+  offOr,
   oneOf,
   positiveNumber,
   secret as secretValue,
@@ -46,11 +48,9 @@ import {
   type EncryptedStore,
   createEncryptedStore,
   isTenantLabel,
-  sha256,
   tenantWords,
 } from '../store/encrypted-store.ts';
 import { type KeptReplies, createKeptReplies } from '../store/hidden-recalls.ts';
-import type { HoldoutRunner } from '../experiment/holdout.ts';
 import { createControls } from '../store/controls.ts';
 import { type Store, timedStore } from '../store/store.ts';
 import { loadModelInfo } from '../tokens/models.ts';
@@ -78,20 +78,6 @@ export type GatewaySettings = FoldSettings & {
   readonly tenant?: TenantSetting;
   /** Host names, without a port, that requests may be addressed to; others are answered with 421. Default: any. */
   readonly allowedHosts?: readonly string[];
-};
-
-/** The settings of experiments. */
-export type ExperimentSettings = {
-  /** The share of conversations that form the control group: they are folded only if they would not fit. Default: none. */
-  readonly holdout?: number;
-  /**
-   * How the control group's requests are sent. `unfolded`: as before the arms parted, with the recall tool and the shrinks that both arms
-   * have. `untouched`: as the client sent them; to keep the arms equal until they part, no request gets the tool, a shrink or a cache mark
-   * before its first fold. Default `unfolded`.
-   */
-  readonly control?: 'unfolded' | 'untouched';
-  /** USD of a conversation that count at most. It must not depend on the data, so a change begins a new experiment. Default 10. */
-  readonly capUsd?: number;
 };
 
 /** Parts that the gateway is assembled from: everything that does input or output. */
@@ -159,7 +145,7 @@ export function gatewayParts(
   const keptReplies = createKeptReplies({ encryptedStore, ttlMs, caches });
   const ownSettings = { ...foldSettings(settings), cacheMb: engineMb };
   const engineSettings = { ...ownSettings, ...controlSettings(settings) };
-  const experiment = openExperiment(settings, ownSettings, encryptedStore);
+  const experiment = openExperiment(settings, () => ({ ...parts, foldSettings: ownSettings }));
   const local = createDefaultEngine(engineSettings, encryptedStore, { ...engineParts, keptReplies });
   const { secret, log, foldThread, archive } = deps;
   archive?.open({ encryptedStore, log });
@@ -202,32 +188,33 @@ export function gatewayParts(
   return deps.tracing?.parts(parts) ?? parts;
 }
 
+/** Returns the experiments that the settings ask for. Their code is loaded when it is first used. */
 function openExperiment(
   { experiment }: GatewaySettings,
-  ownSettings: FoldSettings,
-  encryptedStore: EncryptedStore,
+  parts: () => GatewayOptions,
 ): GatewayExperiment | undefined {
-  if (experiment?.holdout === undefined) return undefined;
-  const { holdout: rate, capUsd = 10, control = 'unfolded' } = experiment;
-  const settings = sha256(new TextEncoder().encode(JSON.stringify([control, ownSettings]))).slice(0, 16);
-  let opened: Promise<HoldoutRunner> | undefined;
-  const runner = () =>
-    (opened ??= import('../experiment/holdout.ts').then(({ openHoldout }) =>
-      openHoldout({ encryptedStore, rate, capUsd, settings, clock }),
+  if (!experiment?.holdout && !experiment?.shadow) return undefined;
+  let opened: Experiments | undefined;
+  let opening: Promise<Experiments> | undefined;
+  const open = () =>
+    (opening ??= import('./experiments.ts').then(
+      ({ openExperiments }) => (opened = openExperiments(experiment, parts())),
     ));
   return {
-    runner,
+    requestFields: (tenant, headers) => ({
+      session: sessionOf(headers),
+      ...(experiment.shadow && { held: opened?.holds(tenant) ?? [] }),
+    }),
     async note(tenant, receipt, source) {
-      const holdout = await runner();
-      if ('kind' in receipt) holdout.noteSummary(tenant, receipt);
-      else if (source?.request) holdout.note({ receipt, request: source.request, prepared: source.prepared });
+      (opened ?? (await open())).note(tenant, receipt, source);
     },
+    report: async (tenant) => (await open()).report(tenant),
   };
 }
 
 /** Returns the settings of folding that an experiment changes. */
 function controlSettings({ experiment }: GatewaySettings): Partial<ServedSettings> {
-  if (experiment?.holdout === undefined) return {};
+  if (!experiment?.holdout) return {};
   const { holdout, control } = experiment;
   return control === 'untouched'
     ? { holdout, offerRecall: 'with-fold', shrinks: false, cacheMarks: false }
@@ -294,9 +281,21 @@ export const gatewayChecks: Checks<GatewaySettings> = {
     maxTokens: wholeNumber(1),
   }),
   experiment: object<ExperimentSettings>({
-    holdout: fraction({ isWhole: false }),
+    holdout: allowed(
+      'a number of at least 0 and below 1',
+      (value) => typeof value === 'number' && value >= 0 && value < 1,
+    ),
     control: oneOf('unfolded', 'untouched'),
     capUsd: positiveNumber,
+    shadow: offOr(
+      object<ShadowSettings>({
+        share: fraction(),
+        usdPerDay: positiveNumber,
+        billShare: fraction(),
+        hold: trueOrFalse,
+        logins: trueOrFalse,
+      }),
+    ),
   }),
   adminToken: secretValue('a text of at least 16 characters', isAdminToken, () => 'not allowed'),
   openMetrics: trueOrFalse,

@@ -2,5 +2,5 @@
 export { assembleGateway, type GatewayDeps, type GatewaySettings } from './app.ts';
 export { createFetchHandler, fetchUpstream } from './http/fetch.ts';
 export type { GatewayRequest, GatewayResponse, Handler, Upstream } from './http/http.ts';
-export type { GatewayLog } from './receipts/receipts.ts';
-export type { GatewayMetrics } from './receipts/receipts.ts';
+export type { GatewayLog } from './receipts/metrics.ts';
+export type { GatewayMetrics } from './receipts/metrics.ts';

@@ -26,6 +26,7 @@ import {
 import type { GatewayOptions } from './options.ts';
 import {
   type OpenReceipt,
+  type Resender,
   logCompressions,
   logFold,
   maxNameLength,
@@ -149,7 +150,7 @@ export async function serveModel(
     tenant,
     upstream: splitUrl(route.url).origin,
     ...(controls && { controls }),
-    ...(options.experiment && { session: sessionOf(request.headers) }),
+    ...options.experiment?.requestFields(tenant, request.headers),
   };
   const started = options.clock();
   const send = sender(options, request, route, received);
@@ -342,15 +343,24 @@ function pathOf({ target }: GatewayRequest): string {
   return target.split('?')[0] ?? '/';
 }
 
+/** Returns what sends the request again, after the client has left. */
+function resenderOf({ options, request, route, received }: ModelCall): Resender {
+  const send: Resender['send'] = (body, signal) =>
+    sender(options, { ...request, signal }, route, received)(body);
+  return { headers: request.headers, send };
+}
+
 async function receiptOf(
-  { options, request, route, engineRequest, started }: ModelCall,
+  call: ModelCall,
   prepared: PreparedRequest,
   preparedAt: number,
 ): Promise<OpenReceipt> {
+  const { options, request, route, engineRequest, started } = call;
   const receipt = openReceipt(options, {
     tenant: engineRequest.tenant,
     prepared,
     request: options.experiment && route.kind === 'model' ? engineRequest : undefined,
+    resender: options.experiment && resenderOf(call),
     session: sessionOf(request.headers),
     path: pathOf(request),
     format: route.codec.name,

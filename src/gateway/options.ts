@@ -1,6 +1,6 @@
 /** Defines the parts that serve requests: those of the gateway, its limits, clock and source of ids. */
-import type { Engine } from '../engine/types.ts';
-import type { HoldoutRunner } from '../experiment/holdout.ts';
+import type { Engine, EngineRequest } from '../engine/types.ts';
+import type { ExperimentResults } from '../experiment/spell.ts';
 import type { FoldSettings } from '../library/default-engine.ts';
 import type { PageClients } from '../page/setup.ts';
 import type { ReceiptTotals } from '../receipts/totals.ts';
@@ -8,18 +8,11 @@ import type { Controls } from '../store/controls.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { StoreWatch } from '../store/store.ts';
 import type { BackgroundSummarizer } from './background-summarizer.ts';
-import type { Handler, Upstream } from './http/http.ts';
+import type { Handler, HeaderList, Upstream } from './http/http.ts';
 import type { RecallLimits, RecallWatch } from './recall-loop.ts';
 import type { ReceiptArchive } from './receipts/archive.ts';
-import type {
-  AnyReceipt,
-  CostTracker,
-  GatewayLog,
-  GatewayMetrics,
-  Prices,
-  ReceiptLog,
-  ReceiptSource,
-} from './receipts/receipts.ts';
+import type { GatewayLog, GatewayMetrics } from './receipts/metrics.ts';
+import type { AnyReceipt, CostTracker, Prices, ReceiptLog, ReceiptSource } from './receipts/receipts.ts';
 import type { UpstreamUrls } from './routing/routes.ts';
 import type { TenantRule } from './routing/tenant.ts';
 
@@ -30,11 +23,14 @@ export interface GatewayTracing {
   readonly storeCall: StoreWatch;
 }
 
-/** The experiment of a gateway. Its code is loaded when it is first used. */
+/** The experiments of a gateway. Their code is loaded when it is first used. */
 export type GatewayExperiment = {
+  /** Returns what the engine needs to know of a request for experiments. */
+  requestFields(tenant: string, headers: HeaderList): Pick<EngineRequest, 'session' | 'held'>;
   /** Notes a receipt. Resolves at once but for the first one, for which the code is loaded. */
   note(tenant: string, receipt: AnyReceipt, source: ReceiptSource | undefined): Promise<void>;
-  readonly runner: () => Promise<HoldoutRunner>;
+  /** Returns the results of a tenant. Rejects with `store-failed`. */
+  report(tenant: string): Promise<ExperimentResults>;
 };
 
 export type GatewayOptions = {

@@ -34,6 +34,8 @@ export type ExchangeNotes = {
   recalled(report: RecallReport, asked: string): void;
   /** Called at the end of each round with the usage of all rounds so far. */
   used(usage: Usage | undefined): void;
+  /** Called with the model's last reply when it was read to its end. */
+  replied(reply: ModelReply): void;
   upstreamStatus(status: number): void;
   problem(text: string): void;
 };
@@ -142,6 +144,7 @@ async function completed(
   round: number,
   budget: RecallBudget,
 ): Promise<void> {
+  exchange.note.replied(last);
   if (recallsWithCalls(last) && exchange.codec.isComplete(last)) {
     recorder.answered(last, await answersTo(exchange, last, round, budget));
   }

@@ -155,7 +155,7 @@ function isDrop({ name }: Strategy): boolean {
 }
 
 /** Draws numbers from 0 to 1, without 1, that depend only on the secret, the tenant and the key. */
-function drawerOf(encryptedStore: EncryptedStore) {
+export function drawerOf(encryptedStore: Pick<EncryptedStore, 'idOf'>) {
   return (tenant: string, key: string): number => {
     const digits = encryptedStore.idOf(tenant, new TextEncoder().encode(key)).slice('mem_'.length);
     return digits.split('').reduceRight((after, digit) => (base32Digits.indexOf(digit) + after) / 32, 0);

@@ -1,6 +1,6 @@
 /** Writes the first page: the sums with their scope, the newest requests, and the sessions. Its rows are also sent to open pages. */
 import type { KeptReceipt } from '../receipts/detail.ts';
-import { isNewFold, number, outcomeWords, requestReceipt } from '../receipts/detail.ts';
+import { isNewFold, number, otherWords, outcomeWords, requestReceipt } from '../receipts/detail.ts';
 import type { Receipt } from '../receipts/receipt.ts';
 import type { NamedTotals, Totals } from '../receipts/totals.ts';
 import { type PageContent, type TableColumn, pageRoot, tableOf } from './frame.ts';
@@ -39,8 +39,8 @@ ${sessions.length > 0 && sessionsOf(sessions.slice(0, maxSessions))}`,
 }
 
 function experimentsOf(experiments: readonly string[]): Html {
-  return html`<section aria-labelledby="experiments"><h2 id="experiments">Measured with a control group</h2>
-<p class="note">A share of the conversations is not folded, and the bills of both groups are compared. The intervals hold however often you look.</p>
+  return html`<section aria-labelledby="experiments"><h2 id="experiments">Measured on your own traffic</h2>
+<p class="note">With a holdout, a share of the conversations is not folded, and the bills of both groups are compared. With a shadow, some folded requests are sent again, and the replies are compared. The intervals hold however often you look.</p>
 ${experiments.map((text) => html`<pre tabindex="0">${text}</pre>`)}</section>`;
 }
 
@@ -53,6 +53,7 @@ export function totalsOf({
   recalls,
   tokensBefore,
   tokensAfter,
+  measuring,
 }: Totals): Html {
   const net = money?.net;
   const sign = net === undefined || net === 0 ? '' : net > 0 ? 'good' : 'bad';
@@ -66,6 +67,7 @@ ${sum('Estimate without Leporello', usdText(money?.untouched.total), 'the same r
 ${sum('Net', usdText(net), 'estimate minus paid', sign)}
 ${sum('Cost of folds and recalls', usdText(money && money.folds + money.recalls + money.summaries), `part of paid: ${number(folds)} folds, ${number(recalls)} recalls`)}
 ${sum('Tokens sent', tokensAfter === undefined ? 'unknown' : number(tokensAfter), saved === undefined ? 'none counted yet' : `${saved} % fewer than the ${number(tokensBefore ?? 0)} that came`)}
+${measuring !== undefined && sum('Cost of measuring', usdText(measuring), 'requests that were sent again: in no other sum')}
 </dl>`;
 }
 
@@ -88,7 +90,7 @@ export const requestColumns: readonly TableColumn[] = [
 /** Writes one request as a row of the table. */
 export function requestRow({ id, receipt }: Pick<KeptReceipt, 'id' | 'receipt'>): Html {
   const request = requestReceipt({ receipt });
-  if (!request) return summaryRow(id, receipt);
+  if (!request) return otherRow(id, receipt);
   const { at, model, session, money, ms, tokensBefore, tokensAfter } = request;
   const warning = warningOf(request);
   const words = outcomeWords(request, request.outcome);
@@ -100,9 +102,9 @@ export function requestRow({ id, receipt }: Pick<KeptReceipt, 'id' | 'receipt'>)
   return html`<tr class="${kind}" data-id="${id}"><td data-label="Time">${timeTag(at)}</td><td data-label="Model">${shortName(model)}</td><td data-label="Session">${sessionLink(session)}</td><td data-label="What happened"><a href="${pageRoot}requests/${id}">${words}</a>${recallWords(request)}${warning !== undefined && html`<strong class="alert">${warning}</strong>`}</td><td data-label="Tokens came → sent" class="n">${tokens}</td><td data-label="From cache" class="n">${cacheShare(request)}</td><td data-label="Net" class="n ${money && money.net < 0 ? 'loss' : ''}">${money ? usdText(money.net) : '–'}</td><td data-label="Added" class="n">${ms.prepare.toFixed(1)} ms</td></tr>`;
 }
 
-function summaryRow(id: string, receipt: KeptReceipt['receipt']): Html {
-  const { at, model, session, outcome } = receipt;
-  return html`<tr data-id="${id}"><td data-label="Time">${timeTag(at)}</td><td data-label="Model">${shortName(model)}</td><td data-label="Session">${sessionLink(session)}</td><td data-label="What happened">a summary was ${outcome.status}</td><td></td><td></td><td></td><td></td></tr>`;
+function otherRow(id: string, receipt: KeptReceipt['receipt']): Html {
+  const { at, model, session } = receipt;
+  return html`<tr data-id="${id}"><td data-label="Time">${timeTag(at)}</td><td data-label="Model">${shortName(model)}</td><td data-label="Session">${sessionLink(session)}</td><td data-label="What happened">${otherWords({ receipt })}</td><td></td><td></td><td></td><td></td></tr>`;
 }
 
 export function sessionLink(session: string | undefined): Html {

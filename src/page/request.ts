@@ -5,6 +5,7 @@ import {
   type MessageDetail,
   duration,
   number,
+  otherWords,
   outcomeWords,
   requestReceipt,
   wordsOfKept,
@@ -40,10 +41,7 @@ export function requestPage(view: RequestView): PageContent {
   const { kept, fold } = view;
   const receipt = requestReceipt(kept);
   if (!receipt)
-    return messagePageOf(
-      'A summary',
-      `This receipt is of a summary that was written ahead: ${kept.receipt.outcome.status}.`,
-    );
+    return messagePageOf('No request of a client', `This receipt is of another step: ${otherWords(kept)}.`);
   const folded = kept.detail && kept.detail.edits.length > 0 ? kept : fold;
   const warning = warningOf(receipt);
   return {

@@ -3,7 +3,7 @@
  * content (stubs, titles, queries), so it is only stored encrypted and shown to its tenant; it never reaches logs or metrics. Also says
  * triggers and reasons in words.
  */
-import type { FoldReport, RecallReport, Receipt, SummaryReceipt } from './receipt.ts';
+import type { FoldReport, RecallReport, Receipt, ShadowReceipt, SummaryReceipt } from './receipt.ts';
 
 /** The detail of one request. */
 export type RequestDetail = {
@@ -92,16 +92,23 @@ export type AskedRecall = RecallReport & {
 /** A receipt as it is kept: with its detail, and with what groups and explains it. */
 export type KeptReceipt = {
   readonly id: string;
-  readonly receipt: Receipt | SummaryReceipt;
+  readonly receipt: Receipt | SummaryReceipt | ShadowReceipt;
   readonly detail?: RequestDetail | undefined;
   readonly asked?: readonly AskedRecall[];
   /** Identifies the conversation: the hash that all of its requests share. */
   readonly conversation?: string | undefined;
 };
 
-/** Narrows to the receipt of a request; undefined for that of a summary. */
+/** Narrows to the receipt of a request; undefined for that of a summary or a shadow. */
 export function requestReceipt({ receipt }: Pick<KeptReceipt, 'receipt'>): Receipt | undefined {
   return 'kind' in receipt ? undefined : receipt;
+}
+
+/** Says what a receipt reports that is not of a client's request. */
+export function otherWords({ receipt }: Pick<KeptReceipt, 'receipt'>): string {
+  const { status } = receipt.outcome;
+  if (!('kind' in receipt) || receipt.kind === 'summary') return `a summary was ${status}`;
+  return status === 'compared' ? 'a folded request was compared' : 'a comparison failed';
 }
 
 /** True when the request repeats an earlier fold and made none of its own. */

@@ -59,6 +59,10 @@ export type FoldReport = {
   readonly unfit: string | undefined;
   /** The arm of the experiment that the conversation is part of; undefined outside of experiments. */
   readonly experiment?: 'control' | 'folded' | undefined;
+  /** With a shadow: the strategies whose edits were sent and left something out, joined by ` + `; empty if there were none. */
+  readonly strategies?: string | undefined;
+  /** The strategies that made no fold because a shadow holds them. */
+  readonly held?: string | undefined;
 };
 
 /** One result that was fetched again: its tokens, and the fold and the strategy that had taken its lines. */
@@ -143,6 +147,17 @@ export type SummaryReceipt = {
   /** Undefined without usage or without a known price. */
   readonly paid: Bill | undefined;
   readonly ms: number;
+};
+
+/** The receipt of a folded request that was sent again, to compare the replies. Its cost is no part of other costs. */
+export type ShadowReceipt = Pick<
+  SummaryReceipt,
+  'id' | 'at' | 'path' | 'session' | 'behind' | 'model' | 'calls' | 'ms'
+> & {
+  readonly kind: 'shadow';
+  readonly outcome: { readonly status: 'compared' } | { readonly status: 'failed'; readonly reason: string };
+  /** The cost as the provider bills it; the most that it can be if a usage is not known. */
+  readonly usd: number;
 };
 
 /** The usage of each answered call; undefined for a call without a report. */

@@ -12,7 +12,7 @@ import {
   addedUsage,
   noUsage,
 } from './cost.ts';
-import type { Compression, SummaryBy, Receipt, SummaryReceipt } from './receipt.ts';
+import type { Compression, SummaryBy, Receipt, ShadowReceipt, SummaryReceipt } from './receipt.ts';
 import type { Usage } from '../conversation/conversation.ts';
 
 /** Totals over receipts. */
@@ -36,6 +36,8 @@ export type Totals = {
   /** Number of requests with a usage and a known price. */
   readonly priced: number;
   readonly money: SummedMoney | undefined;
+  /** USD of requests that were sent again to measure. They are in no other sum. */
+  readonly measuring?: number | undefined;
 };
 
 /** Totals in USD; each field as in the money of a receipt. */
@@ -60,6 +62,7 @@ export type NamedTotals = { readonly tenant: string; readonly name: string; read
 export interface ReceiptTotals {
   add(tenant: string, receipt: Receipt): void;
   addSummary(tenant: string, receipt: SummaryReceipt): void;
+  addShadow(tenant: string, receipt: ShadowReceipt): void;
   total(tenant: string | undefined): Totals;
   tenants(tenant: string | undefined): readonly NamedTotals[];
   models(tenant: string | undefined): readonly NamedTotals[];
@@ -122,6 +125,7 @@ export function createReceiptTotals({ rows: max }: { readonly rows?: number } = 
   return {
     add: (tenant, receipt) => addAll(tenant, receipt, totalsOf(receipt)),
     addSummary: (tenant, receipt) => addAll(tenant, receipt, totalsOfSummary(receipt)),
+    addShadow: (tenant, receipt) => addAll(tenant, receipt, { ...noTotals, measuring: receipt.usd }),
     total: (tenant) => rowsOf(tenants, tenant).reduce((sum, row) => addedTotals(sum, row.totals), noTotals),
     tenants: (tenant) => rowsOf(tenants, tenant),
     models: (tenant) => rowsOf(models, tenant),
@@ -211,6 +215,7 @@ function addedTotals(one: Totals, other: Totals): Totals {
     usage: knownOf(one.usage, other.usage, addedUsage),
     priced: one.priced + other.priced,
     money: knownOf(one.money, other.money, addedMoney),
+    measuring: knownOf(one.measuring, other.measuring, (a, b) => usd(a + b)),
   };
 }
 

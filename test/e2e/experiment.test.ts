@@ -9,7 +9,7 @@ import { expect, it } from 'vitest';
 import { run } from '../../src/cli/run.ts';
 import { openStore } from '../../src/cli/open-store.ts';
 import { type ExperimentReport, reportsOf } from '../../src/experiment/holdout.ts';
-import { createTrialLedger } from '../../src/experiment/ledger.ts';
+import { createLedger, trialLedger } from '../../src/experiment/ledger.ts';
 import { receiptArchive } from '../../src/gateway/receipts/archive.ts';
 import { createEncryptedStore } from '../../src/store/encrypted-store.ts';
 import { eventually } from '../support/eventually.ts';
@@ -71,12 +71,13 @@ it('a holdout leaves its control group untouched, in every gateway, and counts b
           requests = experiments.reduce((sum, { open }) => sum + open, 0);
         }
         expect(requests).toBe(sessions.length);
-        const records = await createTrialLedger(createEncryptedStore({ store: memory.store, secret })).list(
-          'local',
-        );
+        const records = await createLedger(
+          createEncryptedStore({ store: memory.store, secret }),
+          trialLedger,
+        ).list('local');
         expect(records.map((record) => record.requests)).toEqual(sessions.map(() => 3));
       });
-      const ledger = createTrialLedger(createEncryptedStore({ store: memory.store, secret }));
+      const ledger = createLedger(createEncryptedStore({ store: memory.store, secret }), trialLedger);
       const records = await ledger.list('local');
       expect(JSON.stringify(records)).not.toMatch(/session|result|Run all|call_|Done/);
       const controls = [...arms.values()].filter(Boolean).length;
@@ -111,7 +112,7 @@ it('leporello experiment prints the results', async () => {
         expect((answer as { experiments: readonly unknown[] }).experiments).toHaveLength(1);
       });
       const page = await (await fetch(`${stack.url}/_leporello/`)).text();
-      expect(page).toContain('Measured with a control group');
+      expect(page).toContain('Measured on your own traffic');
       expect(page).toContain('Verdict: cannot tell yet.');
       await eventually(async () => {
         const metrics = await (await fetch(`${stack.url}/metrics`)).text();

@@ -1,6 +1,12 @@
 /** Proves the statistics of the shadow against scripted models whose next actions have known probabilities. */
 import { describe, expect, it, vi } from 'vitest';
-import { estimateShadow, type ShadowSample, shiftOf } from './shadow-estimate.ts';
+import {
+  agreementOf,
+  estimateShadow,
+  type ShadowSample,
+  shiftOf,
+  stateOf,
+} from '../../src/experiment/shadow-estimate.ts';
 import { randomFrom } from './scripted.ts';
 
 // Seconds of CPU take minutes on a busy machine.
@@ -30,22 +36,19 @@ function samplesOf(
   const foldedAction = () => drawn(random() < recalls ? whole : actions, random);
   return Array.from({ length: count }, (_, at) => ({
     conversation: `${Math.floor(at / (1 + (at % 2)))} ${at % 3 === 0 ? 0 : at}`,
-    probability: at % 4 === 0 ? 0.1 : 0.01,
-    folded: [foldedAction(), foldedAction()],
-    whole: [drawn(whole, random), drawn(whole, random)],
+    isFirst: at % 4 === 0,
+    agreement: agreementOf([foldedAction(), foldedAction()], [drawn(whole, random), drawn(whole, random)]),
   }));
 }
 
-const stateAfter = (model: FoldedModel, count: number, seed = 5) =>
-  estimateShadow(samplesOf(model, count, seed), 0.01).state;
+const stateAfter = (model: FoldedModel, count: number, seed = 5) => stateOf(samplesOf(model, count, seed));
 
 describe('the shadow of a fold', () => {
-  it('that changes nothing is held in at most 5 % of 500 runs, looked at every 25 samples', () => {
+  it('that changes nothing is held in at most 5 % of 500 runs, looked at after every sample', () => {
     let held = 0;
     for (let seed = 1; seed <= 500; seed++) {
-      const samples = samplesOf({ actions: whole }, 200, seed);
-      const looks = Array.from({ length: 8 }, (_, look) => samples.slice(0, 25 * (look + 1)));
-      if (looks.some((seen) => estimateShadow(seen, 0.01).state === 'harm shown')) held += 1;
+      const samples = samplesOf({ actions: whole }, 250, seed);
+      if (samples.some((_, at) => stateOf(samples.slice(0, at + 1)) === 'harm shown')) held += 1;
     }
     expect(held / 500).toBeLessThanOrEqual(0.05);
   });
@@ -73,7 +76,7 @@ describe('the shadow of a fold', () => {
     const truth = 0.04 + 0.01 + 0.01;
     let covered = 0;
     for (let seed = 1; seed <= 300; seed++) {
-      const { low, high } = estimateShadow(samplesOf({ actions }, 300, seed), 0.01).shiftInterval;
+      const { low, high } = estimateShadow(samplesOf({ actions }, 300, seed)).shiftInterval;
       if (low <= truth && truth <= high) covered += 1;
     }
     expect(covered / 300).toBeGreaterThanOrEqual(0.95);

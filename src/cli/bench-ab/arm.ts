@@ -104,6 +104,7 @@ function sumsOf(receipts: readonly AnyReceipt[]): RunSums {
   let usd: number | undefined = 0;
   for (const receipt of receipts) {
     if ('kind' in receipt) {
+      if (receipt.kind === 'shadow') continue;
       usd = usd === undefined || receipt.paid === undefined ? undefined : usd + receipt.paid.total;
       continue;
     }

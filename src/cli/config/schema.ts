@@ -4,7 +4,7 @@
  */
 import { minCacheMb, smallCacheMb } from '../../caches.ts';
 import { z } from 'zod';
-import { switchable, described, tokens, whole } from './kinds.ts';
+import { switchable, described, fraction, tokens, whole } from './kinds.ts';
 import { defaultCacheMb } from '../../gateway/app.ts';
 import { defaultFoldThreadBytes } from '../../gateway/fold-thread/fold-thread.ts';
 import { items, preset, shrinks, strategies, subgoals, summaries, triggers } from './folding-options.ts';
@@ -85,12 +85,40 @@ const http = switchable(
   'Stores originals and folds in a service of your own: http-store.md specifies its calls.',
 );
 
+const shadow = switchable(
+  z.strictObject({
+    share: fraction(
+      0.1,
+      'The share of requests with a new fold that are sent again; of later requests with folds, a tenth of it.',
+    ),
+    usdPerDay: described(z.number().gt(0).default(1), {
+      allowed: 'a number above 0',
+      about: 'USD that the repeated requests of a tenant may cost in a day, over all gateways on the store.',
+    }),
+    billShare: fraction(
+      0.01,
+      "What they may cost at most, as a part of what the tenant's requests have cost since the gateway started.",
+    ),
+    hold: described(z.boolean().default(true), {
+      allowed: 'true or false',
+      about:
+        'Whether strategies whose folds are shown to do harm make no new fold for a week, unless a request would not fit.',
+    }),
+    logins: described(z.boolean().default(false), {
+      allowed: 'true or false',
+      about: 'Whether requests with a login, such as that of a subscription, are sent again, too.',
+    }),
+  }),
+  'share, usdPerDay, billShare, hold and logins',
+  'Sends a share of folded requests again, and compares what the model does next: see experiments.md; false sends none.',
+);
+
 const experiment = switchable(
   z.strictObject({
-    holdout: described(z.number().gt(0).lt(1).default(0.2), {
-      allowed: 'a number above 0 and below 1',
+    holdout: described(z.number().min(0).lt(1).default(0.2), {
+      allowed: 'a number of at least 0 and below 1',
       about:
-        'The share of conversations that form the control group: they are folded only if they would not fit.',
+        'The share of conversations that form the control group: they are folded only if they would not fit. 0 for none.',
     }),
     control: described(z.enum(['unfolded', 'untouched']).default('unfolded'), {
       allowed: 'unfolded or untouched',
@@ -101,9 +129,10 @@ const experiment = switchable(
       allowed: 'a number above 0',
       about: 'USD of a conversation that count at most. A change begins a new experiment.',
     }),
+    shadow: described(shadow.schema.default(false), shadow.meta),
   }),
-  'holdout, control and capUsd',
-  'Measures on live traffic what folding costs or saves, with a control group that is not folded: see experiments.md.',
+  'holdout, control, capUsd and shadow',
+  'Measures on live traffic what folding costs or saves, with a control group that is not folded, and with requests that are sent again: see experiments.md.',
 );
 
 const texts = z.array(z.string().min(1)).default([]);

@@ -17,7 +17,7 @@ Usage
   leporello compact FILE|-        fold request bodies, or a JSONL file of conversations, offline
   leporello recall ID             print an original that was folded away
   leporello inspect [RECEIPT]     show what was folded in a request, and why
-  leporello experiment            show what folding costs or saves, as measured with a control group
+  leporello experiment            show what folding costs and changes, as measured on live traffic
   leporello mcp                   let an MCP client read and search what was folded
   leporello replay FILE...        compute what folding would cost and save on recorded conversations
   leporello savings               what your agents' sessions cost, and would have cost with Leporello

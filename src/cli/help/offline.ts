@@ -178,7 +178,8 @@ Exit codes
 `;
 
 export const experiment = `leporello experiment - shows what folding costs or saves, measured on live traffic with a control group
-that is not folded (experiment.holdout). The gateway need not run.
+that is not folded (experiment.holdout), and whether it changes what the model does next, with requests that
+are sent again (experiment.shadow). The gateway need not run.
 
 Usage
   leporello experiment [flags]

@@ -6,7 +6,7 @@ import {
   type Handler,
   headerOf,
 } from '../../gateway/http/http.ts';
-import type { GatewayLog } from '../../gateway/receipts/receipts.ts';
+import type { GatewayLog } from '../../gateway/receipts/metrics.ts';
 import { isOwnPath } from '../../gateway/routing/routes.ts';
 import type { Terminal } from '../terminal.ts';
 

@@ -124,6 +124,7 @@ export function createWraps(options: WrapsOptions) {
 
   /** Adds a receipt to the sums of the wrap that its request came from. */
   function onReceipt(receipt: AnyReceipt): void {
+    if ('kind' in receipt && receipt.kind === 'shadow') return;
     const isSummary = 'kind' in receipt;
     const id = wrapOf.get(isSummary ? receipt.behind : receipt.id);
     // A response that is not streamed comes after its receipt.

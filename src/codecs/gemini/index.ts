@@ -1,6 +1,8 @@
 /** Exports the codec of Gemini generateContent. */
-import type { Codec } from '../codec.ts';
+import type { Codec, Resending } from '../codec.ts';
+import { isRecord, objectsOf } from '../../conversation/json-scan.ts';
 import { explainError } from '../provider-errors.ts';
+import { parseFields, tokensIn } from '../read-body.ts';
 import { continueWith, insertHiddenRecalls } from './hidden-recalls.ts';
 import { type GeminiRoute, promptBody, write, readOn } from './request.ts';
 import {
@@ -31,6 +33,7 @@ export function geminiFor(route: GeminiRoute): Codec {
     openStream,
     continueWith,
     insertHiddenRecalls,
+    resending,
     promptBody,
     errorBody,
     overflowIn,
@@ -41,3 +44,24 @@ export function geminiFor(route: GeminiRoute): Codec {
 
 /** Gemini generateContent when the route names neither model nor streaming. */
 export const gemini: Codec = geminiFor({ model: undefined, streaming: false });
+
+/** Fields that make the provider keep something, or use what it keeps. The API takes both spellings. */
+const effects = ['cachedContent', 'cached_content', 'store'] as const;
+const resendingFields = new Set(['tools', 'generationConfig', 'generation_config', ...effects]);
+
+/** The one kind of tool that clients run. */
+const clientTools: ReadonlySet<string> = new Set(['functionDeclarations', 'function_declarations']);
+
+function resending(body: Uint8Array): Resending {
+  const fields = parseFields(body, resendingFields);
+  const kinds = objectsOf(fields['tools']).flatMap(Object.keys);
+  const foreign = kinds.find((kind) => !clientTools.has(kind));
+  const config = fields['generationConfig'] ?? fields['generation_config'];
+  const settings = isRecord(config) ? config : {};
+  const tokens = tokensIn(settings['maxOutputTokens']) ?? tokensIn(settings['max_output_tokens']);
+  const replies = tokensIn(settings['candidateCount']) ?? tokensIn(settings['candidate_count']) ?? 1;
+  return {
+    effect: effects.find((name) => fields[name]) ?? (foreign && `the tool ${foreign} of the provider`),
+    maxOutputTokens: tokens && tokens * replies,
+  };
+}

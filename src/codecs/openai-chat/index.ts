@@ -1,6 +1,7 @@
 /** Exports the codec of OpenAI Chat Completions. */
-import type { Codec } from '../codec.ts';
+import type { Codec, Resending } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
+import { parseFields, providerTool, tokensIn } from '../read-body.ts';
 import { insertHiddenRecalls, promptBody, write, read } from './request.ts';
 import {
   continueWith,
@@ -29,9 +30,25 @@ export const openaiChat: Codec = {
   openStream,
   continueWith,
   insertHiddenRecalls,
+  resending,
   promptBody,
   errorBody,
   overflowIn,
   refusesReasoning,
   explainError,
 };
+
+/** Fields that make the provider do or keep something. */
+const effects = ['store', 'web_search_options', 'plugins'] as const;
+const resendingFields = new Set(['tools', 'max_tokens', 'max_completion_tokens', 'n', ...effects]);
+
+function resending(body: Uint8Array): Resending {
+  const fields = parseFields(body, resendingFields);
+  const tokens = tokensIn(fields['max_completion_tokens']) ?? tokensIn(fields['max_tokens']);
+  return {
+    effect:
+      effects.find((name) => fields[name]) ??
+      providerTool(fields['tools'], (type) => ['function', 'custom', ''].includes(type)),
+    maxOutputTokens: tokens && tokens * (tokensIn(fields['n']) ?? 1),
+  };
+}

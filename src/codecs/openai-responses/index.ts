@@ -1,6 +1,7 @@
 /** Exports the codec of OpenAI Responses. */
-import type { Codec } from '../codec.ts';
+import type { Codec, Resending } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
+import { parseFields, providerTool, tokensIn } from '../read-body.ts';
 import {
   errorBody,
   isComplete,
@@ -29,9 +30,30 @@ export const openaiResponses: Codec = {
   continueWith,
   insertHiddenRecalls,
   continueReply,
+  resending,
   promptBody,
   errorBody,
   overflowIn,
   refusesReasoning,
   explainError,
 };
+
+/** Fields that make the provider do something, or continue what it keeps. */
+const effects = ['background', 'previous_response_id', 'conversation', 'prompt'] as const;
+const resendingFields = new Set(['tools', 'store', 'max_output_tokens', ...effects]);
+
+/** Types of tools that clients run. */
+const clientTools: ReadonlySet<string> = new Set(['function', 'custom', 'local_shell', 'apply_patch', '']);
+
+function resending(body: Uint8Array): Resending {
+  const fields = parseFields(body, resendingFields);
+  // The provider keeps every response unless it is told not to.
+  const kept = fields['store'] === false ? undefined : 'store';
+  return {
+    effect:
+      effects.find((name) => fields[name]) ??
+      kept ??
+      providerTool(fields['tools'], (type) => clientTools.has(type)),
+    maxOutputTokens: tokensIn(fields['max_output_tokens']),
+  };
+}

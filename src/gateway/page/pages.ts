@@ -141,9 +141,8 @@ async function overview(deps: PageDeps, viewer: Viewer): Promise<PageContent> {
 /** Returns the results of experiments as text; none without an experiment, and none while the store cannot be read. */
 async function experimentsOf({ experiment }: PageDeps, { tenant }: Viewer): Promise<readonly string[]> {
   if (!experiment || tenant === undefined) return [];
-  const { spellExperiment } = await import('../../experiment/spell.ts');
-  const holdout = await experiment.runner();
-  return (await holdout.report(tenant).catch(() => [])).map(spellExperiment);
+  const { spellResults } = await import('../../experiment/spell.ts');
+  return experiment.report(tenant).then(spellResults, () => []);
 }
 
 async function session(deps: PageDeps, viewer: Viewer, name: string): Promise<PageContent> {

@@ -8,7 +8,8 @@ import type { ReceiptStore } from '../../store/receipt-store.ts';
 import { createReceiptStore } from '../../store/receipt-store.ts';
 import type { AskedRecall, KeptReceipt, RequestDetail } from '../../receipts/detail.ts';
 import type { EncryptedStore } from '../../store/encrypted-store.ts';
-import { type AnyReceipt, type GatewayLog, type ReceiptSource, maxNameLength } from './receipts.ts';
+import type { GatewayLog } from './metrics.ts';
+import { type AnyReceipt, type ReceiptSource, maxNameLength } from './receipts.ts';
 
 /** Receipts that outlive the process, for `archive` of `assembleGateway`. */
 export interface ReceiptArchive {

@@ -3,7 +3,7 @@ import type * as client from 'prom-client';
 import type { Registry } from 'prom-client';
 import type { Receipt } from '../../receipts/receipt.ts';
 import { tokensFoldedBy } from '../../receipts/totals.ts';
-import type { GatewayMetrics } from './receipts.ts';
+import type { GatewayMetrics } from './metrics.ts';
 
 /** Maximum number of models with series of their own. */
 const maxModels = 100;
@@ -26,6 +26,7 @@ export function prometheusMetrics(): GatewayMetrics {
   return {
     requestEnded: (format, receipt) => record((metrics) => metrics.requestEnded(format, receipt)),
     summaryEnded: (ended) => record((metrics) => metrics.summaryEnded(ended)),
+    shadowEnded: (ended) => record((metrics) => metrics.shadowEnded(ended)),
     storeCalled: (call, seconds, isAnswered) =>
       record((metrics) => metrics.storeCalled(call, seconds, isAnswered)),
     page: async (state) => (await open()).page(state),
@@ -54,6 +55,11 @@ function openMetrics(loaded: typeof client): GatewayMetrics {
       (isWritten ? series.written : series.failed).inc();
       const model = models.labelOf(name, isWritten);
       if (paid) series.usdPaid.inc({ model, for: 'summaries' }, paid.total);
+    },
+    shadowEnded({ outcome, calls, usd }) {
+      series.compared.inc({ outcome: outcome.status });
+      series.measuringCalls.inc(calls);
+      series.measuringUsd.inc(usd);
     },
     storeCalled(call, seconds, isAnswered) {
       series.store.observe({ call, outcome: isAnswered ? 'answered' : 'failed' }, seconds);
@@ -200,6 +206,13 @@ function seriesIn({ Counter, Gauge, Histogram }: typeof client, registry: Regist
       'arm',
     ),
     experimentUsd: counter('experiment_usd_total', 'Actual cost of these requests in USD.', 'arm'),
+    compared: counter(
+      'shadow_comparisons_total',
+      'Folded requests that were sent again: compared, or failed.',
+      'outcome',
+    ),
+    measuringCalls: counter('shadow_requests_total', 'Requests that were sent for these comparisons.'),
+    measuringUsd: counter('shadow_usd_total', 'Cost of these requests in USD. It is in no other series.'),
     store: histogram(
       'store_seconds',
       'Seconds of each call of the store, answered or failed.',

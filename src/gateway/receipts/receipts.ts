@@ -12,9 +12,10 @@ import type {
   FoldReport,
   RecallReport,
   Receipt,
+  ShadowReceipt,
   SummaryReceipt,
 } from '../../receipts/receipt.ts';
-import type { HeaderList } from '../http/http.ts';
+import type { HeaderList, UpstreamResponse } from '../http/http.ts';
 import type { ExchangeNotes } from '../recall-loop.ts';
 import {
   type Difference,
@@ -27,7 +28,8 @@ import {
   sentPromptOf,
   usageSince,
 } from '../../receipts/cost.ts';
-import type { StoreTimes } from '../../store/store.ts';
+import type { ModelReply } from '../../codecs/codec.ts';
+import type { GatewayLog, GatewayMetrics } from './metrics.ts';
 import { loadCatalog } from '../../tokens/catalog.ts';
 
 /** The receipt of a request in progress. */
@@ -52,6 +54,8 @@ type ReceiptRequest = {
   readonly prepared: PreparedRequest;
   /** The client's request, for an experiment. */
   readonly request: EngineRequest | undefined;
+  /** Sends a body as this request was sent, for an experiment. */
+  readonly resender: Resender | undefined;
   /** The session that the client's headers name. */
   readonly session: string | undefined;
   readonly path: string;
@@ -87,6 +91,7 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
   let prompt: CountedPrompt | undefined;
   let upstreamStatus: number | undefined;
   let problem: string | undefined;
+  let reply: ModelReply | undefined;
   let closed = false;
 
   function close(): void {
@@ -110,7 +115,8 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
       problem,
       ms: { prepare: request.preparedAt - started, total: deps.clock() - started },
     };
-    deps.receipts.add(tenant, receipt, { prepared, asked, request: request.request });
+    const { resender } = request;
+    deps.receipts.add(tenant, receipt, { prepared, asked, request: request.request, reply, resender });
     if (!request.isModelCall) return;
     deps.totals.add(tenant, receipt);
     deps.metrics?.requestEnded(request.format, receipt);
@@ -134,6 +140,9 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
         if (sent === undefined) return;
         prompt = countedPrompt(prepared, sent);
         prepared.reportPromptTokens(sent);
+      },
+      replied: (last) => {
+        reply = last;
       },
       upstreamStatus: (status) => {
         upstreamStatus = status;
@@ -332,12 +341,20 @@ function toTenths(ratio: number): number {
   return Math.round(ratio * 10) / 10;
 }
 
-/** A receipt of a request, or of a summary that was written in the background. */
-export type AnyReceipt = Receipt | SummaryReceipt;
+/** A receipt of a request, of a summary that was written in the background, or of a request that was sent again. */
+export type AnyReceipt = Receipt | SummaryReceipt | ShadowReceipt;
 
-/** The request that a receipt reports on, and the arguments of its recalls. Both contain content. */
-export type ReceiptSource = Pick<ReceiptRequest, 'prepared' | 'request'> & {
+/** The request that a receipt reports on, its last reply, and the arguments of its recalls. All contain content. */
+export type ReceiptSource = Pick<ReceiptRequest, 'prepared' | 'request' | 'resender'> & {
   readonly asked: readonly string[];
+  /** Undefined when the reply was not read to its end. */
+  readonly reply: ModelReply | undefined;
+};
+
+/** Sends a body in the name of the client, with the headers and to the URL of its request. It holds a credential. */
+export type Resender = {
+  readonly headers: HeaderList;
+  readonly send: (body: Uint8Array, signal: AbortSignal) => Promise<UpstreamResponse>;
 };
 
 /** Receipts by id. An undefined tenant is the administrator, who sees all receipts. */
@@ -374,27 +391,4 @@ export function createReceiptLog(maxReceipts?: number): ReceiptLog {
 
 function isOf(tenant: string | undefined, owner: string): boolean {
   return tenant === undefined || tenant === owner;
-}
-
-// Interfaces of the log and of the metrics. Neither gets content or credentials.
-
-/** Log of the gateway. Fields contain names, counts and ids. */
-export interface GatewayLog {
-  info(fields: Readonly<Record<string, unknown>>, message: string): void;
-  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
-}
-
-/** Metrics of the gateway. They contain counts, sums and names of models. */
-export interface GatewayMetrics {
-  /** Counts a model call when its receipt is written. `format` is the wire format. */
-  requestEnded(format: string, receipt: Receipt): void;
-  /** Counts a summary that was written in the background, or failed. */
-  summaryEnded(receipt: SummaryReceipt): void;
-  /** Counts a call of the store, such as `getMany`. */
-  readonly storeCalled: StoreTimes;
-  /** Returns all metrics as text. */
-  page(now: { readonly summariesRunning: number }): Promise<{
-    readonly contentType: string;
-    readonly text: string;
-  }>;
 }

@@ -114,19 +114,37 @@ function* placesOf(edits: readonly Edit[]): Steps<EditedPlaces> {
 /** Returns a function that names the strategy that folded a part; empty for a part that is sent. */
 export function folderOf(edits: readonly Edit[]): (message: Message, part: number) => string {
   const { messages, parts, texts, inputs } = placesEdited(edits);
-  const holds = (key: 'summary' | 'stretch') =>
-    edits.some((edit) => edit.kind === 'insert-message' && edit[key] !== undefined);
-  const dropping = holds('summary')
-    ? 'summarize-history'
-    : holds('stretch')
-      ? 'fold-subgoals'
-      : 'drop-oldest';
+  const dropping = droppingBy(edits);
   return ({ index, parts: all }, part) => {
     const key = `${index}.${part}`;
     if (messages.has(index) || parts.has(key)) return dropping;
     if (inputs.has(key)) return 'stub-arguments';
     return textsOf(all[part]!).some((_, text) => texts.has(`${key}.${text}`)) ? 'offload-results' : '';
   };
+}
+
+/** Names the strategy that dropped the messages. */
+function droppingBy(edits: readonly Edit[]): string {
+  const holds = (key: 'summary' | 'stretch') =>
+    edits.some((edit) => edit.kind === 'insert-message' && edit[key] !== undefined);
+  return holds('summary') ? 'summarize-history' : holds('stretch') ? 'fold-subgoals' : 'drop-oldest';
+}
+
+/** Names the strategies whose edits leave something out of a request, joined by ` + `; empty if none does. */
+export function strategiesOf(
+  edits: readonly Edit[],
+  shrinks: readonly (Edit & { readonly refers?: unknown })[],
+): string {
+  const { messages, parts, texts, inputs, media } = placesEdited(edits);
+  const isShrunk = shrinks.some((edit) => 'memory' in edit && edit.memory !== undefined && !edit.refers);
+  const names = [
+    ...(isShrunk ? ['shrink-results'] : []),
+    ...(media.size > 0 ? ['offload-media'] : []),
+    ...(texts.size > 0 ? ['offload-results'] : []),
+    ...(inputs.size > 0 ? ['stub-arguments'] : []),
+    ...(messages.size + parts.size > 0 ? [droppingBy(edits)] : []),
+  ];
+  return names.join(' + ');
 }
 
 /** An image, document or sound that can be replaced. */

@@ -1,0 +1,246 @@
+/**
+ * Keeps and reports what a shadow found out: for each request that was sent again, which replies agreed and what it cost. Holds a set of
+ * strategies for a model once its folds are shown to change what the model does next, and only then.
+ */
+import type { EncryptedStore } from '../store/encrypted-store.ts';
+import { type Level, levels } from './decision.ts';
+import { createLedger, type LedgerOptions } from './ledger.ts';
+import {
+  type Agreement,
+  estimateShadow,
+  type ShadowEstimate,
+  type ShadowSample,
+  type ShadowState,
+  stateOf,
+} from './shadow-estimate.ts';
+
+/** One request that was sent again, and how its replies agree. It holds no content, no name, and no digest of content. */
+export type RequestComparison = {
+  /** Identifies the place in the conversation, so that each is compared once. */
+  readonly unit: string;
+  readonly lastAt: number;
+  readonly model: string;
+  /** The strategies whose edits were sent, joined: what differs between the folded and the whole request. */
+  readonly strategies: string;
+  readonly settings: string;
+  readonly conversation: string;
+  /** True if it made a new fold. */
+  readonly isFirst: boolean;
+  /** The probability of its draw. */
+  readonly probability: number;
+  readonly agreements: Readonly<Record<Level, Agreement>>;
+  /** Recalls in the two replies to the folded request. */
+  readonly recalls: number;
+};
+
+/** Sums over the requests of one model that were drawn, and over those that were compared. */
+export type ShadowTally = {
+  readonly unit: string;
+  readonly lastAt: number;
+  readonly model: string;
+  /** Requests that were sent to the provider for it, and their cost in USD. */
+  readonly calls: number;
+  readonly usd: number;
+  /** Requests that were drawn and not compared, by reason. */
+  readonly dropped: Readonly<Record<string, number>>;
+  /** When each set of strategies was held last, in milliseconds since the epoch. */
+  readonly heldAt: Readonly<Record<string, number>>;
+};
+
+/** Strategies that together make no new fold for a model, except for requests that would not fit. */
+export type Hold = { readonly model: string; readonly strategies: string; readonly until: number };
+
+/** The results for some requests. */
+export type ShadowResult = {
+  readonly state: ShadowState;
+  /** Requests with a new fold, and later ones that repeat it. */
+  readonly first: ShadowEstimate;
+  readonly later: ShadowEstimate;
+};
+
+export type StrategiesReport = ShadowResult & {
+  readonly strategies: string;
+  /** When its hold ends; undefined when it is not held. */
+  readonly heldUntil: number | undefined;
+};
+
+/** The results for one model under one set of settings. */
+export type ShadowReport = {
+  readonly model: string;
+  readonly since: number;
+  readonly recalls: number;
+  /** The level `target` is the primary result; the others are secondary. */
+  readonly levels: Readonly<Record<Level, ShadowResult>>;
+  /** The targets, for each set of strategies. */
+  readonly byStrategies: readonly StrategiesReport[];
+  readonly tally: Pick<ShadowTally, 'calls' | 'usd' | 'dropped'>;
+};
+
+/** How long a hold lasts. Afterwards only newer samples count. */
+const holdMs = 7 * 24 * 60 * 60 * 1_000;
+
+const comparedLedger: LedgerOptions<RequestComparison> = {
+  name: 'shadow',
+  slots: 'shadow-slot',
+  merge: (one) => one,
+};
+
+const tallyLedger: LedgerOptions<ShadowTally> = {
+  name: 'shadow-tally',
+  slots: 'shadow-tally-slot',
+  merge: (one, other) => ({
+    ...one,
+    lastAt: Math.max(one.lastAt, other.lastAt),
+    calls: one.calls + other.calls,
+    usd: one.usd + other.usd,
+    dropped: combined(one.dropped, other.dropped, (a, b) => a + b),
+    heldAt: combined(one.heldAt, other.heldAt, Math.max),
+  }),
+};
+
+function combined(
+  one: Readonly<Record<string, number>>,
+  other: Readonly<Record<string, number>>,
+  combine: (a: number, b: number) => number,
+): Readonly<Record<string, number>> {
+  const all = { ...one };
+  for (const [key, value] of Object.entries(other)) all[key] = combine(all[key] ?? 0, value);
+  return all;
+}
+
+/** The notes of the shadow. Calls must not overlap. Every method rejects with `store-failed` when the store does. */
+export interface ShadowNotes {
+  isCompared(tenant: string, unit: string): Promise<boolean>;
+  /** Notes a comparison. */
+  compared(tenant: string, request: RequestComparison): Promise<void>;
+  /** Adds to the sums of a model. */
+  add(
+    tenant: string,
+    model: string,
+    at: number,
+    sums: Partial<Pick<ShadowTally, 'calls' | 'usd' | 'dropped'>>,
+  ): Promise<void>;
+  /** Holds strategies from now on. */
+  hold(tenant: string, model: string, strategies: string, at: number): Promise<void>;
+  /** Returns everything that all gateways have noted for a tenant. */
+  read(tenant: string): Promise<ShadowFindings>;
+}
+
+/** Everything that was noted for a tenant. */
+export type ShadowFindings = {
+  readonly compared: readonly RequestComparison[];
+  readonly tallies: readonly ShadowTally[];
+};
+
+export function openShadowNotes(encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany'>): ShadowNotes {
+  const requests = createLedger(encryptedStore, comparedLedger);
+  const tallies = createLedger(encryptedStore, tallyLedger);
+
+  function change(
+    tenant: string,
+    model: string,
+    at: number,
+    from: (own: ShadowTally) => Partial<ShadowTally>,
+  ): Promise<void> {
+    return tallies.change(tenant, model, (known) => {
+      const own = known ?? { unit: model, model, lastAt: at, calls: 0, usd: 0, dropped: {}, heldAt: {} };
+      return { ...own, lastAt: at, ...from(own) };
+    });
+  }
+
+  return {
+    isCompared: async (tenant, unit) => (await requests.find(tenant, unit)) !== undefined,
+    compared: (tenant, request) => requests.change(tenant, request.unit, () => request),
+    add: (tenant, model, at, { calls = 0, usd = 0, dropped = {} }) =>
+      change(tenant, model, at, (own) => ({
+        calls: own.calls + calls,
+        usd: Math.round((own.usd + usd) * 1e9) / 1e9,
+        dropped: combined(own.dropped, dropped, (a, b) => a + b),
+      })),
+    hold: (tenant, model, strategies, at) =>
+      change(tenant, model, at, ({ heldAt }) => ({ heldAt: { ...heldAt, [strategies]: at } })),
+    read: async (tenant) => ({
+      compared: await requests.list(tenant),
+      tallies: await tallies.list(tenant),
+    }),
+  };
+}
+
+/** Returns the holds that are in force. */
+export function holdsIn({ tallies }: ShadowFindings, now: number): readonly Hold[] {
+  return tallies.flatMap(({ model, heldAt }) =>
+    Object.entries(heldAt).flatMap(([strategies, at]) =>
+      now < at + holdMs ? [{ model, strategies, until: at + holdMs }] : [],
+    ),
+  );
+}
+
+/** Decides on one set of strategies, by the targets of the next calls. Samples from before the end of an earlier hold do not count. */
+export function stateFor(
+  { compared, tallies }: ShadowFindings,
+  { model, strategies, settings }: Pick<RequestComparison, 'model' | 'strategies' | 'settings'>,
+): ShadowState {
+  const heldAt = tallies.find((tally) => tally.model === model)?.heldAt[strategies];
+  const own = compared.filter(
+    (one) =>
+      one.model === model &&
+      one.strategies === strategies &&
+      one.settings === settings &&
+      (heldAt === undefined || one.lastAt > heldAt + holdMs),
+  );
+  return stateOf(samplesAt(own, 'target'));
+}
+
+/** Reports each model under each set of settings, the newest first. */
+export function shadowReportsOf(findings: ShadowFindings, now: number): readonly ShadowReport[] {
+  const holds = holdsIn(findings, now);
+  const eras = Map.groupBy(findings.compared, ({ model, settings }) => JSON.stringify([model, settings]));
+  const reported = [...eras.values()].map((own) => reportOf(own, findings, holds));
+  const known = new Set(reported.map(({ model }) => model));
+  // Nothing was compared yet for a model whose requests were all dropped: the reasons say why.
+  const others = findings.tallies.filter(({ model }) => !known.has(model));
+  return [
+    ...reported.toSorted((one, other) => other.since - one.since),
+    ...others.map(({ model }) => reportOf([], findings, holds, model)),
+  ];
+}
+
+function reportOf(
+  own: readonly RequestComparison[],
+  { tallies }: ShadowFindings,
+  holds: readonly Hold[],
+  model = own[0]!.model,
+): ShadowReport {
+  const tally = tallies.find((one) => one.model === model);
+  const results = Object.fromEntries(levels.map((level) => [level, resultOf(own, level)]));
+  const byStrategies = [...Map.groupBy(own, ({ strategies }) => strategies)];
+  return {
+    model,
+    since: own[0]?.lastAt ?? tally?.lastAt ?? 0,
+    recalls: own.reduce((sum, { recalls }) => sum + recalls, 0),
+    levels: results as Record<Level, ShadowResult>,
+    byStrategies: byStrategies.map(([strategies, requests]) => ({
+      strategies,
+      ...resultOf(requests, 'target'),
+      heldUntil: holds.find((hold) => hold.model === model && hold.strategies === strategies)?.until,
+    })),
+    tally: { calls: tally?.calls ?? 0, usd: tally?.usd ?? 0, dropped: tally?.dropped ?? {} },
+  };
+}
+
+function resultOf(requests: readonly RequestComparison[], level: Level): ShadowResult {
+  const samples = samplesAt(requests, level);
+  return {
+    state: stateOf(samples),
+    first: estimateShadow(samples.filter(({ isFirst }) => isFirst)),
+    later: estimateShadow(samples.filter(({ isFirst }) => !isFirst)),
+  };
+}
+
+function samplesAt(requests: readonly RequestComparison[], level: Level): readonly ShadowSample[] {
+  return requests.map(({ conversation, isFirst, agreements }) => ({
+    conversation,
+    isFirst,
+    agreement: agreements[level],
+  }));
+}

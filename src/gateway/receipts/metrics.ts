@@ -1,0 +1,26 @@
+/** Defines the log and the metrics of a gateway. Neither gets content or credentials. */
+import type { Receipt, ShadowReceipt, SummaryReceipt } from '../../receipts/receipt.ts';
+import type { StoreTimes } from '../../store/store.ts';
+
+/** Log of the gateway. Fields contain names, counts and ids. */
+export interface GatewayLog {
+  info(fields: Readonly<Record<string, unknown>>, message: string): void;
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
+}
+
+/** Metrics of the gateway. They contain counts, sums and names of models. */
+export interface GatewayMetrics {
+  /** Counts a model call when its receipt is written. `format` is the wire format. */
+  requestEnded(format: string, receipt: Receipt): void;
+  /** Counts a summary that was written in the background, or failed. */
+  summaryEnded(receipt: SummaryReceipt): void;
+  /** Counts a folded request that was sent again, compared or not. */
+  shadowEnded(receipt: ShadowReceipt): void;
+  /** Counts a call of the store, such as `getMany`. */
+  readonly storeCalled: StoreTimes;
+  /** Returns all metrics as text. */
+  page(now: { readonly summariesRunning: number }): Promise<{
+    readonly contentType: string;
+    readonly text: string;
+  }>;
+}

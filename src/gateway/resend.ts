@@ -1,0 +1,160 @@
+/**
+ * Sends one request again for a shadow, answers the recalls in its reply, and keeps what that cost. Only the decision of the last reply is wanted: the
+ * client gets nothing of it, and nothing is remembered for later requests.
+ */
+import type { Codec, ModelReply } from '../codecs/codec.ts';
+import { readInSlices, unremembered } from '../codecs/read-body.ts';
+import type { Usage } from '../conversation/conversation.ts';
+import { openSlices } from '../conversation/steps.ts';
+import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
+import { LeporelloError } from '../errors.ts';
+import { billOf, noUsage, usageSince } from '../receipts/cost.ts';
+import { recallToolFor } from '../recall/tool.ts';
+import type { PriceList } from '../tokens/model-facts.ts';
+import { type HeaderList, headerOf, type UpstreamResponse } from './http/http.ts';
+import { type Exchange, type RecallLimits, relayStream, relayWhole } from './recall-loop.ts';
+import { pauseUnless } from './send-with-retries.ts';
+
+/** One request to the provider. `most`: the USD that it can have cost if its usage is not known. */
+type ResentCall = { readonly most: number; status: number; usage: Usage | undefined };
+
+/** Requests of one comparison that were sent so far. */
+export type ResentCalls = ResentCall[];
+
+/** A request to send, with everything to continue it. */
+export type ResentRequest = {
+  readonly codec: Codec;
+  /** The request to send as `body`, and what its recalls are answered from. */
+  readonly prepared: PreparedRequest;
+  readonly recall: RecallLimits;
+  readonly send: (body: Uint8Array) => Promise<UpstreamResponse>;
+  readonly signal: AbortSignal;
+  /** The highest cost of a request whose prompt has this many bytes more than `body`. */
+  readonly mostFor: (moreBytes: number) => number;
+  /** Reserves money for a continuation; false when there is none left. */
+  readonly reserve: (usd: number) => Promise<boolean>;
+  readonly sent: ResentCalls;
+};
+
+/** A reply, or why there is none to compare. */
+export type ResentReply =
+  | { readonly status: 'replied'; readonly reply: ModelReply; readonly recalls: number }
+  | { readonly status: 'failed'; readonly reason: string; readonly isLimited: boolean };
+
+/** Sends a request whose first round is paid for already, and answers its recalls. Never rejects. */
+export async function resend(request: ResentRequest): Promise<ResentReply> {
+  const { codec, prepared, recall, sent, signal } = request;
+  const seen: { reply?: ModelReply; recalls: number; isLimited: boolean } = { recalls: 0, isLimited: false };
+  let total: Usage | undefined;
+
+  async function send(body: Uint8Array): Promise<UpstreamResponse> {
+    const most = request.mostFor(body.length - prepared.body.length);
+    const isFirst = body === prepared.body;
+    if (!isFirst && !(await request.reserve(most)))
+      throw new LeporelloError('upstream-failed', 'No money is left to continue the reply.');
+    const one: ResentCall = { most, status: 0, usage: undefined };
+    sent.push(one);
+    const response = await request.send(body);
+    one.status = response.status;
+    seen.isLimited ||= response.status === 429 || isNearLimit(response.headers);
+    return response;
+  }
+
+  const exchange: Exchange = {
+    codec,
+    // Nothing of this reply reaches the client, so later requests must not contain it.
+    prepared: { ...prepared, remember: async () => undefined, keepReply: async () => undefined },
+    recall: { ...recall, maxRounds: Math.min(recall.maxRounds, maxRounds) },
+    send,
+    hasLeft: () => signal.aborted,
+    pause: (ms) => pauseUnless(signal, ms),
+    note: {
+      recalled: () => {
+        seen.recalls += 1;
+      },
+      used(usage) {
+        const last = sent.at(-1);
+        if (last && usage) last.usage = usageSince(total ?? noUsage, usage);
+        total = usage ?? total;
+      },
+      replied: (reply) => {
+        seen.reply = reply;
+      },
+      upstreamStatus: () => undefined,
+      problem: () => undefined,
+    },
+  };
+  try {
+    const response = await send(prepared.body);
+    const type = headerOf(response.headers, 'content-type') ?? '';
+    if (response.status === 200 && type.startsWith('text/event-stream'))
+      await readAll(relayStream(exchange, response));
+    else if (response.status === 200 && /\bjson\b/.test(type)) {
+      const { body } = await relayWhole(exchange, response);
+      if (!(body instanceof Uint8Array)) await readAll(body);
+    } else await response.body[Symbol.asyncIterator]().return?.();
+  } catch {
+    // The status says what is known.
+  }
+  const { reply, recalls, isLimited } = seen;
+  if (reply) return { status: 'replied', reply, recalls };
+  const status = sent.at(-1)?.status ?? 0;
+  const reason = status === 200 || status === 0 ? 'a reply broke off' : `the provider answered ${status}`;
+  return { status: 'failed', reason, isLimited };
+}
+
+/** Rounds of recalls in one reply at most. */
+const maxRounds = 3;
+
+async function readAll(body: AsyncIterable<Uint8Array>): Promise<void> {
+  for await (const _ of body);
+}
+
+/** The smallest share of a provider's rate limit that must be left. */
+const minLimitLeft = 0.2;
+
+/** True when headers such as `x-ratelimit-remaining-tokens` say that little of a limit is left. */
+function isNearLimit(headers: HeaderList): boolean {
+  return headers.some(([name, left]) => {
+    if (!name.includes('ratelimit') || !name.includes('remaining')) return false;
+    const limit = Number(headerOf(headers, name.replace('remaining', 'limit')));
+    return limit > 0 && Number(left) / limit < minLimitLeft;
+  });
+}
+
+/**
+ * Returns what the requests cost: by their usage, or the most that it can be where it is not known. A request that the provider refused costs
+ * nothing.
+ */
+export function costOfSent(sent: ResentCalls, prices: PriceList, model: string | undefined): number {
+  return sent.reduce((sum, { most, status, usage }) => {
+    if (status !== 200 && status !== 0) return sum;
+    const bill = usage && billOf((promptTokens) => prices.priceOf(model, promptTokens), usage);
+    return sum + (bill?.total ?? most);
+  }, 0);
+}
+
+/** Returns the client's own request with the tools that the folded one offered: only the fold may differ. */
+export async function wholeRequest(
+  { codec, body }: EngineRequest,
+  prepared: PreparedRequest,
+): Promise<PreparedRequest> {
+  const { recallTool, notesTool, room, report } = prepared;
+  const folded = (report.tokensBefore ?? 0) - (report.tokensAfter ?? 0);
+  const whole = { ...prepared, body, ...(room !== undefined && { room: Math.max(0, room - folded) }) };
+  if (recallTool === undefined) return whole;
+  const conversation = await readInSlices(codec, body, unremembered, openSlices());
+  const tool = recallToolFor(conversation.toolNames, 'id or query', notesTool !== undefined);
+  return { ...whole, body: codec.write(conversation, [], { recallTool: tool }) };
+}
+
+/** True for the token of a login, such as that of a subscription: its requests count against limits of a person. */
+export function hasLogin(headers: HeaderList): boolean {
+  const token = headerOf(headers, 'authorization')?.replace(/^bearer\s+/i, '') ?? '';
+  return (
+    /^(?:sk-ant-oat|ya29\.|eyJ)/.test(token) ||
+    headers.some(
+      ([name, value]) => name.endsWith('-account-id') || (name.endsWith('-beta') && value.includes('oauth')),
+    )
+  );
+}

@@ -1,0 +1,265 @@
+/**
+ * Runs a shadow through whole gateways, over HTTP and in every format: what the client gets is the same with and without it, the provider gets the
+ * folded request once more and the client's own twice, and the store holds verdicts and no content.
+ */
+import { describe, expect, it } from 'vitest';
+import type { GatewaySettings } from '../../src/gateway/app.ts';
+import type { ExperimentResults } from '../../src/experiment/spell.ts';
+import { inMemoryStore } from '../../src/store/in-memory.ts';
+import { eventually } from '../support/eventually.ts';
+import type { Script, Turn } from '../support/fake-provider/script.ts';
+import { type Format, formats, longBody, post, postStream, shapes } from './bodies.ts';
+import { startStack } from './stack.ts';
+
+const models = { '*': { windowTokens: 200_000, tokenizer: { encoding: 'o200k_base' } } } as const;
+const prices = { '*': { input: 10, cacheRead: 1, cacheWrite: 12.5, output: 50 } };
+const shadow = { share: 1, usdPerDay: 100, billShare: 1 };
+
+const settings: GatewaySettings = {
+  tenant: 'local',
+  offerRecall: 'always',
+  models,
+  triggers: {
+    mustFit: false,
+    windowFraction: false,
+    cacheRent: false,
+    coldCache: false,
+    tokenBudget: { triggerTokens: 8_000, targetTokens: 4_000, bufferTokens: 1 },
+  },
+  usdPerMillionTokens: prices,
+  calibration: false,
+};
+
+const usage = { input: 1_000, cacheRead: 0, cacheWrite: 0, output: 10 };
+const acts = (path: string): Turn => ({
+  type: 'turn',
+  parts: [{ type: 'tool-call', name: 'run', arguments: { path } }],
+  usage,
+});
+
+/** A request is large enough to be folded. */
+const jobs = 12;
+
+async function resultsOf(url: string): Promise<ExperimentResults> {
+  return (await (await fetch(`${url}/_leporello/experiment`)).json()) as ExperimentResults;
+}
+
+/** Sends small requests until the tenant's bill allows to repeat one: each costs USD 0.0105. */
+async function pay(url: string, requests: number): Promise<void> {
+  for (let at = 0; at < requests; at++) await (await post(url, 'messages', longBody('messages', 1))).text();
+}
+
+describe.each(formats)('a shadow of %s', (format: Format) => {
+  it.each([false, true])('repeats a folded request, streamed: %s', async (isStreamed) => {
+    await using stack = await startStack(() => acts('src/a.ts'), { ...settings, experiment: { shadow } });
+    await pay(stack.url, 60);
+    const before = stack.provider.requests.length;
+    const fields = JSON.parse(longBody(format, jobs)) as Record<string, unknown>;
+    const { messages } = shapes[format];
+    const response = isStreamed
+      ? await postStream(stack.url, format, { [messages]: fields[messages] })
+      : await post(stack.url, format, JSON.stringify(fields));
+    expect(response.status).toBe(200);
+    await response.text();
+    await eventually(async () => {
+      const { shadows } = await resultsOf(stack.url);
+      expect(shadows.find(({ levels }) => levels.target.first.samples === 1)).toMatchObject({
+        tally: { calls: 3, usd: 3 * 0.0105, dropped: {} },
+        levels: {
+          tool: { first: { loss: 0, shift: 0 } },
+          target: { first: { loss: 0 }, later: { samples: 0 } },
+          arguments: { first: { loss: 0 } },
+        },
+        byStrategies: [{ strategies: 'offload-results' }],
+      });
+    });
+    const sent = stack.provider.requests.slice(before);
+    expect(sent).toHaveLength(4);
+    const bodies = sent.map(({ body }) => Buffer.from(body).toString());
+    expect(bodies[1]).toBe(bodies[0]);
+    expect(bodies[3]).toBe(bodies[2]);
+    expect(bodies[2]).not.toBe(bodies[0]);
+    // The client's own messages, with the tools of the folded request.
+    expect(JSON.parse(bodies[2]!)[messages]).toEqual(fields[messages]);
+    expect(JSON.parse(bodies[2]!).tools).toEqual(JSON.parse(bodies[0]!).tools);
+  });
+});
+
+describe('a shadow', () => {
+  it('changes nothing of what the client gets, and of what is sent for it', async () => {
+    const replies = async (own: GatewaySettings) => {
+      await using stack = await startStack(() => acts('src/a.ts'), own);
+      const got: string[] = [];
+      for (const count of [...Array.from({ length: 60 }, () => 1), 10, 11, 12])
+        got.push(await (await post(stack.url, 'messages', longBody('messages', count))).text());
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      return {
+        got: got.map((text) => text.replaceAll(/"id":"[^"]+"/g, '')),
+        sent: stack.provider.requests.length,
+      };
+    };
+    const without = await replies(settings);
+    const withShadow = await replies({ ...settings, experiment: { shadow } });
+    expect(withShadow.got).toEqual(without.got);
+    expect(withShadow.sent).toBeGreaterThan(without.sent);
+  });
+
+  it('ends the served reply before it sends anything', async () => {
+    const hang = Promise.withResolvers<Turn>();
+    const script: Script = ({ index }) => (index <= 60 ? acts('src/a.ts') : hang.promise);
+    await using stack = await startStack(script, { ...settings, experiment: { shadow } });
+    await pay(stack.url, 60);
+    // The reply arrives although no repeated request is answered.
+    expect(await (await post(stack.url, 'messages', longBody('messages', jobs))).text()).toContain(
+      'src/a.ts',
+    );
+    await eventually(() => expect(stack.provider.requests).toHaveLength(62));
+    hang.resolve(acts('src/a.ts'));
+    await eventually(() => expect(stack.provider.requests).toHaveLength(64));
+  });
+
+  it('answers recalls before it compares, and counts them', async () => {
+    const script: Script = ({ body, index }) => {
+      if (index < 60) return acts('src/a.ts');
+      const text = JSON.stringify(body);
+      const id = /\[[^\]]*?(mem_[0-9a-z]{16})/.exec(text)?.[1];
+      const hasRecalled = text.includes('"name":"read_memory","input"');
+      if (id === undefined || hasRecalled) return acts('src/a.ts');
+      return { type: 'turn', parts: [{ type: 'tool-call', name: 'read_memory', arguments: { id } }], usage };
+    };
+    await using stack = await startStack(script, { ...settings, experiment: { shadow } });
+    await pay(stack.url, 60);
+    await (await post(stack.url, 'messages', longBody('messages', jobs))).text();
+    await eventually(async () => {
+      const { shadows } = await resultsOf(stack.url);
+      expect(shadows).toMatchObject([
+        { recalls: 2, levels: { target: { first: { samples: 1, loss: 0, shift: 0 } } }, tally: { calls: 4 } },
+      ]);
+    });
+  });
+
+  it('stores no content, and nothing of a reply', async () => {
+    const store = inMemoryStore();
+    const written: string[] = [];
+    const watched = {
+      ...store,
+      putMany: (entries: Parameters<typeof store.putMany>[0]) => {
+        written.push(...entries.map(({ key, value }) => `${key} ${Buffer.from(value).toString('latin1')}`));
+        return store.putMany(entries);
+      },
+      putUnless: (guards: readonly string[], entries: Parameters<typeof store.putMany>[0]) => {
+        written.push(...entries.map(({ key, value }) => `${key} ${Buffer.from(value).toString('latin1')}`));
+        return store.putUnless(guards, entries);
+      },
+    };
+    const planted = 'zanzibarquokka';
+    const secret = new Uint8Array(32).fill(5);
+    await using stack = await startStack(
+      () => acts(`src/${planted}.ts`),
+      { ...settings, experiment: { shadow } },
+      { store: watched, secret },
+    );
+    await pay(stack.url, 60);
+    const body = longBody('messages', jobs).replace('Run all jobs.', planted);
+    await (await post(stack.url, 'messages', body)).text();
+    await eventually(async () => {
+      const { shadows } = await resultsOf(stack.url);
+      expect(shadows[0]?.levels.target.first.samples).toBe(1);
+    });
+    expect(written.some((entry) => entry.includes('experiment/shadow/'))).toBe(true);
+    expect(written.filter((entry) => entry.includes(planted))).toEqual([]);
+    // The sealed records are read with the secret, too.
+    const { createEncryptedStore } = await import('../../src/store/encrypted-store.ts');
+    const opened = createEncryptedStore({ store, secret });
+    const keys = written
+      .map((entry) => /^sealed\/local\/(experiment\/\S+)/.exec(entry)?.[1])
+      .filter((key) => key !== undefined);
+    const records = await opened.getSealedMany('local', keys);
+    expect(records.length).toBeGreaterThan(3);
+    for (const record of records)
+      expect(Buffer.from(record!).toString()).not.toMatch(/zanzibar|job \d|src|run/);
+  });
+
+  it.each<readonly [string, object, Record<string, string>, string]>([
+    ['a login', {}, { authorization: 'Bearer sk-ant-oat01-x' }, 'it was sent with a login'],
+    [
+      'a tool of the provider',
+      { mcp_servers: [{ type: 'url', name: 'a', url: 'https://a.example' }] },
+      {},
+      'it has an effect at the provider',
+    ],
+  ])('repeats no request with %s', async (_, fields, headers, reason) => {
+    await using stack = await startStack(() => acts('src/a.ts'), { ...settings, experiment: { shadow } });
+    await pay(stack.url, 60);
+    const body = JSON.stringify({ ...JSON.parse(longBody('messages', jobs)), ...fields });
+    await (await post(stack.url, 'messages', body, headers)).text();
+    await eventually(async () => {
+      const { shadows } = await resultsOf(stack.url);
+      expect(shadows).toMatchObject([{ tally: { calls: 0, usd: 0, dropped: { [reason]: 1 } } }]);
+    });
+    expect(stack.provider.requests).toHaveLength(61);
+  });
+
+  it('sends nothing that its caps do not allow', async () => {
+    for (const [own, reason] of [
+      [{ ...shadow, usdPerDay: 0.001 }, 'the cap of the day might have been exceeded'],
+      [{ ...shadow, billShare: 0.001 }, "its share of the tenant's bill might have been exceeded"],
+    ] as const) {
+      await using stack = await startStack(() => acts('src/a.ts'), {
+        ...settings,
+        experiment: { shadow: own },
+      });
+      await pay(stack.url, 60);
+      await (await post(stack.url, 'messages', longBody('messages', jobs))).text();
+      await eventually(async () => {
+        const { shadows } = await resultsOf(stack.url);
+        expect(shadows).toMatchObject([{ tally: { calls: 0, usd: 0, dropped: { [reason]: 1 } } }]);
+      });
+      expect(stack.provider.requests).toHaveLength(61);
+    }
+  });
+
+  it('holds the strategies that are shown to do harm, and nothing else', async () => {
+    const script: Script = ({ body }) =>
+      acts(JSON.stringify(body).includes('mem_') ? 'src/b.ts' : 'src/a.ts');
+    const own: GatewaySettings = {
+      ...settings,
+      shrinks: false,
+      experiment: { shadow: { ...shadow, usdPerDay: 1_000 } },
+    };
+    await using stack = await startStack(script, own);
+    await pay(stack.url, 200);
+    const ask = async (name: string, model = 'claude-sonnet-5') => {
+      const body = { ...JSON.parse(longBody('messages', jobs).replace('Run all jobs.', name)), model };
+      const response = await post(stack.url, 'messages', JSON.stringify(body));
+      await response.text();
+      return response.headers.get('x-leporello-outcome');
+    };
+    const estimateOf = async () => (await resultsOf(stack.url)).shadows[0];
+    for (let at = 1; at <= 50; at++) {
+      expect(await ask(`Conversation ${at}`)).toBe('compacted');
+      await eventually(async () =>
+        expect(await estimateOf()).toMatchObject({
+          levels: { target: { first: { samples: at } } },
+          tally: { dropped: {} },
+        }),
+      );
+    }
+    expect(await estimateOf()).toMatchObject({
+      levels: { target: { state: 'harm shown', first: { shift: 2, loss: 1 } } },
+      byStrategies: [{ strategies: 'offload-results', heldUntil: expect.any(Number) }],
+    });
+    await eventually(async () => expect(await ask(`Held ${Math.random()}`)).toBe('untouched'));
+    // Folds that stand are repeated, and other models are folded.
+    expect(await ask('Conversation 1')).toBe('compacted');
+    expect(await ask('Another model', 'claude-opus-5')).toBe('compacted');
+    // A restart forgets nothing.
+    await stack.restart();
+    await ask('The first after a restart');
+    await eventually(async () => expect(await ask(`Held again ${Math.random()}`)).toBe('untouched'));
+    const receipts = (await (await fetch(`${stack.url}/_leporello/receipts`)).json()) as object;
+    expect(JSON.stringify(receipts)).toContain(
+      'held: its folds were shown to change what the model does next',
+    );
+  });
+});
