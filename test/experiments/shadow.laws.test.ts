@@ -1,45 +1,10 @@
 /** Proves the statistics of the shadow against scripted models whose next actions have known probabilities. */
 import { describe, expect, it, vi } from 'vitest';
-import {
-  agreementOf,
-  estimateShadow,
-  type ShadowSample,
-  shiftOf,
-  stateOf,
-} from '../../src/experiment/shadow-estimate.ts';
-import { randomFrom } from './scripted.ts';
+import { estimateShadow, shiftOf, stateOf } from '../../src/experiment/shadow-estimate.ts';
+import { type Actions, type FoldedModel, samplesOf, whole } from './scripted-models.ts';
 
 // Seconds of CPU take minutes on a busy machine.
 vi.setConfig({ testTimeout: 1_200_000 });
-
-/** The probability of each next action; the rest is the last action. */
-type Actions = readonly number[];
-
-const whole: Actions = [0.6, 0.3, 0.1];
-
-/** A scripted model: its actions after a fold, and the share of replies that recall first, after which they are as if never folded. */
-type FoldedModel = { readonly actions: Actions; readonly recalls?: number };
-
-function drawn(actions: Actions, random: () => number): string {
-  let left = random();
-  const found = actions.findIndex((share) => (left -= share) < 0);
-  return `action ${found}`;
-}
-
-function samplesOf(
-  { actions, recalls = 0 }: FoldedModel,
-  count: number,
-  seed: number,
-): readonly ShadowSample[] {
-  const random = randomFrom(seed);
-  // A recall is answered, and the action after it is compared.
-  const foldedAction = () => drawn(random() < recalls ? whole : actions, random);
-  return Array.from({ length: count }, (_, at) => ({
-    conversation: `${Math.floor(at / (1 + (at % 2)))} ${at % 3 === 0 ? 0 : at}`,
-    isFirst: at % 4 === 0,
-    agreement: agreementOf([foldedAction(), foldedAction()], [drawn(whole, random), drawn(whole, random)]),
-  }));
-}
 
 const stateAfter = (model: FoldedModel, count: number, seed = 5) => stateOf(samplesOf(model, count, seed));
 
