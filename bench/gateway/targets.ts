@@ -4,7 +4,7 @@ import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { assembleGateway } from '../../src/gateway/app.ts';
+import { assembleGateway, type GatewaySettings } from '../../src/gateway/app.ts';
 import { foldThread } from '../../src/gateway/fold-thread/fold-thread.ts';
 import { headersToClient, headersToUpstream } from '../../src/gateway/http/http.ts';
 import { type ReceiptArchive, receiptArchive } from '../../src/gateway/receipts/archive.ts';
@@ -24,7 +24,16 @@ export const targets: Readonly<Record<string, Target>> = {
       new TextEncoder().encode(JSON.stringify(JSON.parse(new TextDecoder().decode(body)))),
     ),
   gateway: (upstream) => wholeGateway(upstream),
-  'gateway with page': (upstream) => wholeGateway(upstream, receiptArchive()),
+  'gateway with page': (upstream) => wholeGateway(upstream, { tenant: 'local' }, receiptArchive()),
+  'gateway that folds': (upstream) => wholeGateway(upstream, folding),
+  // So few conversations are controls that the one of the benchmark is not.
+  'gateway with holdout': (upstream) =>
+    wholeGateway(upstream, { ...folding, experiment: { holdout: 0.001 } }),
+  'gateway with shadow': (upstream) =>
+    wholeGateway(upstream, {
+      ...folding,
+      experiment: { shadow: { share: 0.1, usdPerDay: 1_000_000, billShare: 1 } },
+    }),
 };
 
 /** Pipes node:http into node:http without reading the body: the lower bound for a gateway on Node. */
@@ -62,14 +71,24 @@ async function httpLayer(upstream: string, change: (body: Uint8Array) => Uint8Ar
   return port;
 }
 
+/** Settings with which conversations of 20,000 tokens are folded. */
+const folding: GatewaySettings = {
+  tenant: 'local',
+  triggers: { tokenBudget: { triggerTokens: 10_000, targetTokens: 5_000, bufferTokens: 1 } },
+};
+
 /** The whole gateway: routes, reading, counting, triggers, a SQLite store, the recall tool, threads for large bodies, receipts. */
-async function wholeGateway(upstream: string, archive?: ReceiptArchive): Promise<number> {
+async function wholeGateway(
+  upstream: string,
+  settings: GatewaySettings = {},
+  archive?: ReceiptArchive,
+): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'leporello-bench-'));
   const handler = assembleGateway(
     {
       urls: { openai: upstream, anthropic: upstream, gemini: upstream },
       offerRecall: 'always',
-      ...(archive && { tenant: 'local' }),
+      ...settings,
     },
     {
       store: await sqliteStore({ file: join(folder, 'memory.db') }),
