@@ -1,6 +1,6 @@
 /**
  * Runs the holdout: notes each request of a conversation whose arms have parted, and reports what folding costs or saves. Notes are made
- * after the reply has ended, one after the other; no request waits for them, and an error loses only a note.
+ * about a second after the reply has ended, for all requests since then at once; no request waits for them, and an error loses only a note.
  */
 import { readInSlices, unremembered } from '../codecs/read-body.ts';
 import { openSlices } from '../conversation/steps.ts';
@@ -69,39 +69,44 @@ export function openHoldout({
   /** The unit of each session that this process knows. */
   const unitOfSession = new Map<string, string>();
   const unitOfReceipt = new Map<string, string>();
+  /** Requests that are not noted yet, by conversation. */
+  let pending = new Map<string, NewExchanges>();
   let work = Promise.resolve();
 
-  async function write({ receipt, request, prepared }: EndedExchange): Promise<void> {
-    const { tenant, session } = request;
-    const { trial } = prepared;
-    const { at, model } = receipt;
-    const beginning = prepared.identity.beginning?.slice(0, beginningLength) ?? '';
-    const sessionKey = session && `${tenant} ${session}`;
-    const unit = trial?.unit ?? (sessionKey && unitOfSession.get(sessionKey));
-    if (unit === undefined) return;
-    if (trial && sessionKey) remember(unitOfSession, sessionKey, unit);
-    remember(unitOfReceipt, receipt.id, unit);
+  /** Notes the requests of one conversation together: only the newest is read, and their record is written once. */
+  async function write({ unit, beginning, exchanges }: NewExchanges): Promise<void> {
+    const { tenant } = exchanges[0]!.request;
+    const trial = exchanges.find(({ prepared }) => prepared.trial)?.prepared.trial;
     const known = await ledger.find(tenant, unit);
     if (!known && !trial) return;
-    if (known && at - known.lastAt > silentMs) return;
+    const noted = exchanges.filter(({ receipt }) => !known || receipt.at - known.lastAt <= silentMs);
+    if (noted.length === 0) return;
+    const { request } = noted.at(-1)!;
     const from = known?.counted[beginning] ?? trial?.at ?? 0;
     const conversation = await readInSlices(request.codec, request.body, unremembered, openSlices());
     const counts = outcomesOf(conversation, from);
     const isNew = known !== undefined && known.counted[beginning] === undefined;
-    const tokens = receipt.tokensBefore ?? 0;
-    const usd = receipt.money?.paid.total;
-    const isFolded = receipt.replayed > 0 || receipt.steps.some(({ edits }) => edits > 0);
+    const receipts = noted.map(({ receipt }) => receipt);
+    const tokens = receipts[0]!.tokensBefore ?? 0;
+    const sum = (figureOf: (receipt: Receipt) => number) =>
+      receipts.reduce((total, receipt) => total + figureOf(receipt), 0);
+    const isFolded = receipts.some(
+      ({ replayed, steps }) => replayed > 0 || steps.some(({ edits }) => edits > 0),
+    );
     await ledger.change(tenant, unit, (own) => ({
       unit,
       isControl: known?.isControl ?? trial!.isControl,
-      era: known?.era ?? { rate, capUsd, settings, model: model ?? 'unknown' },
-      firstAt: own?.firstAt ?? at,
-      lastAt: Math.max(own?.lastAt ?? 0, at),
-      usd: (own?.usd ?? 0) + (usd ?? 0),
-      unpriced: (own?.unpriced ?? 0) + (usd === undefined ? 1 : 0),
-      requests: (own?.requests ?? 0) + 1,
-      recalls: (own?.recalls ?? 0) + receipt.recalls.length,
-      foldedTokens: Math.max(own?.foldedTokens ?? 0, tokens - (receipt.tokensAfter ?? tokens)),
+      era: known?.era ?? { rate, capUsd, settings, model: receipts[0]!.model ?? 'unknown' },
+      firstAt: own?.firstAt ?? receipts[0]!.at,
+      lastAt: Math.max(own?.lastAt ?? 0, ...receipts.map(({ at }) => at)),
+      usd: (own?.usd ?? 0) + sum(({ money }) => money?.paid.total ?? 0),
+      unpriced: (own?.unpriced ?? 0) + sum(({ money }) => (money ? 0 : 1)),
+      requests: (own?.requests ?? 0) + receipts.length,
+      recalls: (own?.recalls ?? 0) + sum(({ recalls }) => recalls.length),
+      foldedTokens: Math.max(
+        own?.foldedTokens ?? 0,
+        ...receipts.map(({ tokensBefore = 0, tokensAfter = tokensBefore }) => tokensBefore - tokensAfter),
+      ),
       isRescued: own?.isRescued === true || (trial?.isControl === true && isFolded),
       newConversations: (own?.newConversations ?? 0) + (isNew ? 1 : 0),
       covariates: known?.covariates ?? [
@@ -117,21 +122,58 @@ export function openHoldout({
     work = work.then(task).catch(() => undefined);
   }
 
+  function writePending(): void {
+    const conversations = [...pending.values()];
+    pending = new Map();
+    for (const one of conversations) later(() => write(one));
+  }
+
   return {
-    note: (exchange) => later(() => write(exchange)),
-    noteSummary: (tenant, { behind, paid }) =>
+    note(exchange) {
+      const { receipt, request, prepared } = exchange;
+      const { tenant, session } = request;
+      const { trial, identity } = prepared;
+      const sessionKey = session && `${tenant} ${session}`;
+      const unit = trial?.unit ?? (sessionKey && unitOfSession.get(sessionKey));
+      if (unit === undefined) return;
+      if (trial && sessionKey) remember(unitOfSession, sessionKey, unit);
+      remember(unitOfReceipt, receipt.id, unit);
+      const beginning = identity.beginning?.slice(0, beginningLength) ?? '';
+      const key = `${tenant} ${unit} ${beginning}`;
+      if (pending.size === 0) setTimeout(writePending, collectMs).unref();
+      const exchanges = [...(pending.get(key)?.exchanges ?? []), exchange];
+      pending.set(key, { unit, beginning, exchanges });
+      if (exchanges.length >= maxCollected) writePending();
+    },
+    noteSummary(tenant, { behind, paid }) {
+      writePending();
       later(async () => {
         const unit = unitOfReceipt.get(behind);
         const known = unit !== undefined && (await ledger.find(tenant, unit));
         if (!known || !paid) return;
         await ledger.change(tenant, known.unit, (own) => ({ ...own!, usd: own!.usd + paid.total }));
-      }),
+      });
+    },
     async report(tenant) {
+      writePending();
       await work;
       return reportsOf(await ledger.list(tenant), clock());
     },
   };
 }
+
+/** Requests of one conversation that are noted together. */
+type NewExchanges = {
+  readonly unit: string;
+  readonly beginning: string;
+  readonly exchanges: readonly EndedExchange[];
+};
+
+/** Milliseconds for which requests are collected, so that noting them does not delay the next ones. */
+const collectMs = 1_000;
+
+/** Requests of one conversation that are collected at most: their bodies stay in memory. */
+const maxCollected = 20;
 
 /** The number of sessions, and of receipts, that are remembered. */
 const maxRemembered = 2_000;
