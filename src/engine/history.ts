@@ -206,6 +206,8 @@ export type IncomingRequest = {
   readonly clientConversation: Conversation;
   /** The same, with the name that the provider knows for the reply that it continues. */
   readonly conversation: Conversation;
+  /** The prefix hashes of the conversation as the client sent it. */
+  readonly clientLinks: readonly string[];
   readonly stored: StoredState;
 };
 
@@ -320,19 +322,17 @@ export async function openRequest(
 function withStoredState(
   engine: EngineState,
   request: EngineRequest,
-  { clientConversation, conversation, stored }: IncomingRequest,
+  { clientConversation, conversation, clientLinks, stored }: IncomingRequest,
   now: number | undefined,
 ) {
   const added = conversation.messages.length - clientConversation.messages.length;
-  const { codec } = request;
-  const clientLinks = clientLinksOf(engine, request, clientConversation);
   const beginning = beginningOf(clientConversation, clientLinks);
   const folds = foldsInForce(stored.foldStore.folds, request, beginning, now);
   const isFoldingDisabled = folds[0]?.fold.foldingDisabled ?? false;
   const fullConversation = isFoldingDisabled
     ? conversation
-    : withHiddenRecalls({ codec, reading: engine.reading }, conversation, stored.hiddenRecalls, added);
-  const memory = foldMemory(engine, request, clientConversation, fullConversation);
+    : withHiddenRecalls({ ...request, reading: engine.reading }, conversation, stored.hiddenRecalls, added);
+  const memory = foldMemory(engine, request, clientConversation, fullConversation, clientLinks);
   return { fullConversation, memory, found: foldFor(folds, fullConversation, memory.fullLinks) };
 }
 

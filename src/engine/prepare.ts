@@ -122,7 +122,7 @@ async function readRequest(
   progress.conversation = conversation;
   const stored = await pending.rest;
   await slices?.pause();
-  return { clientConversation, conversation, stored };
+  return { clientConversation, conversation, clientLinks, stored };
 }
 
 /**

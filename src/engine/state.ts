@@ -130,10 +130,10 @@ export function foldMemory(
   request: EngineRequest,
   clientConversation: Conversation,
   fullConversation: Conversation,
+  clientLinks: readonly string[] = clientLinksOf(engine, request, clientConversation),
 ): FoldMemory {
   const { encryptedStore, foldStore, mode } = engine.options;
   const { tenant } = request;
-  const clientLinks = clientLinksOf(engine, request, clientConversation);
   const isSame = fullConversation === clientConversation;
   const root = () => rootOf(engine, request, clientConversation);
   return {

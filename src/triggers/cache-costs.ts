@@ -161,14 +161,15 @@ function bestRun(
   let best: { readonly gain: number; readonly from: number; readonly tokens: number } | undefined;
   let rent = 0;
   let tokens = 0;
-  const evicts = { texts: 0, messages: 0 };
+  let texts = 0;
+  let messages = 0;
   for (let from = candidates.length - 1; from >= 0; from--) {
     const one = candidates[from]!;
     rent += one.tokens * one.requests;
     tokens += one.tokens;
-    if (one.evicts === 'texts') evicts.texts = 1;
-    else if (one.evicts === 'message') evicts.messages = 1;
-    const gain = gainOf({ rent, tokens, behind: one.behind - tokens, ...evicts });
+    if (one.evicts === 'texts') texts = 1;
+    else if (one.evicts === 'message') messages = 1;
+    const gain = gainOf({ rent, tokens, behind: one.behind - tokens, texts, messages });
     if (tokens >= minTokens && gain >= 0 && gain >= (best?.gain ?? 0)) best = { gain, from, tokens };
   }
   return best && { tokens: best.tokens, candidates: candidates.slice(best.from) };
