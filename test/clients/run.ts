@@ -3,7 +3,7 @@
  * Usage: npm run test:clients [-- [--bodies FOLDER] NAME...]. A name is a client's, or `client/format`. With `--wrapped`, the clients run
  * under `leporello wrap` instead, two at once, and a name is one that `wrap` knows. With `--guardrail`, LiteLLM's proxy calls the gateway instead,
  * and with `--hooks`, clients without a gateway run `leporello hook`. With `--runtimes`, the library runs in Bun, Deno and workerd; with
- * `--adapters`, the adapters run with the real packages. A table at the end says what worked where.
+ * `--adapters`, the adapters run with the real packages; without a name, both follow the clients. A table at the end says what worked where.
  */
 import { parseArgs } from 'node:util';
 import type { Client, Variant } from './client.ts';
@@ -69,8 +69,11 @@ if (values.guardrail) {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   const chosen = all.filter((one) => names.length === 0 || names.some((name) => isCalled(one, name)));
   for (const one of chosen) await drive(one);
-  say(spelledMatrix(matrix).trimEnd());
-  sayCounts();
+  if (names.length === 0) {
+    await driveAdapters();
+    await driveRuntimes();
+  }
+  sayMatrix();
 }
 
 type Chosen = { readonly client: Client; readonly variant: Variant };
@@ -121,22 +124,27 @@ async function driveRuntimes(): Promise<void> {
   const { playRuntimes } = await import('./runtimes/play.ts');
   const rows = await playRuntimes();
   for (const { runtime, problem } of rows) if (problem !== undefined) say(`${runtime}: ${problem}`);
-  matrix.push(...rows);
+  for (const row of rows) addRow(row);
 }
 
 /** Runs the adapters with the packages that they are for. */
 async function driveAdapters(): Promise<void> {
   const { adapterRows } = await import('./adapters/rows.ts');
-  matrix.push(...(await adapterRows()));
+  for (const row of await adapterRows()) addRow(row);
   const { playMastra } = await import('./adapters/mastra.ts');
   const { problem, ...row } = await playMastra();
   if (problem !== undefined) say(`Mastra: ${problem}`);
+  addRow(row);
+}
+
+/** Adds a row, which counts as one check. */
+function addRow(row: MatrixRow): void {
   matrix.push(row);
+  counts[Object.values(row).includes('FAILED') ? 'failed' : 'passed'] += 1;
 }
 
 function sayMatrix(): void {
   say(spelledMatrix(matrix).trimEnd());
-  for (const row of matrix) counts[Object.values(row).includes('FAILED') ? 'failed' : 'passed'] += 1;
   sayCounts();
 }
 
