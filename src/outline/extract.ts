@@ -59,7 +59,7 @@ export function extract({ steps, earlier, known, budget, count }: SummaryRequest
 }
 
 /** UTF-16 units of other lines before values of calls take half of the rest: values help a model to go on, but do not read well. */
-const maxBefore = 2_400;
+const maxBefore = 2000;
 
 /** UTF-16 units of another summarizer's text that come before all other lines. */
 const maxProse = 2_400;

@@ -92,14 +92,9 @@ function scoreOf({ text, isLine, times, last }: RememberedValue, calls: number):
 
 type ArgumentValue = { readonly key: string; readonly text: string; readonly isLine: boolean };
 
-/** Matches arguments that say how a tool is to work, or that tell people what a call is for: later calls seldom need their values. */
-const telling =
-  /^(?:description|explanation|thought|reason(?:ing)?|status|state|timeout\w*|offset|head_limit|output_mode|replace_all|run_in_background|multiline|block|type|subagent_type|glob|language|encoding|-\w+)$/i;
-
 function valuesIn(argumentsJson: string): readonly ArgumentValue[] {
   const found: ArgumentValue[] = [];
   const visit = (value: unknown, key: string): void => {
-    if (telling.test(key)) return;
     if (typeof value === 'string') for (const one of textsIn(value, key)) found.push(one);
     else if (typeof value === 'number' && Math.abs(value) >= 100)
       found.push({ key, text: String(value), isLine: false });
