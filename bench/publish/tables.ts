@@ -237,7 +237,7 @@ function steps(result: Result): string {
 function peers(result: Result): string {
   const all = result['rows'] as readonly GatewayRow[];
   const others = [...new Set(all.map(({ target }) => target))].filter(
-    (target) => target !== 'direct' && !ownTargets.includes(target),
+    (target) => target !== 'direct' && !ownTargets.includes(target) && !target.startsWith('gateway '),
   );
   if (others.length === 0) return 'No other gateway was installed in this run.';
   const rows = ['gateway', ...others].flatMap((target) =>

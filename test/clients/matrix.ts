@@ -1,6 +1,6 @@
 /** Writes the table at the end of a run: which client, adapter or library folded, recalled, streamed and went on after a restart, and on what. Pure. */
 import type { Evidence } from './judge.ts';
-import type { Loop } from './loops.ts';
+import { type Loop, stepsOf } from './loops.ts';
 
 /** A row of the table. A cell says `yes`, `FAILED`, or in a few words why there is nothing to say. */
 export type MatrixRow = {
@@ -26,7 +26,9 @@ export function clientRow(
     name,
     runtime: 'the CLI itself',
     fold: word(receipts.some(({ trigger }) => trigger !== undefined)),
-    recall: word(receipts.some(({ recalls }) => recalls.some(({ found }) => found))),
+    recall: stepsOf(loop).some(({ recall }) => recall !== undefined)
+      ? word(receipts.some(({ recalls }) => recalls.some(({ found }) => found)))
+      : 'not asked for',
     stream: isStreamed ? word(true) : 'does not stream',
     restart: loop.sessions.length > 1 ? word(true) : 'cannot resume',
   };
