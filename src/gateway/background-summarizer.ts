@@ -114,7 +114,7 @@ export function createBackgroundSummarizer({
           const reply = await askForSummary({ ...prompt, model }, codec, (body) => send(body, late.signal));
           usages.push(reply.usage);
           if (!codec.isTruncated(reply)) return reply.text;
-          const message = `${nameOf(model)} reached its output limit before the summary ended; an extractive summary is used instead.`;
+          const message = `${nameOf(model)} reached its output limit before the end of ${what}; ${instead} used instead.`;
           throw new LeporelloError('summary-failed', message);
         },
       });

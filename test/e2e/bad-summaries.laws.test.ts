@@ -66,7 +66,7 @@ const cases: readonly Case[] = [
     what: 'is cut off by its output limit',
     answer: (format) => says('The first job passed. The second', replies[format].cutOff.finish),
     problem:
-      /^\S+ reached its output limit before the summary ended; an extractive summary is used instead\.$/,
+      /^\S+ reached its output limit before the end of a summary; an extractive summary is used instead\.$/,
   },
   {
     what: 'answers 200 with an error as text',
