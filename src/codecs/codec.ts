@@ -105,6 +105,8 @@ export type Resending = {
   readonly effect: string | undefined;
   /** The tokens of the longest reply that the request allows; undefined when it names none. */
   readonly maxOutputTokens: number | undefined;
+  /** The number of replies that the request asks for; undefined for one. */
+  readonly replies?: number | undefined;
 };
 
 /** Everything that reading needs from outside: a digest, and a memo of blocks that were read before. */

@@ -10,15 +10,28 @@ const facts = (codec: Codec, fields: object) =>
 const own = { type: 'function', name: 'run' };
 
 describe('a request that is sent again', () => {
-  it.each<readonly [Codec, object, number | undefined]>([
-    [openaiChat, { tools: [own, { type: 'custom' }], max_tokens: 5, store: false }, 5],
-    [openaiChat, { max_completion_tokens: 7, n: 2 }, 14],
-    [anthropicMessages, { tools: [{ name: 'run' }, { type: 'bash_20250124' }], max_tokens: 9 }, 9],
-    [openaiResponses, { store: false, tools: [own], previous_response_id: null }, undefined],
-    [gemini, { tools: [{ functionDeclarations: [] }], generationConfig: { maxOutputTokens: 3 } }, 3],
-    [gemini, { generation_config: { max_output_tokens: 3, candidate_count: 2 } }, 6],
-  ])('has no effect at the provider: %#', (codec, fields, maxOutputTokens) => {
-    expect(facts(codec, fields)).toEqual({ effect: undefined, maxOutputTokens });
+  it.each<readonly [Codec, object, { readonly maxOutputTokens?: number; readonly replies?: number }]>([
+    [openaiChat, { tools: [own, { type: 'custom' }], max_tokens: 5, store: false }, { maxOutputTokens: 5 }],
+    [openaiChat, { max_completion_tokens: 7, n: 2 }, { maxOutputTokens: 7, replies: 2 }],
+    [openaiChat, { n: 8 }, { replies: 8 }],
+    [
+      anthropicMessages,
+      { tools: [{ name: 'run' }, { type: 'bash_20250124' }], max_tokens: 9 },
+      { maxOutputTokens: 9 },
+    ],
+    [openaiResponses, { store: false, tools: [own], previous_response_id: null }, {}],
+    [
+      gemini,
+      { tools: [{ functionDeclarations: [] }], generationConfig: { maxOutputTokens: 3 } },
+      { maxOutputTokens: 3 },
+    ],
+    [
+      gemini,
+      { generation_config: { max_output_tokens: 3, candidate_count: 2 } },
+      { maxOutputTokens: 3, replies: 2 },
+    ],
+  ])('has no effect at the provider: %#', (codec, fields, limits) => {
+    expect(facts(codec, fields)).toEqual({ effect: undefined, maxOutputTokens: undefined, ...limits });
   });
 
   it.each<readonly [Codec, object, string]>([

@@ -135,5 +135,5 @@ const distances = [
 function entryOf(number: number, content: Uint8Array | undefined): BudgetEntry {
   const record = content && (decodeRecord(content, 'A budget') as { taken?: unknown } | undefined);
   if (typeof record?.taken === 'number') return { number, taken: record.taken };
-  throw new LeporelloError('store-failed', `BudgetEntry ${number} of the day's budget cannot be read.`);
+  throw new LeporelloError('store-failed', `Entry ${number} of the day's budget cannot be read.`);
 }

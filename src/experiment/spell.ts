@@ -76,7 +76,7 @@ function estimateLines(name: string, estimate: ShadowEstimate): readonly string[
 const stateWords = {
   'too few': 'cannot tell yet, at least 50 requests of 20 conversations are needed',
   'harm shown': 'folds change what the model does next',
-  'not shown': 'no harm is shown, and no harmlessness either',
+  'not shown': 'neither harm nor its absence is shown',
   safe: 'folds are harmless: they cost less than 5 points of agreement',
 } as const;
 

@@ -7,7 +7,6 @@ import { readInSlices, unremembered } from '../codecs/read-body.ts';
 import type { Usage } from '../conversation/conversation.ts';
 import { openSlices } from '../conversation/steps.ts';
 import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
-import { LeporelloError } from '../errors.ts';
 import { billOf, noUsage, usageSince } from '../receipts/cost.ts';
 import { recallToolFor } from '../recall/tool.ts';
 import type { PriceList } from '../tokens/model-facts.ts';
@@ -38,7 +37,12 @@ export type ResentRequest = {
 
 /** A reply, or why there is none to compare. */
 export type ResentReply =
-  | { readonly status: 'replied'; readonly reply: ModelReply; readonly recalls: number }
+  | {
+      readonly status: 'replied';
+      readonly reply: ModelReply;
+      readonly recalls: number;
+      readonly isLimited: boolean;
+    }
   | { readonly status: 'failed'; readonly reason: string; readonly isLimited: boolean };
 
 /** Sends a request whose first round is paid for already, and answers its recalls. Never rejects. */
@@ -51,7 +55,8 @@ export async function resend(request: ResentRequest): Promise<ResentReply> {
     const most = request.mostFor(body.length - prepared.body.length);
     const isFirst = body === prepared.body;
     if (!isFirst && !(await request.reserve(most)))
-      throw new LeporelloError('upstream-failed', 'No money is left to continue the reply.');
+      // It is no failure of the provider, which would be retried.
+      throw new Error('No money is left to continue the reply.');
     const one: ResentCall = { most, status: 0, usage: undefined };
     sent.push(one);
     const response = await request.send(body);
@@ -97,8 +102,11 @@ export async function resend(request: ResentRequest): Promise<ResentReply> {
     // The status says what is known.
   }
   const { reply, recalls, isLimited } = seen;
-  if (reply) return { status: 'replied', reply, recalls };
-  const status = sent.at(-1)?.status ?? 0;
+  if (reply) return { status: 'replied', reply, recalls, isLimited };
+  const last = sent.at(-1);
+  // The usage of a reply that broke off is that of its beginning.
+  if (last?.status === 200) last.usage = undefined;
+  const status = last?.status ?? 0;
   const reason = status === 200 || status === 0 ? 'a reply broke off' : `the provider answered ${status}`;
   return { status: 'failed', reason, isLimited };
 }
@@ -123,15 +131,19 @@ function isNearLimit(headers: HeaderList): boolean {
 }
 
 /**
- * Returns what the requests cost: by their usage, or the most that it can be where it is not known. A request that the provider refused costs
- * nothing.
+ * Returns what the requests cost: by their usage, or the most that it can be where it is not known. A request that the provider refused, or
+ * failed on, costs nothing; after a failure of a server between (502, 504, 524), the provider may have written a reply.
  */
 export function costOfSent(sent: ResentCalls, prices: PriceList, model: string | undefined): number {
   return sent.reduce((sum, { most, status, usage }) => {
-    if (status !== 200 && status !== 0) return sum;
+    if (isFree(status)) return sum;
     const bill = usage && billOf((promptTokens) => prices.priceOf(model, promptTokens), usage);
     return sum + (bill?.total ?? most);
   }, 0);
+}
+
+function isFree(status: number): boolean {
+  return (status > 200 && status <= 500) || status === 503 || status === 529;
 }
 
 /** Returns the client's own request with the tools that the folded one offered: only the fold may differ. */

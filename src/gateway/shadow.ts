@@ -4,6 +4,7 @@
  * only. Money is reserved before anything is sent.
  */
 import type { ModelReply } from '../codecs/codec.ts';
+import { nextTurn } from '../conversation/steps.ts';
 import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
 import { reasonOf } from '../errors.ts';
 import { type MeasuringBudget, type Reservation, settleAll } from '../experiment/budget.ts';
@@ -153,7 +154,7 @@ export function openShadow(options: ShadowOptions): Shadow {
   function obstacleTo({ tenant, receipt, prepared, resender, request }: DrawnRequest): string | undefined {
     const { tokensBefore = 0, window = Number.POSITIVE_INFINITY } = receipt;
     if (running.has(tenant) || running.size >= maxAtOnce) return 'another one was in progress';
-    if ((restsUntil.get(tenant) ?? 0) > clock()) return 'the provider was close to a rate limit';
+    if ((restsUntil.get(tenant) ?? 0) > clock()) return nearLimit;
     if (!prepared.maySendClientBody) return 'the client sent only the end of the conversation';
     if (tokensBefore > window) return 'the whole conversation exceeds the window';
     if (!options.logins && hasLogin(resender.headers)) return 'it was sent with a login';
@@ -195,23 +196,24 @@ export function openShadow(options: ShadowOptions): Shadow {
       // A byte that a continuation adds is at most one token.
       const most = (moreBytes: number) => mostFor(tokens + moreBytes);
       const answer = await resend({ ...shared, prepared: again, mostFor: most });
-      if (answer.status === 'replied') return answer;
       if (answer.isLimited) restsUntil.set(tenant, clock() + restMs);
+      if (answer.status === 'replied') return answer;
       now.problem ??= answer.reason;
       return undefined;
     };
     const folded = await replyTo(prepared, foldedTokens);
-    if (!folded) return undefined;
+    if (!folded || rests(folded, now)) return undefined;
     const wholePrepared = await wholeRequest(request, prepared);
     const whole = await replyTo(wholePrepared, wholeTokens);
-    const wholeAgain = whole && (await replyTo(wholePrepared, wholeTokens));
+    if (!whole || rests(whole, now)) return undefined;
+    const wholeAgain = await replyTo(wholePrepared, wholeTokens);
     return wholeAgain && { folded, whole: [whole, wholeAgain] };
   }
 
   async function reserved(tenant: string, usd: number, now: RunningComparison): Promise<boolean> {
     const bill = billOf(tenant);
     if (bill.measured + usd > options.billShare * bill.paid) {
-      now.problem ??= "its share of the tenant's bill might have been exceeded";
+      now.problem ??= "the comparisons' share of the tenant's bill might have been exceeded";
       return false;
     }
     const reservation = await options.budget.reserve(tenant, usd);
@@ -263,6 +265,21 @@ export function openShadow(options: ShadowOptions): Shadow {
   async function ended(drawnRequest: DrawnRequest, now: RunningComparison, usd: number): Promise<void> {
     const { tenant, model, receipt } = drawnRequest;
     const { sent, problem, started } = now;
+    // The receipt comes first: it must show the money also if the store fails.
+    if (sent.length > 0)
+      options.ended(tenant, {
+        kind: 'shadow',
+        id: options.newId(),
+        at: started,
+        path: receipt.path,
+        outcome: problem === undefined ? { status: 'compared' } : { status: 'failed', reason: problem },
+        session: receipt.session,
+        behind: receipt.id,
+        model,
+        calls: sent.length,
+        usd,
+        ms: clock() - started,
+      });
     await inTurn(() =>
       notes.add(tenant, model, clock(), {
         calls: sent.length,
@@ -270,24 +287,23 @@ export function openShadow(options: ShadowOptions): Shadow {
         ...(problem !== undefined && { dropped: { [problem]: 1 } }),
       }),
     );
-    if (sent.length === 0) return;
-    options.ended(tenant, {
-      kind: 'shadow',
-      id: options.newId(),
-      at: started,
-      path: receipt.path,
-      outcome: problem === undefined ? { status: 'compared' } : { status: 'failed', reason: problem },
-      session: receipt.session,
-      behind: receipt.id,
-      model,
-      calls: sent.length,
-      usd,
-      ms: clock() - started,
-    });
   }
 
   async function dropped({ tenant, model }: DrawnRequest, reason: string): Promise<void> {
     await inTurn(() => notes.add(tenant, model, clock(), { dropped: { [reason]: 1 } }));
+  }
+
+  function begin(one: DrawnRequest): void {
+    const { tenant } = one;
+    const obstacle = obstacleTo(one);
+    if (obstacle !== undefined) {
+      dropped(one, obstacle).catch(failed);
+      return;
+    }
+    running.add(tenant);
+    void compare(one)
+      .catch(failed)
+      .finally(() => running.delete(tenant));
   }
 
   function failed(error: unknown): void {
@@ -305,16 +321,11 @@ export function openShadow(options: ShadowOptions): Shadow {
       billOf(tenant).paid += receipt.money?.paid.total ?? 0;
       if (receipt.upstreamStatus === 429) restsUntil.set(tenant, clock() + restMs);
       const one = drawn(request);
-      if (!one) return;
-      const obstacle = obstacleTo(one);
-      if (obstacle !== undefined) {
-        dropped(one, obstacle).catch(failed);
-        return;
-      }
-      running.add(tenant);
-      void compare(one)
-        .catch(failed)
-        .finally(() => running.delete(tenant));
+      // The served reply goes on first: to read the request takes time.
+      if (one)
+        nextTurn()
+          .then(() => begin(one))
+          .catch(failed);
     },
     holds(tenant) {
       const here = known.get(tenant);
@@ -329,6 +340,14 @@ export function openShadow(options: ShadowOptions): Shadow {
   };
 }
 
+/** True if no more requests should follow this reply. */
+function rests({ isLimited }: ResentReply, now: RunningComparison): boolean {
+  if (isLimited) now.problem ??= nearLimit;
+  return isLimited;
+}
+
+const nearLimit = 'the provider was close to a rate limit';
+
 type Replied = ResentReply & { readonly status: 'replied' };
 type Replies = { readonly folded: Replied; readonly whole: readonly [Replied, Replied] };
 
@@ -341,7 +360,7 @@ async function boundsOf(
   const foldedTokens = rounds[0]?.input;
   if (foldedTokens === undefined) return 'the provider reported no usage';
   const [prices, { maxOutput = fallbackMaxOutput }] = await Promise.all([load(), infoOf(model)]);
-  const { maxOutputTokens = maxOutput } = request.codec.resending(request.body);
+  const { maxOutputTokens = maxOutput, replies = 1 } = request.codec.resending(request.body);
   const growth = tokensAfter > 0 ? tokensBefore / tokensAfter : bytesBefore / bytesAfter;
   const { factor, tokens } = countMargin;
   const wholeTokens = Math.ceil(foldedTokens * Math.max(1, growth) * factor) + tokens;
@@ -349,7 +368,7 @@ async function boundsOf(
   const mostFor = (promptTokens: number): number => {
     const { input, cacheRead, cacheWrite, cacheWriteLong = 0, output } = prices.priceOf(model, promptTokens)!;
     const dearest = Math.max(input, cacheRead, cacheWrite, cacheWriteLong);
-    return (promptTokens * dearest + maxOutputTokens * output) / 1e6;
+    return (promptTokens * dearest + maxOutputTokens * replies * output) / 1e6;
   };
   return { prices, foldedTokens, wholeTokens, mostFor };
 }

@@ -61,8 +61,6 @@ export type FoldReport = {
   readonly experiment?: 'control' | 'folded' | undefined;
   /** With a shadow: the strategies whose edits were sent and left something out, joined by ` + `; empty if there were none. */
   readonly strategies?: string | undefined;
-  /** The strategies that made no fold because a shadow holds them. */
-  readonly held?: string | undefined;
 };
 
 /** One result that was fetched again: its tokens, and the fold and the strategy that had taken its lines. */

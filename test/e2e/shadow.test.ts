@@ -203,7 +203,10 @@ describe('a shadow', () => {
   it('sends nothing that its caps do not allow', async () => {
     for (const [own, reason] of [
       [{ ...shadow, usdPerDay: 0.001 }, 'the cap of the day might have been exceeded'],
-      [{ ...shadow, billShare: 0.001 }, "its share of the tenant's bill might have been exceeded"],
+      [
+        { ...shadow, billShare: 0.001 },
+        "the comparisons' share of the tenant's bill might have been exceeded",
+      ],
     ] as const) {
       await using stack = await startStack(() => acts('src/a.ts'), {
         ...settings,

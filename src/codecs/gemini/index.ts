@@ -59,9 +59,10 @@ function resending(body: Uint8Array): Resending {
   const config = fields['generationConfig'] ?? fields['generation_config'];
   const settings = isRecord(config) ? config : {};
   const tokens = tokensIn(settings['maxOutputTokens']) ?? tokensIn(settings['max_output_tokens']);
-  const replies = tokensIn(settings['candidateCount']) ?? tokensIn(settings['candidate_count']) ?? 1;
+  const replies = tokensIn(settings['candidateCount']) ?? tokensIn(settings['candidate_count']);
   return {
     effect: effects.find((name) => fields[name]) ?? (foreign && `the tool ${foreign} of the provider`),
-    maxOutputTokens: tokens && tokens * replies,
+    maxOutputTokens: tokens,
+    replies,
   };
 }

@@ -49,6 +49,7 @@ function resending(body: Uint8Array): Resending {
     effect:
       effects.find((name) => fields[name]) ??
       providerTool(fields['tools'], (type) => ['function', 'custom', ''].includes(type)),
-    maxOutputTokens: tokens && tokens * (tokensIn(fields['n']) ?? 1),
+    maxOutputTokens: tokens,
+    replies: tokensIn(fields['n']),
   };
 }

@@ -251,7 +251,7 @@ const guards: HeaderList = [
 ];
 
 async function pageResponse(status: number, content: PageContent): Promise<GatewayResponse> {
-  const { style, digest } = await (styleSheet ??= readStyleSheet());
+  const { style, digest } = await styles();
   const [beginning, ending] = documentOf(content, style);
   const headers: HeaderList = [
     ['content-type', 'text/html; charset=utf-8'],
@@ -264,6 +264,13 @@ async function pageResponse(status: number, content: PageContent): Promise<Gatew
 type StyleSheet = { readonly style: string; readonly digest: string };
 
 let styleSheet: Promise<StyleSheet> | undefined;
+
+/** Reads the style sheet once; again after a failure. */
+function styles(): Promise<StyleSheet> {
+  styleSheet ??= readStyleSheet();
+  styleSheet.catch(() => (styleSheet = undefined));
+  return styleSheet;
+}
 
 /** Reads the style sheet. It is in every page, so that the browser need not ask for it before it can paint; the policy allows its digest. */
 async function readStyleSheet(): Promise<StyleSheet> {
