@@ -9,18 +9,10 @@
  */
 import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
-import { load } from './gateway/load.ts';
+import { loadInTurns, quantile } from './gateway/in-turns.ts';
 import { type TargetProcess, startTarget } from './gateway/target-process.ts';
 import { startUpstream } from './gateway/upstream.ts';
 
-const turns = 100;
-/** Requests to one gateway before it is the turn of the next. */
-const inTurn = 10;
-const requests = turns * inTurn;
-/** The most requests a second to each gateway. */
-const maxRate = 50;
-const warmUps = 100;
-const bytes = 60_000;
 const openPages = 3;
 const upstream = await startUpstream();
 const plain = await startTarget('gateway', upstream);
@@ -30,36 +22,17 @@ const targets = [plain, again, paged];
 
 const closing = new AbortController();
 const events = await Promise.all(Array.from({ length: openPages }, () => openPage(paged)));
-for (const target of targets) await load({ origin: target.origin, connections: 1, bytes, requests: warmUps });
-
-const before = await Promise.all(targets.map((target) => target.use()));
-const latencies: number[][] = targets.map(() => []);
-const start = performance.now();
-for (let turn = 0; turn < turns; turn++) {
-  for (const [at, target] of targets.entries()) {
-    const { latencies: some } = await load({
-      origin: target.origin,
-      connections: 1,
-      bytes,
-      requests: inTurn,
-    });
-    latencies[at]!.push(...some);
-  }
-  const wait = start + ((turn + 1) * inTurn * 1_000) / maxRate - performance.now();
-  if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
-}
-const seconds = (performance.now() - start) / 1_000;
-const after = await Promise.all(targets.map((target) => target.use()));
+const { uses, requests, seconds } = await loadInTurns(targets, 100);
 closing.abort();
 
-const medians = latencies.map((list) => quantile(list, 0.5));
+const medians = uses.map(({ latencies }) => quantile(latencies, 0.5));
 const rows = ['gateway', 'the same again', `with a page, open ${openPages} times`].map((name, at) => ({
   gateway: name,
   'p50 ms': round(medians[at]!),
-  'p99 ms': round(quantile(latencies[at]!, 0.99)),
+  'p99 ms': round(quantile(uses[at]!.latencies, 0.99)),
   'p50 ratio': round(medians[at]! / medians[0]!),
-  'CPU ms a request': round((after[at]!.cpuMs - before[at]!.cpuMs) / requests),
-  'RSS MB': Math.round(after[at]!.rssMb),
+  'CPU ms a request': round(uses[at]!.cpuMs),
+  'RSS MB': Math.round(uses[at]!.rssMb),
 }));
 console.table(rows);
 console.log(
@@ -111,11 +84,6 @@ async function printFirstPaint({ origin }: TargetProcess): Promise<void> {
   console.log(
     `First paint with 50 requests in the table: ${own} ms; of a page with one word: ${least} ms. The gateway answers with the page in ${round(quantile(answers, 0.5))} ms. Medians.`,
   );
-}
-
-function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
 function round(value: number): number {

@@ -137,6 +137,16 @@ export const fixedSpecs = {
     max: 64,
     holds: 'Blocks of the records of experiments that were changed or looked up last, 32 records each.',
   },
+  'ledgers of experiments': {
+    max: 1_000,
+    holds: 'The place of each record of experiments that this process writes or has found, by tenant.',
+  },
+  'rests of shadows': {
+    max: 5_000,
+    holds: 'When requests of a tenant may be sent again after a rate limit.',
+  },
+  'bills of shadows': { max: 5_000, holds: 'What requests cost, and what their repetition cost, by tenant.' },
+  'holds of shadows': { max: 5_000, holds: 'Strategies that make no new fold for a week, by tenant.' },
   receipts: { max: 2_000, holds: 'The newest receipts.' },
   totals: { max: 5_000, holds: 'Sums for the cost report: one table each for tenants, models and sessions.' },
   'prepared requests': {

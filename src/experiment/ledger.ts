@@ -1,6 +1,6 @@
 /**
  * Keeps what experiments have counted: sums, counts and verdicts, no content and no names. Each gateway writes records of its own, in blocks, so that
- * gateways on one store never overwrite each other; whoever reads adds them up. Only the blocks in use are held in memory.
+ * gateways on one store never overwrite each other; whoever reads adds them up. In memory are the blocks in use, and the place of each record.
  */
 import { openFixed } from '../caches.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
@@ -83,7 +83,8 @@ export function createLedger<T extends LedgerRecord>(
 ): Ledger<T> {
   const slotKey = (slot: number) => `experiment/${slots}/${slot}`;
   const blockKey = ({ slot, block }: BlockPlace) => `experiment/${name}/${slot}/${block}`;
-  const opened = new Map<string, Promise<OwnRecords>>();
+  // A tenant that was dropped takes another slot when it comes back.
+  const opened = openFixed<string, Promise<OwnRecords>>('ledgers of experiments');
   const held = openFixed<string, readonly T[]>('blocks of experiments');
 
   async function read<R>(tenant: string, keys: readonly string[]): Promise<readonly (R | undefined)[]> {

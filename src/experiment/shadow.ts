@@ -108,7 +108,7 @@ function combined(
   return all;
 }
 
-/** The notes of the shadow. Calls must not overlap. Every method rejects with `store-failed` when the store does. */
+/** The notes of the shadow. Calls for one tenant must not overlap. Every method rejects with `store-failed` when the store does. */
 export interface ShadowNotes {
   isCompared(tenant: string, unit: string): Promise<boolean>;
   /** Notes a comparison. */
@@ -122,6 +122,8 @@ export interface ShadowNotes {
   ): Promise<void>;
   /** Holds strategies from now on. */
   hold(tenant: string, model: string, strategies: string, at: number): Promise<void>;
+  /** Returns the holds that are in force, of all gateways. Reads the sums only. */
+  holds(tenant: string, now: number): Promise<readonly Hold[]>;
   /** Returns everything that all gateways have noted for a tenant. */
   read(tenant: string): Promise<ShadowFindings>;
 }
@@ -159,6 +161,7 @@ export function openShadowNotes(encryptedStore: Pick<EncryptedStore, 'keep' | 'g
       })),
     hold: (tenant, model, strategies, at) =>
       change(tenant, model, at, ({ heldAt }) => ({ heldAt: { ...heldAt, [strategies]: at } })),
+    holds: async (tenant, now) => holdsIn(await tallies.list(tenant), now),
     read: async (tenant) => ({
       compared: await requests.list(tenant),
       tallies: await tallies.list(tenant),
@@ -166,8 +169,7 @@ export function openShadowNotes(encryptedStore: Pick<EncryptedStore, 'keep' | 'g
   };
 }
 
-/** Returns the holds that are in force. */
-export function holdsIn({ tallies }: ShadowFindings, now: number): readonly Hold[] {
+function holdsIn(tallies: readonly ShadowTally[], now: number): readonly Hold[] {
   return tallies.flatMap(({ model, heldAt }) =>
     Object.entries(heldAt).flatMap(([strategies, at]) =>
       now < at + holdMs ? [{ model, strategies, until: at + holdMs }] : [],
@@ -193,7 +195,7 @@ export function stateFor(
 
 /** Reports each model under each set of settings, the newest first. */
 export function shadowReportsOf(findings: ShadowFindings, now: number): readonly ShadowReport[] {
-  const holds = holdsIn(findings, now);
+  const holds = holdsIn(findings.tallies, now);
   const eras = Map.groupBy(findings.compared, ({ model, settings }) => JSON.stringify([model, settings]));
   const reported = [...eras.values()].map((own) => reportOf(own, findings, holds));
   const known = new Set(reported.map(({ model }) => model));

@@ -3,13 +3,14 @@
  * client's own request twice. It begins after the served reply has ended, never changes or delays it, and stores verdicts and counts
  * only. Money is reserved before anything is sent.
  */
+import { openFixed } from '../caches.ts';
 import type { ModelReply } from '../codecs/codec.ts';
 import { nextTurn } from '../conversation/steps.ts';
 import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
 import { reasonOf } from '../errors.ts';
 import { type MeasuringBudget, type Reservation, settleAll } from '../experiment/budget.ts';
 import { agreementsOf, decisionOf } from '../experiment/decision.ts';
-import { type Hold, holdsIn, type ShadowFindings, type ShadowNotes, stateFor } from '../experiment/shadow.ts';
+import { type Hold, type ShadowFindings, type ShadowNotes, stateFor } from '../experiment/shadow.ts';
 import { isNewFold } from '../receipts/detail.ts';
 import type { Receipt, ShadowReceipt } from '../receipts/receipt.ts';
 import type { PriceList } from '../tokens/model-facts.ts';
@@ -114,18 +115,25 @@ type RunningComparison = {
 export function openShadow(options: ShadowOptions): Shadow {
   const { notes, clock, log } = options;
   const running = new Set<string>();
-  const restsUntil = new Map<string, number>();
+  const restsUntil = openFixed<string, number>('rests of shadows');
   /** USD since this process began, by tenant: what its requests cost, and what was reserved or spent to repeat some. */
-  const bills = new Map<string, { paid: number; measured: number }>();
-  const known = new Map<string, { readonly holds: readonly Hold[]; readonly readAt: number }>();
+  const bills = openFixed<string, { paid: number; measured: number }>('bills of shadows');
+  const known = openFixed<string, { readonly holds: readonly Hold[]; readonly readAt: number }>(
+    'holds of shadows',
+  );
   /** Sets of strategies for which no verdict was possible: they are drawn twice as often. */
   const undecided = new Set<string>();
-  let last: Promise<unknown> = Promise.resolve();
+  const last = new Map<string, Promise<unknown>>();
 
-  /** Runs work with the notes, one after the other. */
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = last.then(work);
-    last = done.catch(() => undefined);
+  /** Runs work with the notes of a tenant, one after the other. */
+  function inTurn<T>(tenant: string, work: () => Promise<T>): Promise<T> {
+    const done = (last.get(tenant) ?? Promise.resolve()).then(work);
+    const settled = done
+      .catch(() => undefined)
+      .finally(() => {
+        if (last.get(tenant) === settled) last.delete(tenant);
+      });
+    last.set(tenant, settled);
     return done;
   }
 
@@ -165,7 +173,7 @@ export function openShadow(options: ShadowOptions): Shadow {
   async function compare(drawnRequest: DrawnRequest): Promise<void> {
     const { tenant, model, unit } = drawnRequest;
     const now: RunningComparison = { started: clock(), sent: [], reservations: [], problem: undefined };
-    if (await inTurn(() => notes.isCompared(tenant, unit))) return;
+    if (await inTurn(tenant, () => notes.isCompared(tenant, unit))) return;
     const bounds = await boundsOf(options, drawnRequest);
     if (typeof bounds === 'string') return dropped(drawnRequest, bounds);
     try {
@@ -235,7 +243,7 @@ export function openShadow(options: ShadowOptions): Shadow {
       [decisionOf(whole[0].reply), decisionOf(whole[1].reply)],
     );
     const key = { model, strategies, settings: options.settings };
-    const findings = await inTurn(async () => {
+    const findings = await inTurn(tenant, async () => {
       await notes.compared(tenant, {
         ...key,
         unit,
@@ -253,7 +261,7 @@ export function openShadow(options: ShadowOptions): Shadow {
     if (state === 'not shown') undecided.add(name);
     else undecided.delete(name);
     if (state !== 'harm shown' || !options.hold) return;
-    await inTurn(() => notes.hold(tenant, model, strategies, clock()));
+    await inTurn(tenant, () => notes.hold(tenant, model, strategies, clock()));
     known.delete(tenant);
     log.warn(
       { model, strategies },
@@ -280,7 +288,7 @@ export function openShadow(options: ShadowOptions): Shadow {
         usd,
         ms: clock() - started,
       });
-    await inTurn(() =>
+    await inTurn(tenant, () =>
       notes.add(tenant, model, clock(), {
         calls: sent.length,
         usd,
@@ -290,7 +298,7 @@ export function openShadow(options: ShadowOptions): Shadow {
   }
 
   async function dropped({ tenant, model }: DrawnRequest, reason: string): Promise<void> {
-    await inTurn(() => notes.add(tenant, model, clock(), { dropped: { [reason]: 1 } }));
+    await inTurn(tenant, () => notes.add(tenant, model, clock(), { dropped: { [reason]: 1 } }));
   }
 
   function begin(one: DrawnRequest): void {
@@ -311,8 +319,9 @@ export function openShadow(options: ShadowOptions): Shadow {
   }
 
   async function readHolds(tenant: string): Promise<void> {
-    const findings = await inTurn(() => notes.read(tenant));
-    known.set(tenant, { holds: holdsIn(findings, clock()), readAt: clock() });
+    const now = clock();
+    const holds = await inTurn(tenant, () => notes.holds(tenant, now));
+    known.set(tenant, { holds, readAt: now });
   }
 
   return {
@@ -336,7 +345,7 @@ export function openShadow(options: ShadowOptions): Shadow {
       }
       return here?.holds.filter(({ until }) => until > now) ?? [];
     },
-    findings: (tenant) => inTurn(() => notes.read(tenant)),
+    findings: (tenant) => inTurn(tenant, () => notes.read(tenant)),
   };
 }
 

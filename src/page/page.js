@@ -74,5 +74,6 @@ function start() {
   if (list instanceof HTMLTableSectionElement) follow(list);
 }
 
-// The first paint comes before the next task after a frame.
-requestAnimationFrame(() => setTimeout(start));
+// The first paint comes before the next task after a frame. A page in the background gets no frames.
+if (document.hidden) start();
+else requestAnimationFrame(() => setTimeout(start));

@@ -41,7 +41,10 @@ export function requestPage(view: RequestView): PageContent {
   const { kept, fold } = view;
   const receipt = requestReceipt(kept);
   if (!receipt)
-    return messagePageOf('No request of a client', `This receipt is of another step: ${otherWords(kept)}.`);
+    return messagePageOf(
+      'No request of a client',
+      `Leporello sent this request itself: ${otherWords(kept)}.`,
+    );
   const folded = kept.detail && kept.detail.edits.length > 0 ? kept : fold;
   const warning = warningOf(receipt);
   return {

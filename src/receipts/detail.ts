@@ -104,10 +104,11 @@ export function requestReceipt({ receipt }: Pick<KeptReceipt, 'receipt'>): Recei
   return 'kind' in receipt ? undefined : receipt;
 }
 
-/** Says what a receipt reports that is not of a client's request. */
+/** Says what a receipt reports. */
 export function otherWords({ receipt }: Pick<KeptReceipt, 'receipt'>): string {
   const { status } = receipt.outcome;
-  if (!('kind' in receipt) || receipt.kind === 'summary') return `a summary was ${status}`;
+  if (!('kind' in receipt)) return `a request was ${status}`;
+  if (receipt.kind === 'summary') return `a summary was ${status}`;
   return status === 'compared' ? 'a folded request was compared' : 'a comparison failed';
 }
 

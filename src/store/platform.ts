@@ -1,7 +1,7 @@
 /**
  * Finds Node's modules for digests, encryption and compression, and stands in for them where there are none, as in browsers and on edge runtimes:
- * with Web Crypto, compression streams, and a digest in JavaScript, because Web Crypto has no synchronous one. The bytes are the same on all
- * platforms. Nothing is imported from `node:`, so bundlers for browsers need no settings.
+ * with Web Crypto, compression streams, and a digest in JavaScript, because Web Crypto has no synchronous one. Digests and ciphers have the same bytes on all
+ * platforms; compressed bytes differ, and Node reads both. Nothing is imported from `node:`, so bundlers for browsers need no settings.
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import type * as BufferModule from 'node:buffer';

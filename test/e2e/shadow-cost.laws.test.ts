@@ -11,24 +11,14 @@ import { inMemoryStore } from '../../src/store/in-memory.ts';
 import { randomFrom } from '../experiments/scripted.ts';
 import type { Reply, Script } from '../support/fake-provider/script.ts';
 import { longBody, postStream } from './bodies.ts';
-import { startStack } from './stack.ts';
+import { foldingEarly, startStack } from './stack.ts';
 
 const price = { input: 10, cacheRead: 1, cacheWrite: 12.5, output: 50 };
 const usdPerDay = 0.3;
 
 const settings: GatewaySettings = {
-  tenant: 'local',
-  offerRecall: 'always',
-  models: { '*': { windowTokens: 200_000, tokenizer: { encoding: 'o200k_base' } } },
-  triggers: {
-    mustFit: false,
-    windowFraction: false,
-    cacheRent: false,
-    coldCache: false,
-    tokenBudget: { triggerTokens: 8_000, targetTokens: 4_000, bufferTokens: 1 },
-  },
+  ...foldingEarly,
   usdPerMillionTokens: { '*': price },
-  calibration: false,
   experiment: { shadow: { share: 1, usdPerDay, billShare: 1 } },
 };
 

@@ -9,25 +9,14 @@ import { inMemoryStore } from '../../src/store/in-memory.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Script, Turn } from '../support/fake-provider/script.ts';
 import { type Format, formats, longBody, post, postStream, shapes } from './bodies.ts';
-import { startStack } from './stack.ts';
+import { foldingEarly, startStack } from './stack.ts';
 
-const models = { '*': { windowTokens: 200_000, tokenizer: { encoding: 'o200k_base' } } } as const;
 const prices = { '*': { input: 10, cacheRead: 1, cacheWrite: 12.5, output: 50 } };
 const shadow = { share: 1, usdPerDay: 100, billShare: 1 };
 
 const settings: GatewaySettings = {
-  tenant: 'local',
-  offerRecall: 'always',
-  models,
-  triggers: {
-    mustFit: false,
-    windowFraction: false,
-    cacheRent: false,
-    coldCache: false,
-    tokenBudget: { triggerTokens: 8_000, targetTokens: 4_000, bufferTokens: 1 },
-  },
+  ...foldingEarly,
   usdPerMillionTokens: prices,
-  calibration: false,
 };
 
 const usage = { input: 1_000, cacheRead: 0, cacheWrite: 0, output: 10 };

@@ -34,6 +34,21 @@ export type Stack = AsyncDisposable & {
 /** Settings that offer the recall tool in every request, for models that recall before anything was folded. */
 export const offering: GatewaySettings = { offerRecall: 'always' };
 
+/** Settings that fold each request of more than 8,000 tokens, and nothing else. */
+export const foldingEarly: GatewaySettings = {
+  tenant: 'local',
+  offerRecall: 'always',
+  models: { '*': { windowTokens: 200_000, tokenizer: { encoding: 'o200k_base' } } },
+  triggers: {
+    mustFit: false,
+    windowFraction: false,
+    cacheRent: false,
+    coldCache: false,
+    tokenBudget: { triggerTokens: 8_000, targetTokens: 4_000, bufferTokens: 1 },
+  },
+  calibration: false,
+};
+
 export async function startStack(
   script: Script,
   settings: GatewaySettings = {},

@@ -115,8 +115,9 @@ const shadow = switchable(
 
 const experiment = switchable(
   z.strictObject({
-    holdout: described(z.number().min(0).lt(1).default(0.2), {
+    holdout: described(z.number().min(0).lt(1).optional(), {
       allowed: 'a number of at least 0 and below 1',
+      otherwise: '0.2, or 0 with a shadow',
       about:
         'The share of conversations that form the control group: they are folded only if they would not fit. 0 for none.',
     }),

@@ -69,3 +69,14 @@ describe('a preset', () => {
     expect(triggers?.coldCache).toMatchObject({ keepForRequests: 8 });
   });
 });
+
+describe('the control group of an experiment', () => {
+  it.each([
+    [{}, 0.2],
+    [{ shadow: {} }, 0],
+    [{ shadow: {}, holdout: 0.5 }, 0.5],
+    [{ holdout: 0 }, 0],
+  ])('with %j is %d of the conversations', (experiment, holdout) => {
+    expect(settingsOf({ experiment }).experiment?.holdout).toBe(holdout);
+  });
+});

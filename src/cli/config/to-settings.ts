@@ -44,12 +44,17 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     ...(adminToken === undefined ? {} : { adminToken }),
     ...(strategies === undefined ? {} : { strategies }),
     ...(summaries === undefined ? {} : { summaries }),
-    ...(config.experiment === false ? {} : { experiment: config.experiment }),
+    ...(config.experiment === false ? {} : { experiment: experimentIn(config.experiment) }),
     ...(items === undefined ? {} : { items }),
     ...(preset === undefined ? {} : { preset }),
     ...(subgoals === undefined ? {} : { subgoals }),
     ...(allowedHosts === undefined ? {} : { allowedHosts }),
   };
+}
+
+/** Adds the share of the control group. A user who sets only a shadow gets none, because a control group costs money. */
+function experimentIn(experiment: Exclude<Config['experiment'], false>) {
+  return { ...experiment, holdout: experiment.holdout ?? (experiment.shadow === false ? 0.2 : 0) };
 }
 
 /** Returns the tenant whose data a command reads: that of `--tenant`, or the one that all requests belong to. Throws `bad-usage` without one. */

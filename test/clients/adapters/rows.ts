@@ -27,7 +27,15 @@ export async function adapterRows(): Promise<readonly MatrixRow[]> {
     const args = ['run', ...folders, '--reporter=json', `--outputFile=${file}`];
     const child = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', ...args], { stdio: 'ignore' });
     await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve));
-    return rowsOf(resultsIn(JSON.parse(await readFile(file, 'utf8')) as VitestReport));
+    const report = JSON.parse(await readFile(file, 'utf8')) as VitestReport;
+    const broken = report.testResults.filter(
+      ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,
+    );
+    if (broken.length > 0)
+      throw new Error(
+        `These tests of adapters could not be loaded: ${broken.map(({ name }) => name).join(', ')}. Run them with npm test.`,
+      );
+    return rowsOf(resultsIn(report));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -36,6 +44,7 @@ export async function adapterRows(): Promise<readonly MatrixRow[]> {
 type VitestReport = {
   readonly testResults: readonly {
     readonly name: string;
+    readonly status: string;
     readonly assertionResults: readonly {
       readonly ancestorTitles: readonly string[];
       readonly title: string;
