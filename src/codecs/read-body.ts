@@ -43,8 +43,8 @@ export function providerTool(tools: unknown, isOwn: (type: string) => boolean): 
   return found && `the tool ${found} of the provider`;
 }
 
-/** Returns a number of tokens; undefined for anything else. */
-export function tokensIn(value: unknown): number | undefined {
+/** Returns a number above 0; undefined for anything else. */
+export function positiveNumberIn(value: unknown): number | undefined {
   return typeof value === 'number' && value > 0 ? value : undefined;
 }
 

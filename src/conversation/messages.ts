@@ -348,7 +348,7 @@ export function memoized<Key extends WeakKey, Made>(make: (key: Key) => Made): (
 /** Messages that a simple pass handles in one step. */
 export const messagesPerStep = 4_096;
 
-/** Does the same for steps: `now` takes those that nobody took before without a pause. */
+/** Remembers the result of `make` for an object, as `memoized` does. `inSteps` makes it in steps, `now` makes it at once. */
 export function memoizedInSteps<Key extends WeakKey, Made>(
   make: (key: Key) => Steps<Made>,
 ): { readonly now: (key: Key) => Made; readonly inSteps: (key: Key) => Steps<Made> } {
@@ -361,5 +361,9 @@ export function memoizedInSteps<Key extends WeakKey, Made>(
     yield;
     return made;
   }
-  return { now: (key) => known.get(key)?.made ?? runSteps(inSteps(key)), inSteps };
+  const now = (key: Key): Made => {
+    const before = known.get(key);
+    return before ? before.made : runSteps(inSteps(key));
+  };
+  return { now, inSteps };
 }

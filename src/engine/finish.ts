@@ -279,7 +279,7 @@ export function createLastSent(caches: Caches = createCaches()): LastSent {
     'last requests',
     ({ messages, edits }) => 60 * messages.length + 150 * edits.length,
   );
-  /** The last answer: a request asks twice, and nothing is recorded in between. */
+  /** The last answer, because a request asks twice. Each `record` forgets it. */
   let latest: { readonly link: string; readonly found: FoundLastRequest | undefined } | undefined;
   function newestOf(clientLinks: readonly string[]): FoundLastRequest | undefined {
     // The first hash covers no message.

@@ -366,6 +366,7 @@ export function withoutHeld(
   demand: Demand | undefined,
   plan: FoldPlan | undefined,
 ): FoldPlan | undefined {
+  if (held.length === 0) return plan;
   if (!plan?.steps.some(({ edits, strategy }) => edits > 0 && strategy !== 'repair-edit')) return plan;
   const strategy = strategiesOf(plan.draft.edits, plan.draft.shrinks);
   const isHeld = held.some((hold) => hold.model === input.conversation.model && hold.strategies === strategy);

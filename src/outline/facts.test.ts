@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { extract } from './extract.ts';
 import type { SummaryStep } from './summarizer.ts';
-import { readSections } from './summary-text.ts';
+import { callsIn, readSections } from './summary-text.ts';
 
 const user = (text: string): SummaryStep => ({ type: 'said', by: 'user', text });
 const model = (text: string): SummaryStep => ({ type: 'said', by: 'assistant', text });
@@ -140,6 +140,26 @@ describe('a summary that the client wrote', () => {
     const once = extract({ steps: [user(told), read('a')], earlier: [], known: [], budget, count })!;
     const again = extract({ steps: [user('Next.'), read('b')], earlier: [once], known: [], budget, count })!;
     expect(readSections(again).prose.join('\n')).toContain('"never write to the production table"');
+  });
+});
+
+it('a short message after a call, or after another message, answers no question', () => {
+  const steps = [
+    model('Is port 8443 in use? Let me look.'),
+    read('ports'),
+    user('Use Node 20.'),
+    user('And no new files.'),
+  ];
+  expect(summaryOf(steps).asked).toEqual(['Use Node 20.', 'And no new files.']);
+});
+
+it('an item of a log counts its calls, whatever its commands and outcomes quote', () => {
+  const counts = (item: string) => Object.fromEntries(callsIn(item));
+  expect(counts('run `echo a0 · b0: x`: failed, "FAIL x · y0"')).toEqual({ run: 1 });
+  expect(counts('Read ×4: a.ts, b.ts · Grep flags · Edit a.ts ×2: ok')).toEqual({
+    Read: 4,
+    Grep: 1,
+    Edit: 2,
   });
 });
 

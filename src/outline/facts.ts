@@ -159,7 +159,7 @@ const ofFile = 0.4;
 
 // Announcements: sentences that only say which call comes next. Models begin (or in languages without spaces, end) them alike, and put them last.
 
-/** The number of sentences with one beginning before their places say what they are. The only sentence of a reply counts half. */
+/** So many sentences must begin alike before their places say whether they announce a call. The only sentence of a reply counts half. */
 const minAlike = 3;
 
 /** Returns the beginnings and endings by which sentences are alike, the most specific first. */

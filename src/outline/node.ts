@@ -120,7 +120,7 @@ export function nodeOf(
       }
       const { words, note } = typedText(step.text);
       if (clientSummary.test(step.text)) prose.push(...proseLines(step.text, at));
-      else if (step.by === 'user') addAsked(typed, words, at, questionBefore(lastSaid, words));
+      else if (step.by === 'user') addAsked(typed, words, at, questionBefore(replyAt(steps, at - 1), words));
       if (note === interruptionNote)
         interruptions.push({ section: 'done', text: interruption, at, isUsers: true });
       continue;
@@ -162,6 +162,12 @@ export function nodeOf(
       return values.best(maxValues);
     },
   };
+}
+
+/** Returns the reply that is a step; empty for another step. */
+function replyAt(steps: readonly SummaryStep[], at: number): string {
+  const step = steps[at];
+  return step?.type === 'said' && step.by === 'assistant' ? step.text : '';
 }
 
 /** The part of a message that is kept word for word before all else. */

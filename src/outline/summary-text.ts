@@ -72,14 +72,15 @@ export function readLeftOut(item: string): CallCounts | undefined {
 /** The item of a log for an interruption by the user, which is no call. */
 export const interruption = 'The user interrupted.';
 
-/** Returns the calls in an item of a log, by tool. Calls for several places of one file count once. */
+/** Returns the calls in an item of a log, by tool. Text in quotes is no call, nor is what does not begin with the name of a tool. */
 export function callsIn(item: string): CallCounts {
   const counts = new Map<string, number>();
   if (item === interruption) return counts;
-  for (const part of item.slice(0, 10_000).split(' · ')) {
-    const [, tool = '', count, ofFile = '1'] =
-      /^(\S+)(?: ×(\d{1,9}):| [^,:]* ×(\d{1,9}): )?/.exec(part) ?? [];
-    addTo(counts, tool, Number(count ?? ofFile));
+  const bare = item.slice(0, 10_000).replaceAll(/"[^"]*"|`[^`]*`/g, '');
+  for (const part of bare.split(' · ')) {
+    const [, tool, count, ofFile = '1'] =
+      /^([\w.$-]+)(?= |$)(?: ×(\d{1,9}):| [^,:]* ×(\d{1,9}): )?/.exec(part) ?? [];
+    if (tool !== undefined) addTo(counts, tool, Number(count ?? ofFile));
   }
   return counts;
 }

@@ -4,14 +4,7 @@
  */
 import { openFixed, type Cache, createCaches } from '../caches.ts';
 import type { Block, Conversation, Media, Message, Part, Span } from '../conversation/conversation.ts';
-import {
-  type PerMessage,
-  bytesOf,
-  textInSteps,
-  textOf,
-  textsOf,
-  perMessage,
-} from '../conversation/messages.ts';
+import { bytesOf, perMessage, textInSteps, textOf, textsOf } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { countMedia } from './count-media.ts';
 import type { AsyncCounts } from './async-counts.ts';
@@ -82,7 +75,10 @@ export function createConversationCounter(options: {
   }
   function* countPartInSteps({ body }: Conversation, block: Block, part: Part): Steps<number> {
     const spans = textsOf(part);
-    if (part.type === 'tool-call') yield* countLong(jsonText(body, block, part.input));
+    if (part.type === 'tool-call' && !answers && lengthOf(part.input) >= minLongLength) {
+      const input = yield* countLong(jsonText(body, block, part.input));
+      return counter.overhead.message + counter.count(part.name) + input;
+    }
     if (spans.length < manyTexts && lengthOf(part.span) < minLongLength)
       return countPart(counter, body, block, part);
     let tokens = 0;
@@ -232,7 +228,7 @@ const minKeptBytes = 512;
 /** Messages whose counts are put into a list in one step: about 1 ms. */
 const messagesPerStep = 4_000;
 
-/** From this number of texts on, a part is counted text by text. Reasoning is always counted as a whole, because its length counts, too. */
+/** From this number of texts on, a part is counted text by text. */
 const manyTexts = 64;
 
 /** UTF-16 units requested at once. */
@@ -284,7 +280,7 @@ type CounterMemo = {
   readonly texts: Cache<string, number>;
   readonly longTexts: Cache<string, number>;
   readonly totals: WeakMap<Conversation, number>;
-  readonly lists: PerMessage<number>;
+  readonly lists: ReturnType<typeof perMessage<number>>;
 };
 
 const kept = new WeakMap<TokenCounter, CounterMemo>();

@@ -2,7 +2,7 @@
 import type { Codec, Resending } from '../codec.ts';
 import { isFilled } from '../../conversation/json-scan.ts';
 import { explainError } from '../provider-errors.ts';
-import { parseFields, providerTool, tokensIn } from '../read-body.ts';
+import { parseFields, providerTool, positiveNumberIn } from '../read-body.ts';
 import { cacheMarks } from './cache-marks.ts';
 import { insertHiddenRecalls, promptBody, continueWith, write, read } from './request.ts';
 import {
@@ -51,6 +51,6 @@ function resending(body: Uint8Array): Resending {
   const field = isFilled(servers) ? 'mcp_servers' : container ? 'container' : undefined;
   return {
     effect: field ?? providerTool(tools, (type) => clientTool.test(type)),
-    maxOutputTokens: tokensIn(fields['max_tokens']),
+    maxOutputTokens: positiveNumberIn(fields['max_tokens']),
   };
 }

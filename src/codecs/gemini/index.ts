@@ -2,7 +2,7 @@
 import type { Codec, Resending } from '../codec.ts';
 import { isRecord, objectsOf } from '../../conversation/json-scan.ts';
 import { explainError } from '../provider-errors.ts';
-import { parseFields, tokensIn } from '../read-body.ts';
+import { parseFields, positiveNumberIn } from '../read-body.ts';
 import { continueWith, insertHiddenRecalls } from './hidden-recalls.ts';
 import { type GeminiRoute, promptBody, write, readOn } from './request.ts';
 import {
@@ -58,8 +58,10 @@ function resending(body: Uint8Array): Resending {
   const foreign = kinds.find((kind) => !clientTools.has(kind));
   const config = fields['generationConfig'] ?? fields['generation_config'];
   const settings = isRecord(config) ? config : {};
-  const tokens = tokensIn(settings['maxOutputTokens']) ?? tokensIn(settings['max_output_tokens']);
-  const replies = tokensIn(settings['candidateCount']) ?? tokensIn(settings['candidate_count']);
+  const tokens =
+    positiveNumberIn(settings['maxOutputTokens']) ?? positiveNumberIn(settings['max_output_tokens']);
+  const replies =
+    positiveNumberIn(settings['candidateCount']) ?? positiveNumberIn(settings['candidate_count']);
   return {
     effect: effects.find((name) => fields[name]) ?? (foreign && `the tool ${foreign} of the provider`),
     maxOutputTokens: tokens,

@@ -1,7 +1,7 @@
 /** Exports the codec of OpenAI Chat Completions. */
 import type { Codec, Resending } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
-import { parseFields, providerTool, tokensIn } from '../read-body.ts';
+import { parseFields, providerTool, positiveNumberIn } from '../read-body.ts';
 import { insertHiddenRecalls, promptBody, write, read } from './request.ts';
 import {
   continueWith,
@@ -44,12 +44,12 @@ const resendingFields = new Set(['tools', 'max_tokens', 'max_completion_tokens',
 
 function resending(body: Uint8Array): Resending {
   const fields = parseFields(body, resendingFields);
-  const tokens = tokensIn(fields['max_completion_tokens']) ?? tokensIn(fields['max_tokens']);
+  const tokens = positiveNumberIn(fields['max_completion_tokens']) ?? positiveNumberIn(fields['max_tokens']);
   return {
     effect:
       effects.find((name) => fields[name]) ??
       providerTool(fields['tools'], (type) => ['function', 'custom', ''].includes(type)),
     maxOutputTokens: tokens,
-    replies: tokensIn(fields['n']),
+    replies: positiveNumberIn(fields['n']),
   };
 }

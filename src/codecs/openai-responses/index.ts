@@ -1,7 +1,7 @@
 /** Exports the codec of OpenAI Responses. */
 import type { Codec, Resending } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
-import { parseFields, providerTool, tokensIn } from '../read-body.ts';
+import { parseFields, providerTool, positiveNumberIn } from '../read-body.ts';
 import {
   errorBody,
   isComplete,
@@ -54,6 +54,6 @@ function resending(body: Uint8Array): Resending {
       effects.find((name) => fields[name]) ??
       kept ??
       providerTool(fields['tools'], (type) => clientTools.has(type)),
-    maxOutputTokens: tokensIn(fields['max_output_tokens']),
+    maxOutputTokens: positiveNumberIn(fields['max_output_tokens']),
   };
 }
