@@ -17,7 +17,7 @@ const functionsOf = {
   triggers: ['engine/prepare.ts demandNow', 'engine/demand.ts triggerState'],
   write: ['engine/plan.ts draft'],
   record: ['engine/prepare.ts save', 'engine/state.ts markSent', 'engine/state.ts renewUsed'],
-  finish: ['engine/prepare.ts finish', 'engine/summary-ahead.ts summaryFor'],
+  finish: ['engine/prepare.ts finish', 'engine/ahead/summary.ts summaryFor'],
   report: [
     'engine/report.ts preparedFrom',
     'gateway/model-call.ts receiptOf',

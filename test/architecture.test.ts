@@ -8,7 +8,13 @@ import { cycleProblems, layerProblems, platformProblems } from './architecture/l
 import { reachableFrom } from './architecture/imports.ts';
 import { publishedSources, readManifest } from './architecture/manifest.ts';
 import { cacheProblems, packageProblems } from './architecture/packages.ts';
-import { lengthProblems, medianProblems, nameProblems } from './architecture/sizes.ts';
+import {
+  folderProblems,
+  lengthProblems,
+  medianProblems,
+  nameProblems,
+  smallFileProblems,
+} from './architecture/sizes.ts';
 import { repositoryFiles, type SourceFile, sourceFiles } from './architecture/source-file.ts';
 import { typeNameProblems } from './architecture/type-names.ts';
 import { clauseProblems, headerProblems, machineProblems, providerProblems } from './architecture/wording.ts';
@@ -187,22 +193,39 @@ describe('names of providers', () => {
 });
 
 describe('file sizes and names', () => {
-  it('have a maximum, a median and kebab-case', () => {
+  it('have a maximum of lines, of their median and of files in a folder, and kebab-case', () => {
     expect(lengthProblems([file('src/a.ts', lines(400)), file('src/b.ts', lines(401))])).toEqual([
       'src/b.ts has 401 lines, more than 400: split it',
     ]);
     expect(medianProblems([10, 201, 210].map((count) => file('src/a.ts', lines(count))))).toEqual([
       'the median file has 201 lines, more than 200',
     ]);
+    expect(
+      folderProblems(Array.from({ length: 16 }, (_, index) => file(`src/store/${index}.ts`, ''))),
+    ).toEqual(['src/store has 16 files, more than 15: divide it']);
     expect(nameProblems([file('src/store/in-memory.test.ts', ''), file('src/inMemory.ts', '')])).toEqual([
       'src/inMemory.ts is not in kebab-case',
     ]);
+  });
+
+  it('are small only where several files import them, or where one loads them late', () => {
+    expect(
+      smallFileProblems([
+        file('src/a.ts', `import { b } from './b.ts';\nimport type { C } from './c.ts';\n`),
+        file('src/b.ts', `import type { C } from './c.ts';\nconst late = () => import('./d.ts');\n`),
+        file('src/c.ts', ''),
+        file('src/d.ts', `export { e } from './e/e.ts';\n`),
+        file('src/e/e.ts', lines(80)),
+      ]),
+    ).toEqual(['src/b.ts has 2 lines and one importer, src/a.ts: merge them']);
   });
 
   it('are followed in the repository', () => {
     const written = all.filter(({ path }) => /^(src|test|bench|scripts|examples)\/.*\.m?[jt]s$/.test(path));
     expect(lengthProblems(written)).toEqual([]);
     expect(medianProblems(sources)).toEqual([]);
+    expect(folderProblems(sources)).toEqual([]);
+    expect(smallFileProblems(sources)).toEqual([]);
     expect(nameProblems(withTests)).toEqual([]);
   });
 });

@@ -51,7 +51,7 @@ import {
   renewUsed,
   withoutStore,
 } from './state.ts';
-import { summaryFor } from './summary-ahead.ts';
+import { summaryFor } from './ahead/summary.ts';
 import type { Engine, EngineOptions, EngineRequest, PreparedRequest } from './types.ts';
 import { passThrough } from './types.ts';
 

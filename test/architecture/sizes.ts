@@ -1,8 +1,16 @@
-/** Rules for files: a maximum of lines, a maximum for the median, and kebab-case names. */
+/**
+ * Rules for files: a maximum of lines, a maximum for the median, a maximum of files in a folder, no small file that only one file imports, and
+ * kebab-case names.
+ */
+import { dirname } from 'node:path/posix';
+import { lateImportsOf, staticImportsOf } from './imports.ts';
 import type { SourceFile } from './source-file.ts';
 
 const maxLines = 400;
 const maxMedianLines = 200;
+const maxFilesInFolder = 15;
+/** A file with fewer lines than this belongs in its importer if it has only one. */
+const minLinesAlone = 80;
 
 export function lengthProblems(files: readonly SourceFile[]): readonly string[] {
   return files
@@ -13,6 +21,26 @@ export function lengthProblems(files: readonly SourceFile[]): readonly string[] 
 export function medianProblems(files: readonly SourceFile[]): readonly string[] {
   const median = files.map(linesOf).toSorted((a, b) => a - b)[Math.floor(files.length / 2)] ?? 0;
   return median > maxMedianLines ? [`the median file has ${median} lines, more than ${maxMedianLines}`] : [];
+}
+
+export function folderProblems(files: readonly SourceFile[]): readonly string[] {
+  const folders = Map.groupBy(files, ({ path }) => dirname(path));
+  return [...folders]
+    .filter(([, { length }]) => length > maxFilesInFolder)
+    .map(([folder, { length }]) => `${folder} has ${length} files, more than ${maxFilesInFolder}: divide it`);
+}
+
+/** A file that is loaded with `import()` may be small, because its importers are meant to start without it. */
+export function smallFileProblems(files: readonly SourceFile[]): readonly string[] {
+  const late = new Set(files.flatMap(lateImportsOf));
+  const imports = files.map((file) => ({ path: file.path, targets: staticImportsOf(file) }));
+  return files.flatMap((file) => {
+    if (linesOf(file) >= minLinesAlone || late.has(file.path)) return [];
+    const importers = imports.filter(({ targets }) => targets.includes(file.path));
+    const [only] = importers;
+    if (only === undefined || importers.length > 1) return [];
+    return [`${file.path} has ${linesOf(file)} lines and one importer, ${only.path}: merge them`];
+  });
 }
 
 export function nameProblems(files: readonly SourceFile[]): readonly string[] {

@@ -2,22 +2,22 @@
  * Requests summaries, and texts of items and records, ahead of the fold that will need them. A few requests before a trigger fires, this module predicts
  * what the fold would remove, and the caller has a model write about it in the background. A fold that is made earlier uses extracts instead.
  */
-import type { Conversation, Message } from '../conversation/conversation.ts';
-import { lastMessageOf } from '../conversation/edit.ts';
-import { beginsReply } from '../conversation/turns.ts';
-import { demandInCounts, firstDemand } from './demand.ts';
-import type { OpenedRequest } from './history.ts';
-import { type Draft, type PlanInput, viewOf } from './plan.ts';
-import { hasWayBack } from './protect.ts';
-import { type EngineState, type FoldMemory, type SummaryNotes, placeForClient } from './state.ts';
-import type { textsJob } from './texts-ahead.ts';
-import type { SummaryAheadOptions, SummaryJob, TextsAhead } from './types.ts';
-import { reasonOf } from '../errors.ts';
-import type { SummaryRequest } from '../outline/summarizer.ts';
-import { editableTexts, freeUnits, remainingTokens } from '../strategies/lib/editable-texts.ts';
-import { summarySteps } from '../strategies/lib/summaries.ts';
-import type { FoldView } from '../strategies/strategy.ts';
-import type { Demand, Trigger, TriggerState } from '../triggers/trigger.ts';
+import type { Conversation, Message } from '../../conversation/conversation.ts';
+import { lastMessageOf } from '../../conversation/edit.ts';
+import { beginsReply } from '../../conversation/turns.ts';
+import { demandInCounts, firstDemand } from '../demand.ts';
+import type { OpenedRequest } from '../history.ts';
+import { type Draft, type PlanInput, viewOf } from '../plan.ts';
+import { hasWayBack } from '../protect.ts';
+import { type EngineState, type FoldMemory, type SummaryNotes, placeForClient } from '../state.ts';
+import type { textsJob } from './texts.ts';
+import type { SummaryAheadOptions, SummaryJob, TextsAhead } from '../types.ts';
+import { reasonOf } from '../../errors.ts';
+import type { SummaryRequest } from '../../outline/summarizer.ts';
+import { editableTexts, freeUnits, remainingTokens } from '../../strategies/lib/editable-texts.ts';
+import { summarySteps } from '../../strategies/lib/summaries.ts';
+import type { FoldView } from '../../strategies/strategy.ts';
+import type { Demand, Trigger, TriggerState } from '../../triggers/trigger.ts';
 
 /**
  * Summaries are written when a trigger is expected to fire within so many requests. A summary takes about three, and one that is written earlier is mostly
@@ -102,7 +102,7 @@ function textsAheadOf(
   const keyOf = (link: string) => `texts ${tenant}/${link}`;
   let job: ReturnType<typeof textsJob> | undefined;
   const planned = async () => {
-    const { textsJob: open } = await import('./texts-ahead.ts');
+    const { textsJob: open } = await import('./texts.ts');
     return (job ??= open({ texts, strategies, opened }, draft, { ...demand, goal }));
   };
   return {

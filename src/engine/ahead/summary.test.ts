@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Edit } from '../conversation/edit.ts';
-import type { FoldView } from '../strategies/strategy.ts';
-import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
-import { foldView } from '../../test/support/strategy-suite.ts';
-import { stubsSuffice } from './summary-ahead.ts';
+import type { Edit } from '../../conversation/edit.ts';
+import type { FoldView } from '../../strategies/strategy.ts';
+import { chatBody, readChat, type Step } from '../../../test/support/chat-conversation.ts';
+import { foldView } from '../../../test/support/strategy-suite.ts';
+import { stubsSuffice } from './summary.ts';
 
 /** Texts of about 1,000 tokens each, by their characters. */
 const read: Step = { calls: [{ name: 'read_file', input: '{}', result: 'x'.repeat(4_000) }] };

@@ -2,15 +2,15 @@
  * Has texts of items and records written ahead of the fold that will need them. The fold is planned without being made: every text that its strategies
  * ask for is one that the fold is likely to use. This runs in the background, after the request was sent. Loaded only where a model writes texts.
  */
-import type { OpenedRequest } from './history.ts';
-import { type Draft, runAll } from './plan.ts';
-import type { SummaryJob, TextsAhead } from './types.ts';
-import { LeporelloError, reasonOf } from '../errors.ts';
-import { type Summarizer, type WantedText, usableText } from '../outline/summarizer.ts';
-import { decodeRecord, encodeRecord } from '../store/records.ts';
-import { lastUser, turnStart } from '../conversation/turns.ts';
-import type { Protection, Strategy } from '../strategies/strategy.ts';
-import type { Demand } from '../triggers/trigger.ts';
+import type { OpenedRequest } from '../history.ts';
+import { type Draft, runAll } from '../plan.ts';
+import type { SummaryJob, TextsAhead } from '../types.ts';
+import { LeporelloError, reasonOf } from '../../errors.ts';
+import { type Summarizer, type WantedText, usableText } from '../../outline/summarizer.ts';
+import { decodeRecord, encodeRecord } from '../../store/records.ts';
+import { lastUser, turnStart } from '../../conversation/turns.ts';
+import type { Protection, Strategy } from '../../strategies/strategy.ts';
+import type { Demand } from '../../triggers/trigger.ts';
 
 /** Texts of one job at most. The next request asks for the rest. */
 const maxTexts = 256;
