@@ -293,11 +293,8 @@ describe('parseArgs', () => {
       'recall m --raw --query q --max-tokens 5',
       '--raw prints the whole original and cannot be combined with --query or --max-tokens. Leave out one of them.',
     ],
-    [
-      'hook gemini',
-      'hook does not take gemini: leporello hook claude|codex|cursor. Gemini CLI marks each result that a hook replaces as failed; use leporello wrap gemini.',
-    ],
-    ['hook', 'hook needs a client: leporello hook claude|codex|cursor.'],
+    ['hook aider', 'hook does not take aider: leporello hook claude|codex|cursor|gemini.'],
+    ['hook', 'hook needs a client: leporello hook claude|codex|cursor|gemini.'],
     ['recall m --max-tokens=1e3', '--max-tokens is 1e3, but must be a whole number of at least 1.'],
   ])('refuses: %s', (line, sentence) => {
     expect(problem(line.split(' '))).toBe(`bad-usage: ${sentence}`);

@@ -11,6 +11,7 @@ import { testTerminal } from '../support/test-terminal.ts';
 import { type Client, dummyKey, type Setup } from './client.ts';
 import { claudeCode } from './clis/claude-code.ts';
 import { codex, codexSettings } from './clis/codex.ts';
+import { geminiCli, geminiSettings } from './clis/gemini-cli.ts';
 import { clientsFolder, install } from './install.ts';
 import { offeredTools } from './offered-tools.ts';
 import { runClient } from './run-client.ts';
@@ -22,6 +23,8 @@ type HookedCli = {
   readonly name: string;
   /** The file of the entry, in the home folder. */
   readonly file: string;
+  /** What else is in that file. */
+  readonly settings?: object;
   readonly setup: (url: string) => Setup;
 };
 
@@ -57,14 +60,26 @@ wire_api = "responses"
 `,
       ),
   },
+  {
+    client: geminiCli,
+    name: 'gemini',
+    file: '.gemini/settings.json',
+    settings: geminiSettings,
+    // In its default mode it asks for approval of each command, so the test allows all of them.
+    setup: (url) => ({
+      args: ['--model', 'gemini-2.5-pro', '--allowed-tools', 'run_shell_command', '--prompt', task],
+      env: { GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: dummyKey, GEMINI_CLI_TRUST_WORKSPACE: 'true' },
+    }),
+  },
 ];
 
 export type HookedCheck = { readonly check: string; readonly problems: readonly string[] };
 
-/** Plays all clients, one after the other. */
-export async function playHooks(): Promise<readonly HookedCheck[]> {
+/** Plays the clients with these names, or all, one after the other. */
+export async function playHooks(names: readonly string[]): Promise<readonly HookedCheck[]> {
   const checks: HookedCheck[] = [];
   for (const one of hookedClis) {
+    if (names.length > 0 && !names.includes(one.client.name)) continue;
     const command = await install(one.client);
     checks.push({ check: `${one.client.name}, hook`, problems: await played(one, command, true) });
     checks.push({
@@ -91,7 +106,7 @@ async function played(one: HookedCli, command: string, isUsable: boolean): Promi
   try {
     const entry = await entryOf(one.name, data);
     const setup = one.setup(provider.url);
-    const files = { ...setup.files, [one.file]: JSON.stringify(entry) };
+    const files = { ...setup.files, [one.file]: JSON.stringify({ ...one.settings, ...entry }) };
     const end = await runClient(command, { ...setup, files }, { home, folder });
     const [, built = '', read = '', recalled = ''] = asked.map((request) => lastResult(request));
     const isShort = built.includes('[Shortened from ') && !built.includes(output.slice(0, 4_000));
@@ -104,6 +119,7 @@ async function played(one: HookedCli, command: string, isUsable: boolean): Promi
         : [
             `the output ${isUsable ? 'was not' : 'was'} shortened: ${built.slice(0, 300)} ${end.stderr.match(/^.*hook.*$/gm)?.join('\n')}`,
           ]),
+      ...(built.startsWith('{') ? [`the result was marked as failed: ${built.slice(0, 300)}`] : []),
       ...(isShort || secretIn(log, built) === secretOf(log) ? [] : ['the original did not reach the model']),
       ...(read.includes(output.slice(0, 4_000))
         ? []
@@ -122,7 +138,9 @@ async function played(one: HookedCli, command: string, isUsable: boolean): Promi
 
 /** The model: builds, prints the log, runs the command of the note (or builds again without one), and ends. */
 function turnFor(request: ScriptRequest, asked: ScriptRequest[]): Turn {
-  const shell = offeredTools(request.body).find(({ name }) => ['Bash', 'exec_command'].includes(name));
+  const shell = offeredTools(request.body).find(({ name }) =>
+    ['Bash', 'exec_command', 'run_shell_command'].includes(name),
+  );
   if (!shell) return { type: 'turn', parts: [{ type: 'text', text: 'Build' }] };
   asked.push(request);
   const noted = /run (.{1,400}? recall .{0,200}?mem_[a-z0-9]{16})/.exec(lastResult(asked[1] ?? request))?.[1];
@@ -130,7 +148,9 @@ function turnFor(request: ScriptRequest, asked: ScriptRequest[]): Turn {
   const command = commands[asked.length - 1];
   if (command === undefined) return { type: 'turn', parts: [{ type: 'text', text: 'Done.' }] };
   const given =
-    shell.name === 'Bash' ? { command, description: 'Work' } : { cmd: command, max_output_tokens: 20_000 };
+    shell.name === 'exec_command'
+      ? { cmd: command, max_output_tokens: 20_000 }
+      : { command, description: 'Work' };
   return { type: 'turn', parts: [{ type: 'tool-call', name: shell.name, arguments: given }] };
 }
 
@@ -139,21 +159,28 @@ function lastResult({ body }: ScriptRequest): string {
   const texts: string[] = [];
   const visit = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return;
-    const { type, output, content } = value as Readonly<Record<string, unknown>>;
-    if (type === 'function_call_output') texts.push(String(output));
+    const { type, output, content, functionResponse } = value as Readonly<Record<string, unknown>>;
+    if (functionResponse !== undefined) texts.push(textOfResponse(functionResponse));
+    else if (type === 'function_call_output') texts.push(String(output));
     else if (type === 'tool_result')
       texts.push(typeof content === 'string' ? content : JSON.stringify(content));
     else for (const inner of Object.values(value)) visit(inner);
   };
-  visit(body['input'] ?? body['messages']);
+  visit(body['input'] ?? body['messages'] ?? body['contents']);
   return texts.at(-1) ?? '';
 }
 
+/** Returns the output of a function response of Gemini; a response that reports a failure is shown as it is. */
+function textOfResponse(value: unknown): string {
+  const { response } = value as { readonly response?: { readonly output?: unknown } };
+  return typeof response?.output === 'string' ? response.output : JSON.stringify(response);
+}
+
 /** Returns the entry as `leporello hook --print` prints it. */
-async function entryOf(name: string, data: string): Promise<unknown> {
+async function entryOf(name: string, data: string): Promise<object> {
   const terminal = testTerminal({ cwd: resolve('.'), env: { HOME: '/' } });
   await run(['hook', name, '--print', '--json', '--data', data], terminal);
-  return (JSON.parse(terminal.written.out()) as { readonly entry: unknown }).entry;
+  return (JSON.parse(terminal.written.out()) as { readonly entry: object }).entry;
 }
 
 async function recall(id: string, data: string): Promise<string> {

@@ -50,7 +50,7 @@ if (values.guardrail) {
   sayCounts();
 } else if (values.hooks) {
   const { playHooks } = await import('./hooked.ts');
-  for (const { check, problems } of await playHooks()) {
+  for (const { check, problems } of await playHooks(names)) {
     say(`${problems.length === 0 ? 'passed' : 'FAILED'}  ${check}`);
     for (const problem of problems) say(`       ${problem}`);
     counts[problems.length === 0 ? 'passed' : 'failed'] += 1;

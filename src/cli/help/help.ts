@@ -198,14 +198,14 @@ Exit codes
 const hook = `leporello hook - makes tool results smaller inside an agent CLI, on machines that allow no proxy.
 
 Usage
-  leporello hook claude|codex|cursor --print      print the entry for the client's settings
-  leporello hook claude|codex|cursor              run by the client after each tool call
+  leporello hook claude|codex|cursor|gemini --print      print the entry for the client's settings
+  leporello hook claude|codex|cursor|gemini              run by the client after each tool call
 
 The client gives the result of a tool call on standard input. The original is stored and read back before
 a smaller text replaces it, which names the command that prints the original. Files that were read, results of
 searches, failures, images and small results stay as they are. If anything goes wrong, the client
 keeps the result that it has: the exit code is 0 or 1, which no client takes for a refusal. docs/hooks.md
-says what each client lets a hook do. Gemini CLI lets no hook replace a result without marking it as failed.
+says what each client lets a hook do.
 
 Flags
   --print          print the entry and the file that it belongs in; nothing is written

@@ -61,7 +61,7 @@ function entryOf(value: unknown): string | undefined {
   const words = [command, args].flat().filter((word) => typeof word === 'string');
   const line = words.join(' ');
   if (!line.includes('leporello') && !/cli[\\/]main\.[jt]s/.test(line)) return undefined;
-  if (/\bhook['"]? (?:claude|codex|cursor)\b/.test(line)) return 'a hook';
+  if (/\bhook['"]? (?:claude|codex|cursor|gemini)\b/.test(line)) return 'a hook';
   return /\bmcp\b/.test(line) ? 'an MCP server' : undefined;
 }
 

@@ -2,16 +2,16 @@
  * Describes the post-tool hooks of agent CLIs: the file that an entry belongs in, the result in the JSON that the client gives to the hook,
  * and the reply that puts another text in its place. Pure. docs/hooks.md says which version of which client this was tried with.
  */
-import { join } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative } from 'node:path';
 import { LeporelloError } from '../../errors.ts';
 import { type JsonRecord, isRecord, parseRecord } from '../../conversation/json-scan.ts';
 import type { Environment } from '../terminal.ts';
-import type { SettingsObject } from '../wrap/read-settings.ts';
+import { objectAt, type SettingsObject } from '../wrap/read-settings.ts';
 
 /** A client whose hook can replace a result. */
 export type HookedClient = (typeof hookedClients)[number];
 
-export const hookedClients = ['claude', 'codex', 'cursor'] as const;
+export const hookedClients = ['claude', 'codex', 'cursor', 'gemini'] as const;
 
 /** A tool result as a hook receives it. */
 export type HookedResult = {
@@ -19,8 +19,17 @@ export type HookedResult = {
   /** The JSON text of the call's arguments. */
   readonly input: string;
   readonly text: string;
-  /** Returns what to print, so that the client shows this text to the model in place of the result. */
-  readonly replyWith: (text: string) => object;
+  /** The folder that the client works in; undefined if it does not matter. */
+  readonly folder?: string;
+  /** Returns a reply with which the client shows this text to the model in place of the result; undefined if it cannot show it whole. */
+  readonly replyWith: (text: string, memory: string) => HookReply | undefined;
+};
+
+export type HookReply = {
+  /** The JSON to print. */
+  readonly json: object;
+  /** A file that the client reads right after the hook has ended. */
+  readonly file?: { readonly path: string; readonly text: string };
 };
 
 /** The contract of one client's hook. */
@@ -34,6 +43,8 @@ export type HookContract = {
   readonly note?: string;
   /** Returns the result; undefined if it must stay as it is: a failure, an image, or not of a kind that this client replaces. */
   readonly read: (payload: JsonRecord) => HookedResult | undefined;
+  /** Returns true if these settings, of the user or of a project, keep the client from showing another text. Default: none do. */
+  readonly isKeptBy?: (settings: SettingsObject) => boolean;
 };
 
 /** Seconds after which a client gives up the hook and keeps the result. */
@@ -64,6 +75,24 @@ export const hookContracts: Readonly<Record<HookedClient, HookContract>> = {
     note: 'Cursor lets a hook replace results of MCP tools only, not of the shell.',
     read: readCursor,
   },
+  gemini: {
+    title: 'Gemini CLI',
+    file: (home, env) => join(geminiFolder(home, env), 'settings.json'),
+    entry: (command) => ({
+      hooks: {
+        AfterTool: [
+          {
+            matcher: '^(run_shell_command|mcp_.*)$',
+            // Its timeout is in milliseconds.
+            hooks: [{ name: 'leporello', type: 'command', command, timeout: timeout * 1_000 }],
+          },
+        ],
+      },
+    }),
+    note: 'Gemini CLI shows the shorter text as a file that it has read.',
+    read: readGemini,
+    isKeptBy: withholdsReadFile,
+  },
 };
 
 /** Returns the client that the operands of `hook` name. Throws `bad-usage` for another name. */
@@ -72,11 +101,7 @@ export function hookedClientIn(operands: readonly string[]): HookedClient {
   const named = hookedClients.find((name) => name === word);
   if (named !== undefined && extra === undefined) return named;
   const given = word === undefined ? 'hook needs a client' : `hook does not take ${operands.join(' ')}`;
-  const gemini =
-    word === 'gemini'
-      ? ' Gemini CLI marks each result that a hook replaces as failed; use leporello wrap gemini.'
-      : '';
-  throw new LeporelloError('bad-usage', `${given}: leporello hook ${hookedClients.join('|')}.${gemini}`);
+  throw new LeporelloError('bad-usage', `${given}: leporello hook ${hookedClients.join('|')}.`);
 }
 
 /** Claude Code takes a replacement only in the shape of the tool's own result. */
@@ -119,8 +144,77 @@ function readCursor(payload: JsonRecord): HookedResult | undefined {
   return resultOf(payload, contentIn(parsed), (value) => ({ updated_mcp_tool_output: value }));
 }
 
+/**
+ * Gemini CLI runs another tool in place of the one that has run, if a hook asks for it, and gives the model that result under the name of
+ * the first call. So it reads a file with the shorter text, which lies in its own folder for temporary files: there it needs no approval.
+ */
+function readGemini(payload: JsonRecord): HookedResult | undefined {
+  const { hook_event_name: event, tool_response: response, cwd } = payload;
+  const { transcript_path: transcript, original_request_name: replaced } = payload;
+  if (event !== 'AfterTool' || replaced !== undefined || !isRecord(response)) return undefined;
+  if (typeof cwd !== 'string' || typeof transcript !== 'string' || response['error'] !== undefined)
+    return undefined;
+  const temporary = temporaryFolder(transcript, cwd);
+  const content = geminiContentIn(response['llmContent']);
+  const result = resultOf(payload, content, (value) => ({ value }));
+  if (temporary === undefined || content === undefined || result === undefined) return undefined;
+  return {
+    ...result,
+    folder: cwd,
+    replyWith(text, memory) {
+      const shown = content.withText(text);
+      const lines = shown.split('\n');
+      if (lines.length > maxFileLines || lines.some(({ length }) => length > maxLineLength)) return undefined;
+      const path = join(temporary, 'leporello', `${memory}.txt`);
+      const tailToolCallRequest = { name: 'read_file', args: { file_path: path } };
+      return {
+        json: { hookSpecificOutput: { hookEventName: event, tailToolCallRequest } },
+        file: { path, text: shown },
+      };
+    },
+  };
+}
+
+/** Lines of a file, and UTF-16 units of a line, that `read_file` of Gemini CLI shows without cutting. */
+const maxFileLines = 2_000;
+const maxLineLength = 2_000;
+
+/** Returns the project's temporary folder, in which the transcript is; undefined if the project's ignore files could apply to it. */
+function temporaryFolder(transcript: string, folder: string): string | undefined {
+  const chats = dirname(transcript);
+  const temporary = dirname(chats);
+  const isOutside = relative(folder, temporary).startsWith('..');
+  return isAbsolute(transcript) && basename(chats) === 'chats' && isOutside ? temporary : undefined;
+}
+
+/**
+ * Returns the output of a command that succeeded, or of an MCP tool, inside the frame in which Gemini CLI gives it to the model: a mark that it
+ * is not to be trusted, and what it says of the process. The frame stays.
+ */
+function geminiContentIn(content: unknown): HookedContent<string> | undefined {
+  const [part, ...others] = Array.isArray(content) ? (content as readonly unknown[]) : [{ text: content }];
+  const whole = isRecord(part) && others.length === 0 ? part['text'] : undefined;
+  const [, start, text, end] = (typeof whole === 'string' && geminiFrame.exec(whole)) || [];
+  if (text === undefined || /\n(?:Error|Exit Code|Signal): [^\n]*$/.test(text)) return undefined;
+  return { text, withText: (shorter) => start + shorter + end };
+}
+
+const geminiFrame =
+  /^((?:<untrusted_context>\n)?(?:Output: )?)(.*?)((?:\nBackground PIDs: [\d, ]+)?(?:\nProcess Group PGID: \d+)?(?:\n<\/untrusted_context>)?)$/s;
+
+/** True for settings of Gemini CLI that take away the tool that shows the shorter text. */
+function withholdsReadFile(settings: SettingsObject): boolean {
+  const { core, exclude } = objectAt(settings, 'tools') ?? {};
+  const isOnlyOthers = Array.isArray(core) && !core.includes('read_file');
+  return isOnlyOthers || (Array.isArray(exclude) && exclude.includes('read_file'));
+}
+
+function geminiFolder(home: string, env: Environment): string {
+  return join(env['GEMINI_CLI_HOME'] || home, '.gemini');
+}
+
 /** The only text of a result, and how the result looks with another one. */
-type HookedContent = { readonly text: string; readonly withText: (text: string) => unknown };
+type HookedContent<T = unknown> = { readonly text: string; readonly withText: (text: string) => T };
 
 /** Returns the content of a text, of a list with one text block, or of an MCP result; undefined for a failure and for anything else. */
 function contentIn(response: unknown): HookedContent | undefined {
@@ -147,6 +241,6 @@ function resultOf(
     tool,
     input: typeof input === 'string' ? input : JSON.stringify(input ?? {}),
     text: content.text,
-    replyWith: (text) => replyWith(content.withText(text)),
+    replyWith: (text) => ({ json: replyWith(content.withText(text)) }),
   };
 }

@@ -1,4 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
@@ -109,6 +118,88 @@ describe('leporello hook', () => {
     );
   });
 
+  const project = join(home, 'project');
+  const transcript = join(home, '.gemini', 'tmp', 'project', 'chats', 'session-1.jsonl');
+  const framed = (text: string) =>
+    `<untrusted_context>\nOutput: ${text}\nProcess Group PGID: 42\n</untrusted_context>`;
+  const gemini = (more: object = {}, llmContent: unknown = framed(buildLog)) => ({
+    hook_event_name: 'AfterTool',
+    cwd: project,
+    transcript_path: transcript,
+    tool_name: 'run_shell_command',
+    tool_input: { command: 'sh build.sh' },
+    tool_response: { llmContent, returnDisplay: buildLog },
+    ...more,
+  });
+  const shownFile = (reply: unknown): string =>
+    (
+      reply as {
+        hookSpecificOutput: { tailToolCallRequest: { name: 'read_file'; args: { file_path: string } } };
+      }
+    ).hookSpecificOutput.tailToolCallRequest.args.file_path;
+
+  it('lets Gemini CLI read the shorter text of a command in place of its result, in the same frame', async () => {
+    const { code, reply, err } = await replyTo('gemini', gemini());
+    const path = join(home, '.gemini', 'tmp', 'project', 'leporello', `${idIn(reply)}.txt`);
+    expect({ code, err, reply }).toEqual({
+      code: 0,
+      err: '',
+      reply: {
+        hookSpecificOutput: {
+          hookEventName: 'AfterTool',
+          tailToolCallRequest: { name: 'read_file', args: { file_path: path } },
+        },
+      },
+    });
+    const text = readFileSync(path, 'utf8');
+    expect(text).toMatch(
+      /^<untrusted_context>\nOutput: 2026[^]*\n\[Shortened from [^]*\]\nProcess Group PGID: 42\n<\/untrusted_context>$/,
+    );
+    expect(text.length).toBeLessThan(buildLog.length / 2);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(await recalled(idIn(reply))).toBe(buildLog);
+  });
+
+  it('lets Gemini CLI read the shorter text of an MCP tool, and removes texts that it has read', async () => {
+    const old = join(home, '.gemini', 'tmp', 'project', 'leporello', 'mem_0000000000000000.txt');
+    mkdirSync(join(old, '..'), { recursive: true });
+    writeFileSync(old, 'read long ago');
+    utimesSync(old, 1, 1);
+    const content = [{ text: `<untrusted_context>\n${buildLog}\n</untrusted_context>` }];
+    const { reply } = await replyTo('gemini', gemini({ tool_name: 'mcp_ci_run' }, content));
+    expect(readFileSync(shownFile(reply), 'utf8')).toMatch(/^<untrusted_context>\n2026[^]*\[Shortened/);
+    expect(readdirSync(join(old, '..'))).toEqual([`${idIn(reply)}.txt`]);
+  });
+
+  it.each([
+    ['a failed command', gemini({}, framed(`${buildLog}\nExit Code: 1`))],
+    ['a failed tool', gemini({ tool_response: { llmContent: framed(buildLog), error: { message: 'no' } } })],
+    ['the result of another call in its place', gemini({ original_request_name: 'run_shell_command' })],
+    ['a result without a transcript', gemini({ transcript_path: '' })],
+    ['a transcript elsewhere', gemini({ transcript_path: join(home, 'session.jsonl') })],
+    ['a project with ignore files that may hide the text', gemini({ cwd: home })],
+    ['two texts', gemini({}, [{ text: buildLog }, { text: buildLog }])],
+    ['a recall', gemini({ tool_input: { command: 'leporello recall mem_5h8v0c2k9qtz31ax' } })],
+    ['a text with a line that would be cut', gemini({}, framed(`${'x y '.repeat(800)}\n${buildLog}`))],
+    ['another event', gemini({ hook_event_name: 'BeforeTool' })],
+  ])('leaves to Gemini CLI %s', async (_, payload) => {
+    expect(await replyTo('gemini', payload)).toEqual({ code: 0, reply: {}, err: '' });
+  });
+
+  it.each([
+    ['the user', join(home, '.gemini'), { tools: { exclude: ['read_file'] } }],
+    ['the project', join(project, '.gemini'), { tools: { core: ['run_shell_command'] } }],
+  ])(
+    'leaves a result where the settings of %s take read_file from Gemini CLI',
+    async (_, folder, settings) => {
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(join(folder, 'settings.json'), JSON.stringify(settings));
+      expect((await replyTo('gemini', gemini())).reply).toEqual({});
+      rmSync(join(folder, 'settings.json'));
+      expect((await replyTo('gemini', gemini())).reply).not.toEqual({});
+    },
+  );
+
   it.each([
     ['a file that was read', bash('cat src/build.log')],
     ['a search', bash('rg -n worker .')],
@@ -158,7 +249,7 @@ describe('leporello hook', () => {
       ['claude', 'no JSON', []],
       ['claude', '[]', []],
       ['claud', bash('sh build.sh'), []],
-      ['gemini', bash('sh build.sh'), []],
+      ['aider', bash('sh build.sh'), []],
       ['claude', bash('sh build.sh'), ['--bad']],
       ['claude', bash('sh build.sh'), ['--config', 'missing.json']],
       ['claude', bash('sh build.sh'), ['--data', '/dev/null/x']],
@@ -185,6 +276,7 @@ describe('leporello hook', () => {
     for (const [client, name, file] of [
       ['claude', 'CLAUDE_CONFIG_DIR', 'settings.json'],
       ['codex', 'CODEX_HOME', 'hooks.json'],
+      ['gemini', 'GEMINI_CLI_HOME', join('.gemini', 'settings.json')],
     ] as const) {
       const terminal = testTerminal({ cwd: home, env: { HOME: home, [name]: join(home, 'elsewhere') } });
       expect(await run(['hook', client, '--print', '--json'], terminal)).toBe(0);

@@ -2,7 +2,8 @@
  * Implements `leporello hook`: the post-tool hook of an agent CLI. It reads a tool result from standard input, stores the original, and
  * prints a reply with a smaller text. Whatever goes wrong, the client keeps the result that it has.
  */
-import { resolve } from 'node:path';
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { mayLose } from '../../arrival/kind.ts';
@@ -17,8 +18,9 @@ import type { HookArgs } from '../command-args.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { homeOf, ownCommand } from '../home.ts';
 import { openStore } from '../open-store.ts';
-import type { Terminal } from '../terminal.ts';
-import { type HookedResult, hookContracts } from './contracts.ts';
+import type { Environment, Terminal } from '../terminal.ts';
+import { parsedJson, readSettings } from '../wrap/read-settings.ts';
+import { type HookContract, type HookedResult, type HookReply, hookContracts } from './contracts.ts';
 
 /** UTF-16 units of a result below which a hook does nothing. */
 const minLength = 2_000;
@@ -45,9 +47,12 @@ export async function hook(args: HookArgs, terminal: Terminal): Promise<number> 
 /** Returns the JSON that the client reads; an empty object if the result stays as it is. */
 async function answerTo(payload: JsonRecord, args: HookArgs, terminal: Terminal): Promise<string> {
   try {
-    const result = hookContracts[args.client].read(payload);
-    const reply = result && mayShrink(result) ? await shrunkReply(result, args, terminal) : undefined;
-    return JSON.stringify(reply ?? {});
+    const contract = hookContracts[args.client];
+    const result = contract.read(payload);
+    const isOpen = result && mayShrink(result) && !isKept(contract, result, terminal.env);
+    const reply = isOpen ? await shrunkReply(result, args, terminal) : undefined;
+    if (reply?.file) await writeShown(reply.file);
+    return JSON.stringify(reply?.json ?? {});
   } catch (error) {
     // JSON.parse reads values that are nested more deeply than the stack allows others to follow.
     if (error instanceof RangeError) return '{}';
@@ -67,11 +72,34 @@ function mayShrink({ tool, input, text }: HookedResult): boolean {
   return !isOwn;
 }
 
+/** True if settings of the user or of the project keep the client from showing another text. */
+function isKept({ file, isKeptBy }: HookContract, { folder = '.' }: HookedResult, env: Environment): boolean {
+  if (!isKeptBy) return false;
+  const own = file(homeOf(env) ?? '/', env);
+  const settings = [own, join(folder, basename(dirname(own)), basename(own))];
+  return settings.some((path) => isKeptBy(parsedJson(readSettings(path)) ?? {}));
+}
+
+/** Writes a text for the client to read, in a folder of ours, and removes the texts that it has read. */
+async function writeShown({ path, text }: NonNullable<HookReply['file']>): Promise<void> {
+  const folder = dirname(path);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const name of await readdir(folder)) {
+    const file = join(folder, name);
+    const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Date.now() }));
+    if (/^mem_\w+\.txt$/.test(name) && Date.now() - mtimeMs > keepShownMs) await rm(file, { force: true });
+  }
+  await writeFile(path, text, { mode: 0o600 });
+}
+
+/** Milliseconds after which a client has read a text for certain. */
+const keepShownMs = 600_000;
+
 async function shrunkReply(
   { text, replyWith }: HookedResult,
   args: HookArgs,
   terminal: Terminal,
-): Promise<object | undefined> {
+): Promise<HookReply | undefined> {
   const { config, dataDir } = await loadConfig(args.settings, terminal);
   if (!config.shrinks) return undefined;
   const shrunk = shrink(text, config.shrinks);
@@ -89,7 +117,7 @@ async function shrunkReply(
         `The original ${memory} could not be read back, so the result stays as it is.`,
       );
     const note = hookNote({ characters: text.length, memory, recall: recallCommand(args, terminal) });
-    return replyWith(`${shrunk.text.trimEnd()}\n${note}`);
+    return replyWith(`${shrunk.text.trimEnd()}\n${note}`, memory);
   } finally {
     await store.close();
   }

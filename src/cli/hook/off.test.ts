@@ -53,7 +53,7 @@ describe('leporello off', () => {
       write(file('', {}), pretty(entry(`${command} ${client}`)));
     }
     const { code, removed } = await turnedOff();
-    expect({ code, count: removed.length }).toEqual({ code: 0, count: 3 });
+    expect({ code, count: removed.length }).toEqual({ code: 0, count: hookedClients.length });
     for (const client of hookedClients) expect(existsSync(hookContracts[client].file(home, {}))).toBe(false);
   });
 
