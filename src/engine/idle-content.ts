@@ -126,10 +126,10 @@ export function limitOfRent(
 }
 
 /** A result that was fetched again counts as used for so many times as many requests as others. */
-const timesFetchedAgain = 4;
+const timesFetchedAgain = 2;
 
 /** The requests for which a result that was fetched again is protected: only a fold without which the request would not fit takes it. */
-const keepFetchedAgain = timesFetchedAgain * usualKeepForRequests;
+const keepFetchedAgain = 4 * usualKeepForRequests;
 
 /** Adds to the input of a fold which results were fetched again, and protects them while they are new. */
 export async function withFetchedAgain(input: PlanInput, edits: readonly Edit[]): Promise<PlanInput> {
