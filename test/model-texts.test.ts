@@ -4,7 +4,7 @@
  */
 import { expect, it } from 'vitest';
 import * as markers from '../src/arrival/markers.ts';
-import { sameLines, sameNumbered, sameText } from '../src/arrival/shown-texts.ts';
+import { sameLines, sameNumbered, sameText } from '../src/arrival/markers.ts';
 import { shrink } from '../src/arrival/shrink.ts';
 import { runSteps } from '../src/conversation/steps.ts';
 import { hookNote } from '../src/cli/hook/hook.ts';

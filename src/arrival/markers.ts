@@ -1,7 +1,7 @@
 /**
  * Writes and recognizes markers: the lines that Leporello adds to a text. They are plain words in brackets, for a model to read. They also
  * show that a text was shrunk before, so that it is never shrunk twice; if a tool prints such a line itself, its output is not shrunk.
- * References to earlier texts are in shown-texts.ts.
+ * References to earlier texts are lines of this kind, too.
  */
 
 export const FIFTH_NUMBERED = '[every fifth line is numbered]';
@@ -49,4 +49,31 @@ export function withoutSmallGaps(kept: ReadonlySet<number>, length: number): Rea
     last = at;
   }
   return all;
+}
+
+// References to earlier texts
+
+/** A range of line numbers in a listing, both inclusive. */
+export type Numbered = { readonly from: number; readonly to: number };
+
+/** Returns a reference to numbered lines that have the same numbers in the earlier result called `label`. */
+export function sameNumbered({ from, to }: Numbered, label: string): string {
+  return `[lines ${from}-${to} as in ${label} above]`;
+}
+
+/** Returns a reference to `count` lines that occur in the earlier result called `label`, from the line that starts with `begins`. */
+export function sameLines(count: number, begins: string, label: string): string {
+  return `[${count} lines as in ${label} above, from ${JSON.stringify(begins)} on]`;
+}
+
+/** Returns a reference to all of the earlier result called `label`. */
+export function sameText(label: string): string {
+  return `[all of it as in ${label} above]`;
+}
+
+const reference = /^\[(?:lines \d+-\d+|\d+ lines|all of it) as in .* above[\],]/;
+
+/** True for a line that refers to an earlier result. */
+export function isReference(line: string): boolean {
+  return reference.test(line);
 }

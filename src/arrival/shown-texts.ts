@@ -3,7 +3,7 @@
  * by its hash, newest first, as compressors do. Texts can be removed from the end, so a branch of a conversation costs only the work of the
  * branch.
  */
-import { isShrunk } from './markers.ts';
+import { isReference, isShrunk } from './markers.ts';
 import type { Steps } from '../conversation/steps.ts';
 
 /** A range of lines; `end` is exclusive. */
@@ -29,6 +29,8 @@ export interface ShownTexts {
   add(text: ShownText): Steps<void>;
   /** Removes all but the first `size` texts. */
   truncate(size: number): Steps<void>;
+  /** False if neither the whole text nor any group of its lines occurs in an earlier text. This is a cheap test: most texts repeat nothing. */
+  mayRepeat(text: TextLines): boolean;
   /** Yields texts of exactly these lines that were shown completely and are the newest with their label, newest first. */
   same(text: TextLines): Iterable<OrderedShownText>;
   /** Finds the lines of a text from line `at` on in earlier texts, longest match first, then newest first. */
@@ -50,80 +52,147 @@ const MAX_PLACES = 8;
 const MAX_SAME = 64;
 const MAX_LABELED = 64;
 
-type HashedPlace = {
-  readonly text: number;
-  readonly line: number;
-  readonly key: number;
-  readonly before: number;
-};
-
 export function createShownTexts(): ShownTexts {
   const texts: OrderedShownText[] = [];
   const labels = new Map<string, OrderedShownText[]>();
   const wholes = new Map<number, OrderedShownText[]>();
-  const places: HashedPlace[] = [];
-  /** The number of places before each text. */
+  const groups = createGroups();
+  /** The number of groups before each text. */
   const starts: number[] = [];
-  const newest = new Map<number, number>();
-
-  function* placesOf(key: number): Generator<HashedPlace> {
-    let at = newest.get(key) ?? -1;
-    for (let looked = 0; at >= 0 && looked < MAX_PLACES; looked++) {
-      const place = places[at]!;
-      yield place;
-      at = place.before;
-    }
-  }
 
   return {
     *add(text) {
       const shown = { ...text, order: texts.length };
-      starts.push(places.length);
-      for (const { start, end } of shown.lines.isLaidOut ? [] : shown.literal) {
+      starts.push(groups.size());
+      const { keys, isLaidOut } = shown.lines;
+      for (const { start, end } of isLaidOut ? [] : shown.literal) {
         for (let line = start; line + MIN_LINES <= end; line++) {
-          const key = keyAt(shown.lines.hashes, line);
+          const key = keys[line]!;
           if (key === 0) continue;
-          places.push({ text: texts.length, line, key, before: newest.get(key) ?? -1 });
-          newest.set(key, places.length - 1);
-          if (places.length % linesPerStep === 0) yield;
+          groups.add(key, texts.length, line);
+          if (groups.size() % linesPerStep === 0) yield;
         }
       }
       texts.push(shown);
       listed(labels, shown.label).push(shown);
-      if (isShownCompletely(shown)) listed(wholes, wholeKey(shown.lines)).push(shown);
+      if (isShownCompletely(shown)) listed(wholes, shown.lines.wholeKey).push(shown);
     },
     *truncate(size) {
       while (texts.length > size) {
         const shown = texts.pop()!;
         labels.get(shown.label)!.pop();
-        if (isShownCompletely(shown)) wholes.get(wholeKey(shown.lines))!.pop();
+        if (isShownCompletely(shown)) wholes.get(shown.lines.wholeKey)!.pop();
         const start = starts.pop()!;
-        while (places.length > start) {
-          const { key, before } = places.pop()!;
-          if (before < 0) newest.delete(key);
-          else newest.set(key, before);
-          if (places.length % linesPerStep === 0) yield;
+        while (groups.size() > start) {
+          groups.removeNewest();
+          if (groups.size() % linesPerStep === 0) yield;
         }
       }
     },
+    mayRepeat({ keys, wholeKey, isLaidOut }) {
+      const same = wholes.get(wholeKey);
+      if (same !== undefined && same.length > 0) return true;
+      return !isLaidOut && keys.some((key) => key !== 0 && groups.newest(key) >= 0);
+    },
     matches(text, at) {
-      const key = keyAt(text.hashes, at);
+      const key = text.keys[at]!;
       if (key === 0) return [];
       const found: ShownMatch[] = [];
-      for (const place of placesOf(key)) {
-        const source = texts[place.text]!;
-        const length = sameFrom(text, at, source, place.line);
-        if (length >= MIN_LINES) found.push({ source, at: place.line, length });
+      let place = groups.newest(key);
+      for (let looked = 0; place >= 0 && looked < MAX_PLACES; looked++) {
+        const source = texts[groups.textOf(place)]!;
+        const line = groups.lineOf(place);
+        const length = sameFrom(text, at, source, line);
+        if (length >= MIN_LINES) found.push({ source, at: line, length });
+        place = groups.before(place);
       }
-      return found.toSorted((one, other) => other.length - one.length);
+      return found.length < 2 ? found : found.toSorted((one, other) => other.length - one.length);
     },
     *same(text) {
-      for (const shown of newestOf(wholes.get(wholeKey(text)), MAX_SAME))
+      for (const shown of newestOf(wholes.get(text.wholeKey), MAX_SAME))
         if (labels.get(shown.label)!.at(-1) === shown && hasSameLines(shown.lines, text)) yield shown;
     },
     labeled: (label) => newestOf(labels.get(label), MAX_LABELED),
   };
 }
+
+/** Groups of successive lines in the order in which they were added, each with its key, its text and its first line. */
+type Groups = {
+  size(): number;
+  add(key: number, text: number, line: number): void;
+  removeNewest(): void;
+  /** Returns the place of the newest group with a key; -1 if there is none. */
+  newest(key: number): number;
+  /** Returns the place of the next older group with the same key; -1 if there is none. */
+  before(place: number): number;
+  textOf(place: number): number;
+  lineOf(place: number): number;
+};
+
+/** Numbers of a group in memory: its key, its text, its first line, and the place of the next older group with the key. */
+const GROUP_NUMBERS = 4;
+const [KEY, TEXT, LINE, BEFORE] = [0, 1, 2, 3] as const;
+/** Slots of the hash table for each group that there is room for: half of them stay empty, and it is made again after as many removals. */
+const SLOTS_PER_GROUP = 4;
+
+/** Keeps groups in arrays of numbers: a map with an object for each line took five times as long, most of it in the garbage collector. */
+function createGroups(): Groups {
+  let room = 64;
+  let size = 0;
+  let numbers = new Int32Array(room * GROUP_NUMBERS);
+  /** A hash table of keys: for each, the place of its newest group plus 1, and the key. A key whose groups were all removed stays, as `GONE`. */
+  let slots = new Int32Array(room * SLOTS_PER_GROUP * 2);
+  let usedSlots = 0;
+
+  function slotOf(key: number): number {
+    const mask = slots.length - 2;
+    let slot = (Math.imul(key ^ (key >>> 15), 0x2c1b3c6d) >>> 7) & mask;
+    while (slots[slot] !== 0 && slots[slot + 1] !== key) slot = (slot + 2) & mask;
+    return slot;
+  }
+  function link(key: number, place: number): void {
+    const slot = slotOf(key);
+    if (slots[slot] === 0) usedSlots++;
+    slots[slot] = place + 1;
+    slots[slot + 1] = key;
+  }
+  /** Makes room for another group, and forgets the keys that are gone. */
+  function makeRoom(): void {
+    if (size === room) room *= 2;
+    const larger = new Int32Array(room * GROUP_NUMBERS);
+    larger.set(numbers.subarray(0, size * GROUP_NUMBERS));
+    numbers = larger;
+    slots = new Int32Array(room * SLOTS_PER_GROUP * 2);
+    usedSlots = 0;
+    for (let place = 0; place < size; place++) link(numbers[place * GROUP_NUMBERS + KEY]!, place);
+  }
+  function newest(key: number): number {
+    return Math.max(slots[slotOf(key)]!, 0) - 1;
+  }
+  return {
+    size: () => size,
+    newest,
+    add(key, text, line) {
+      if (size === room || usedSlots >= 2 * room) makeRoom();
+      const at = size * GROUP_NUMBERS;
+      numbers[at + KEY] = key;
+      numbers[at + TEXT] = text;
+      numbers[at + LINE] = line;
+      numbers[at + BEFORE] = newest(key);
+      link(key, size++);
+    },
+    removeNewest() {
+      const at = --size * GROUP_NUMBERS;
+      const before = numbers[at + BEFORE]!;
+      slots[slotOf(numbers[at + KEY]!)] = before < 0 ? GONE : before + 1;
+    },
+    before: (place) => numbers[place * GROUP_NUMBERS + BEFORE]!,
+    textOf: (place) => numbers[place * GROUP_NUMBERS + TEXT]!,
+    lineOf: (place) => numbers[place * GROUP_NUMBERS + LINE]!,
+  };
+}
+
+const GONE = -1;
 
 /** Yields the last elements of a list, last one first. */
 function* newestOf(texts: readonly OrderedShownText[] = [], max: number): Generator<OrderedShownText> {
@@ -137,9 +206,9 @@ function listed<Key>(lists: Map<Key, OrderedShownText[]>, key: Key): OrderedShow
   return list;
 }
 
-function wholeKey({ hashes }: TextLines): number {
+function wholeKeyOf(hashes: Uint32Array): number {
   let key = hashes.length;
-  for (const hash of hashes) key = (Math.imul(key, 0x9e3779b1) + hash) | 0;
+  for (let at = 0; at < hashes.length; at++) key = (Math.imul(key, 0x9e3779b1) + hashes[at]!) | 0;
   return key;
 }
 
@@ -210,6 +279,10 @@ export type TextLines = {
   readonly hashes: Uint32Array;
   /** The number before each line; -1 if there is none. */
   readonly numbers: Int32Array;
+  /** Hashes of the group that begins with each line; 0 if there are too few lines, or if one of them never matches. */
+  readonly keys: Int32Array;
+  /** A hash of all lines. */
+  readonly wholeKey: number;
   /** True if the text contains our markers: then its lines mean nothing without them. */
   readonly isLaidOut: boolean;
 };
@@ -246,7 +319,7 @@ export function* readLines(text: string): Steps<TextLines> {
   if (text.length > MAX_COMPARED) {
     const ends = hashOf(text, 0, HASHED_ENDS) ^ hashOf(text, text.length - HASHED_ENDS, text.length);
     const hash = (ends ^ text.length) >>> 0 || 1;
-    return { hashes: Uint32Array.of(hash), numbers: Int32Array.of(-1), isLaidOut: true, isOneLine: true };
+    return { ...linesOf(Uint32Array.of(hash), Int32Array.of(-1)), isLaidOut: true, isOneLine: true };
   }
   const hashes: number[] = [];
   const numbers: number[] = [];
@@ -261,11 +334,12 @@ export function* readLines(text: string): Steps<TextLines> {
     if (hashes.length % linesPerStep === 0) yield;
   }
   yield;
-  return {
-    hashes: Uint32Array.from(hashes),
-    numbers: Int32Array.from(numbers),
-    isLaidOut: isShrunk(text),
-  };
+  return { ...linesOf(new Uint32Array(hashes), new Int32Array(numbers)), isLaidOut: isShrunk(text) };
+}
+
+function linesOf(hashes: Uint32Array, numbers: Int32Array): Omit<TextLines, 'isLaidOut'> {
+  const keys = Int32Array.from(hashes, (_, at) => keyAt(hashes, at));
+  return { hashes, numbers, keys, wholeKey: wholeKeyOf(hashes) };
 }
 
 /** Returns the offset after a line's number and the sign after it; -1 if there is no number. */
@@ -309,31 +383,4 @@ function hashOf(text: string, start: number, end: number): number {
   let hash = 0x811c9dc5;
   for (let at = start; at < end; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   return hash >>> 0 || 1;
-}
-
-// References to earlier texts
-
-/** A range of line numbers in a listing, both inclusive. */
-export type Numbered = { readonly from: number; readonly to: number };
-
-/** Returns a reference to numbered lines that have the same numbers in the earlier result called `label`. */
-export function sameNumbered({ from, to }: Numbered, label: string): string {
-  return `[lines ${from}-${to} as in ${label} above]`;
-}
-
-/** Returns a reference to `count` lines that occur in the earlier result called `label`, from the line that starts with `begins`. */
-export function sameLines(count: number, begins: string, label: string): string {
-  return `[${count} lines as in ${label} above, from ${JSON.stringify(begins)} on]`;
-}
-
-/** Returns a reference to all of the earlier result called `label`. */
-export function sameText(label: string): string {
-  return `[all of it as in ${label} above]`;
-}
-
-const reference = /^\[(?:lines \d+-\d+|\d+ lines|all of it) as in .* above[\],]/;
-
-/** True for a line that refers to an earlier result. */
-export function isReference(line: string): boolean {
-  return reference.test(line);
 }

@@ -5,21 +5,17 @@
  */
 import { reportsFailure } from '../arrival/kind.ts';
 import { firstBeginning, firstNumbered, maxBeginning } from '../arrival/line-index.ts';
+import { type Numbered, isReference, sameLines, sameNumbered, sameText } from '../arrival/markers.ts';
 import {
   type LineRange,
   MIN_LINES,
-  type Numbered,
   type OrderedShownText,
   type ShownMatch,
   type ShownTexts,
   type TextLines,
   createShownTexts,
-  isReference,
   linesPerStep,
   readLines,
-  sameLines,
-  sameNumbered,
-  sameText,
   splitLines,
 } from '../arrival/shown-texts.ts';
 import type { Conversation } from '../conversation/conversation.ts';
@@ -114,9 +110,9 @@ function* referring(
   for (let order = common; order < texts.length; order++) {
     yield;
     const arrived = texts[order]!;
-    const { lines, isFailure } = yield* readText(conversation, arrived);
+    const lines = yield* linesIn(conversation, arrived);
     const found =
-      arrived.mayRefer && !isFailure
+      arrived.mayRefer && shown.mayRepeat(lines) && !(yield* isFailureIn(conversation, arrived, lines))
         ? yield* refer(yield* linesOf({ order }), lines, { shown, linesOf })
         : undefined;
     const shrink = found && (yield* shrinkTo(found, arrived, conversation, texts, count));
@@ -188,22 +184,39 @@ function* textWithoutReferences(
   return yield* textInSteps(conversation.body, conversation.messages[at.message]!, result.texts[at.text]!);
 }
 
-type ReadText = { readonly lines: TextLines; readonly isFailure: boolean };
+type ReadKey = Shrink | ToolResultPart['texts'][number];
 
-const readTexts = new WeakMap<Shrink | ToolResultPart['texts'][number], ReadText>();
+const linesByText = new WeakMap<ReadKey, TextLines>();
+const failures = new WeakMap<ReadKey, boolean>();
 
-/** Reads the lines of a text. They are remembered with the result, or with its smaller form. */
-function* readText(conversation: Conversation, arrived: ArrivedText): Steps<ReadText> {
-  const key = arrived.shrink ?? arrived.result.texts[arrived.at.text]!;
-  const remembered = readTexts.get(key);
+/** Returns what lines and failures of a text are remembered with: the result, or its smaller form. */
+function keyOf({ at, result, shrink }: ArrivedText): ReadKey {
+  return shrink ?? result.texts[at.text]!;
+}
+
+/** Reads the lines of a text. */
+function* linesIn(conversation: Conversation, arrived: ArrivedText): Steps<TextLines> {
+  const key = keyOf(arrived);
+  const remembered = linesByText.get(key);
   if (remembered) return remembered;
-  const text = yield* textWithoutReferences(conversation, arrived);
-  const lines = yield* readLines(text);
-  yield;
-  const isListing = lines.numbers.some((number) => number >= 0);
-  const made = { lines, isFailure: !isListing && reportsFailure(text) };
-  readTexts.set(key, made);
-  return made;
+  const lines = yield* readLines(yield* textWithoutReferences(conversation, arrived));
+  linesByText.set(key, lines);
+  return lines;
+}
+
+/** True for a text that reports a failure. Its lines are always shown. */
+function* isFailureIn(
+  conversation: Conversation,
+  arrived: ArrivedText,
+  { numbers }: TextLines,
+): Steps<boolean> {
+  const key = keyOf(arrived);
+  const remembered = failures.get(key);
+  if (remembered !== undefined) return remembered;
+  const isListing = numbers.some((number) => number >= 0);
+  const isFailure = !isListing && reportsFailure(yield* textWithoutReferences(conversation, arrived));
+  failures.set(key, isFailure);
+  return isFailure;
 }
 
 // References in one text. A reader who takes a reference literally, and looks in the newest earlier text with that name that shows such lines, finds
