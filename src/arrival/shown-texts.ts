@@ -137,7 +137,7 @@ const SLOTS_PER_GROUP = 4;
 
 /** Keeps groups in arrays of numbers: a map with an object for each line took five times as long, most of it in the garbage collector. */
 function createGroups(): Groups {
-  let room = 64;
+  let room = 256;
   let size = 0;
   let numbers = new Int32Array(room * GROUP_NUMBERS);
   /** A hash table of keys: for each, the place of its newest group plus 1, and the key. A key whose groups were all removed stays, as `GONE`. */
@@ -224,9 +224,8 @@ function hasSameLines(one: TextLines, { hashes, numbers }: TextLines): boolean {
   );
 }
 
-/** Hashes a group of lines; 0 if there are too few, or if one of them never matches. */
+/** Hashes a group of lines; 0 if one of them never matches. */
 function keyAt(hashes: Uint32Array, at: number): number {
-  if (at + MIN_LINES > hashes.length) return 0;
   let key = 0;
   for (let line = at; line < at + MIN_LINES; line++) {
     const hash = hashes[line]!;
@@ -338,7 +337,8 @@ export function* readLines(text: string): Steps<TextLines> {
 }
 
 function linesOf(hashes: Uint32Array, numbers: Int32Array): Omit<TextLines, 'isLaidOut'> {
-  const keys = Int32Array.from(hashes, (_, at) => keyAt(hashes, at));
+  const keys = new Int32Array(hashes.length);
+  for (let at = 0; at + MIN_LINES <= hashes.length; at++) keys[at] = keyAt(hashes, at);
   return { hashes, numbers, keys, wholeKey: wholeKeyOf(hashes) };
 }
 

@@ -25,6 +25,15 @@ export function textOf(body: Uint8Array, block: { readonly span: Span }, span: S
   return rememberedText(span) ?? decodeLiteral(bytesOf(body, block, span));
 }
 
+/** Returns the same as `textOf`, and remembers the text: the next pass over this request needs it, too. */
+export function textToKeep(body: Uint8Array, block: { readonly span: Span }, span: Span): string {
+  const known = rememberedText(span);
+  if (known !== undefined) return known;
+  const text = decodeLiteral(bytesOf(body, block, span));
+  textsLike(span).set(span, text);
+  return text;
+}
+
 /** Returns the same as `textOf`, in steps. */
 export function textInSteps(body: Uint8Array, block: { readonly span: Span }, span: Span): Steps<string> {
   return decodeInSteps(bytesOf(body, block, span), span);

@@ -300,7 +300,7 @@ function viewOf(shared: SharedState, clock: Clock): StoreView {
     }
   }
   function isHere(key: string): boolean {
-    const entry = transient.get(key);
+    const entry = transient.size > 0 ? transient.get(key) : undefined;
     return entry !== undefined && (entry.expiresAt ?? Number.POSITIVE_INFINITY) > clock();
   }
   async function readHere(key: string): Promise<Uint8Array | undefined> {

@@ -4,7 +4,7 @@
  */
 import { openFixed, type Cache, createCaches } from '../caches.ts';
 import type { Block, Conversation, Media, Message, Part, Span } from '../conversation/conversation.ts';
-import { bytesOf, perMessage, textInSteps, textOf, textsOf } from '../conversation/messages.ts';
+import { bytesOf, perMessage, textInSteps, textOf, textsOf, textToKeep } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { countMedia } from './count-media.ts';
 import type { AsyncCounts } from './async-counts.ts';
@@ -126,12 +126,10 @@ export function createConversationCounter(options: {
     return counts;
   };
   const countMessage = (conversation: Conversation, index: number): number => {
-    const message = conversation.messages[index];
-    if (message === undefined) {
-      throw new RangeError(
-        `There is no message ${index}: the conversation has ${conversation.messages.length}.`,
-      );
-    }
+    const { messages } = conversation;
+    const message = messages[index];
+    if (message === undefined)
+      throw new RangeError(`There is no message ${index}: the conversation has ${messages.length}.`);
     return answers ? countNow(conversation, message) : countsOf(conversation)[index]!;
   };
 
@@ -301,14 +299,19 @@ function memoOf(counter: TokenCounter): CounterMemo {
   return own;
 }
 
-/** Distinguishes counters that share a vocabulary but not an image rule. */
+/** Distinguishes counters that share a vocabulary but not an image rule, by a short name: the key of each count begins with it. */
 function fingerprintOf(counter: TokenCounter): string {
   const { message, tool, tools, request } = counter.overhead;
   const images = [undefined, { width: 1000, height: 500 }, { width: 3000, height: 3000 }].map((size) =>
     counter.image(size),
   );
-  return [counter.name, message, tool, tools, request, counter.toolsAs, ...images].join(' ');
+  const all = [counter.name, message, tool, tools, request, counter.toolsAs, ...images].join(' ');
+  const short = fingerprints.get(all) ?? String(fingerprints.size);
+  fingerprints.set(all, short);
+  return short;
 }
+
+const fingerprints = new Map<string, string>();
 
 /**
  * Calls and results cost the wrapping of a message each, in addition to that of their message. Recorded usage of two providers
@@ -324,7 +327,8 @@ function countPart(counter: TokenCounter, body: Uint8Array, block: Block, part: 
       );
     case 'tool-result': {
       const media = part.media.reduce((sum, item) => sum + countMedia(counter, body, block, item), 0);
-      return counter.overhead.message + countTexts(counter, body, block, part.texts) + media;
+      // A new result is made smaller next, which needs its texts again.
+      return counter.overhead.message + countTexts(counter, body, block, part.texts, textToKeep) + media;
     }
     case 'reasoning': {
       const texts = countTexts(counter, body, block, part.texts);
@@ -352,10 +356,14 @@ function definitionText({ toolsAs }: TokenCounter, json: string): string {
   }
 }
 
-function countTexts(counter: TokenCounter, body: Uint8Array, block: Block, texts: readonly Span[]): number {
-  let tokens = 0;
-  for (const span of texts) tokens += counter.count(textOf(body, block, span));
-  return tokens;
+function countTexts(
+  counter: TokenCounter,
+  body: Uint8Array,
+  block: Block,
+  texts: readonly Span[],
+  read = textOf,
+): number {
+  return texts.reduce((tokens, span) => tokens + counter.count(read(body, block, span)), 0);
 }
 
 /** Arguments are a string literal that holds JSON in some formats, and JSON in others: the same text to the model. */
@@ -366,13 +374,9 @@ function jsonText(body: Uint8Array, block: Block, span: Span): string {
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-function rawText(body: Uint8Array, block: Block, span: Span): string {
-  return decoder.decode(bytesOf(body, block, span));
-}
-
-function lengthOf(span: Span): number {
-  return span.end - span.start;
-}
+const rawText = (body: Uint8Array, block: Block, span: Span): string =>
+  decoder.decode(bytesOf(body, block, span));
+const lengthOf = ({ start, end }: Span): number => end - start;
 
 /** Opaque content is estimated by its bytes: it may be JSON (3 to 4 bytes a token) or base64 of anything. */
 const OPAQUE_BYTES_PER_TOKEN = 4;
