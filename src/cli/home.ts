@@ -1,4 +1,4 @@
-/** Finds the user's home folder, for configuration, data and caches, and the version and the command of this package. */
+/** Finds the user's home folder, for configuration, data and caches, the version and the command of this package, and whether this Node can run it. */
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 
@@ -28,4 +28,20 @@ export function packageVersion(): string {
   const root = import.meta.url.endsWith('.ts') ? '../..' : '../../..';
   const manifest = new URL(`${root}/package.json`, import.meta.url);
   return (JSON.parse(readFileSync(manifest, 'utf8')) as { readonly version: string }).version;
+}
+
+/** The oldest Node that runs the commands. The library also runs in older ones. */
+const oldestNode = [22, 18] as const;
+
+/** Versions of the runtime, as in `process.versions`. */
+export type RuntimeVersions = Readonly<Partial<Record<'node' | 'bun' | 'deno', string>>>;
+
+/** Says why this runtime cannot run the commands; undefined if it can. Bun and Deno have other servers below the interface of `node:http`. */
+export function runtimeProblem({ node = '0', bun, deno }: RuntimeVersions): string | undefined {
+  const oldest = oldestNode.join('.');
+  const other = bun === undefined ? deno && `Deno ${deno}` : `Bun ${bun}`;
+  if (other) return `This is ${other}, but the commands of Leporello need Node ${oldest} or newer.`;
+  const [major = 0, minor = 0] = node.split('.').map(Number);
+  const isOld = major < oldestNode[0] || (major === oldestNode[0] && minor < oldestNode[1]);
+  return isOld ? `Node ${node} is too old: the commands of Leporello need ${oldest} or newer.` : undefined;
 }

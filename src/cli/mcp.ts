@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { McpServer } from '@modelcontextprotocol/server';
 import { type Memory, memoryIn, registerMemoryTools } from '../adapters/mcp.ts';
 import { LeporelloError } from '../errors.ts';
+import { withResolvers } from '../es2024.ts';
 import { refuseForeign } from '../gateway/routing/tenant.ts';
 import {
   type GatewayRequest,
@@ -27,7 +28,7 @@ export async function mcp(args: McpArgs, terminal: Terminal): Promise<number> {
   }
   const memory = memoryIn(opened, { tenant: args.tenant });
   const newServer = () => serverOver(sdk.McpServer, memory);
-  const stopped = Promise.withResolvers<void>();
+  const stopped = withResolvers<void>();
   const forget = terminal.onStop(() => stopped.resolve());
   try {
     if (args.port === undefined) {

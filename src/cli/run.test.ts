@@ -42,6 +42,26 @@ describe('run', () => {
     });
   });
 
+  it('says which Node a command needs, in an older one and in other runtimes', async () => {
+    const started = async (versions: object) => {
+      const terminal = testTerminal();
+      const code = await run(['serve'], terminal, versions);
+      return { code, err: terminal.written.err() };
+    };
+    const advice =
+      'Install a newer Node (https://nodejs.org). The library also runs in Node 20, Bun and Deno (docs/library.md).\n';
+    expect(await started({ node: '20.20.2' })).toEqual({
+      code: 1,
+      err: `leporello: Node 20.20.2 is too old: the commands of Leporello need 22.18 or newer. ${advice}`,
+    });
+    expect(await started({ node: '24.3.0', bun: '1.4.5' })).toEqual({
+      code: 1,
+      err: `leporello: This is Bun 1.4.5, but the commands of Leporello need Node 22.18 or newer. ${advice}`,
+    });
+    const terminal = testTerminal();
+    expect(await run(['--version'], terminal, { node: '20.20.2' })).toBe(0);
+  });
+
   it('asks to report an unexpected error', async () => {
     const terminal = testTerminal();
     const broken = {

@@ -5,13 +5,24 @@
 import { LeporelloError } from '../errors.ts';
 import { parseArgs } from './args.ts';
 import type { Args } from './command-args.ts';
-import { packageVersion, withCheckoutNote } from './home.ts';
+import { type RuntimeVersions, packageVersion, runtimeProblem, withCheckoutNote } from './home.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Runs a command line. Never rejects: errors are printed to standard error. */
-export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
+export async function run(
+  argv: readonly string[],
+  terminal: Terminal,
+  versions: RuntimeVersions = process.versions,
+): Promise<number> {
   try {
-    return await runCommand(parseArgs(argv), terminal);
+    const args = parseArgs(argv);
+    const problem = runtimeProblem(versions);
+    if (problem !== undefined && args.command !== 'help' && args.command !== 'version') {
+      const library = 'The library also runs in Node 20, Bun and Deno (docs/library.md).';
+      terminal.err(`leporello: ${problem} Install a newer Node (https://nodejs.org). ${library}\n`);
+      return 1;
+    }
+    return await runCommand(args, terminal);
   } catch (error) {
     const code = failure(error, terminal);
     // To some clients, the exit code 2 of a hook is a refusal, and hides the result.

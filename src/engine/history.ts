@@ -25,6 +25,7 @@ import {
 } from './state.ts';
 import type { CachePrices, EngineOptions, EngineRequest, ModelWindow } from './types.ts';
 import { LeporelloError } from '../errors.ts';
+import { withResolvers } from '../es2024.ts';
 import type { FoundFold, FoundFolds } from '../store/fold-store.ts';
 import type { FoundRecalls, Reply } from '../store/hidden-recalls.ts';
 import type { FoundSummary } from '../store/ready-summaries.ts';
@@ -354,14 +355,11 @@ function smallerWindow(window: ModelWindow, learned: number | undefined): ModelW
 export async function inTime<T>({ leftMs }: Pick<EngineRequest, 'leftMs'>, promise: Promise<T>): Promise<T> {
   if (!leftMs) return promise;
   const left = Math.max(0, leftMs());
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () =>
-      late.reject(
-        new LeporelloError('deadline', `The store did not answer within the ${Math.round(left)} ms left.`),
-      ),
-    left,
-  );
+  const late = withResolvers<never>();
+  const timer = setTimeout(() => {
+    const said = `The store did not answer within the ${Math.round(left)} ms left.`;
+    late.reject(new LeporelloError('deadline', said));
+  }, left);
   try {
     return await Promise.race([promise, late.promise]);
   } finally {

@@ -10,6 +10,7 @@ import type { Edit } from '../conversation/edit.ts';
 import { fetchedAgain } from './in-view.ts';
 import type { FoldReport } from '../receipts/receipt.ts';
 import { beginsReply, lastAssistant, placeKey, unitsOf, userSpeaks } from '../conversation/turns.ts';
+import { groupBy } from '../es2024.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { openMedia, stubTokens, tokensOfTexts } from './protect.ts';
 import { type Shrink, savedByMessage } from './references.ts';
@@ -268,7 +269,7 @@ function idleResults(
 /** Tracks references while the conversation is visited from its end. */
 function referencesIn(shrinks: readonly Shrink[]) {
   const returning = new Map<number, number>();
-  const from = Map.groupBy(
+  const from = groupBy(
     shrinks.filter(({ refers }) => refers),
     ({ at }) => at.message,
   );

@@ -6,6 +6,7 @@ import { readInSlices, unremembered } from '../codecs/read-body.ts';
 import { openSlices } from '../conversation/steps.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
+import { groupBy } from '../es2024.ts';
 import type { Receipt, SummaryReceipt } from '../receipts/receipt.ts';
 import {
   type Caps,
@@ -187,7 +188,7 @@ function remember(map: Map<string, string>, key: string, value: string): void {
 
 /** Reports each experiment of these records, the newest first. */
 export function reportsOf(records: readonly TrialRecord[], now: number): readonly ExperimentReport[] {
-  return [...Map.groupBy(records, ({ era }) => JSON.stringify(era)).values()]
+  return [...groupBy(records, ({ era }) => JSON.stringify(era)).values()]
     .map((units) => reportOf(units, now))
     .toSorted((one, other) => other.since - one.since);
 }

@@ -3,6 +3,7 @@
  * two to the folded request, and two to the client's own. Two replies to the same request differ too, so each comparison is measured against
  * that. Recalls are answered before a reply is compared: a recall that brings back what was missing is no harm. Pure.
  */
+import { groupBy } from '../es2024.ts';
 import { type Interval, openSequence } from './sequence.ts';
 
 /** Which of four decisions agree at one level of detail: the two after the folded request, the two after the client's own, and both with each other. */
@@ -61,7 +62,7 @@ const safeLoss = 0.05;
 
 /** Estimates the effect on the next action. The intervals hold at every look. */
 export function estimateShadow(samples: readonly ShadowSample[]): ShadowEstimate {
-  const conversations = [...Map.groupBy(samples, ({ conversation }) => conversation).values()];
+  const conversations = [...groupBy(samples, ({ conversation }) => conversation).values()];
   const [shift, shiftInterval] = meanOf(conversations, shiftOf, { low: -2, high: 2 });
   const [loss, lossInterval] = meanOf(conversations, lossOf, { low: -1, high: 1 });
   const isEnough = samples.length >= minSamples && conversations.length >= minConversations;

@@ -2,6 +2,7 @@
  * Keeps and reports what a shadow found out: for each request that was sent again, which replies agreed and what it cost. Holds a set of
  * strategies for a model once its folds are shown to change what the model does next, and only then.
  */
+import { groupBy } from '../es2024.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { type Level, levels } from './decision.ts';
 import { createLedger, type LedgerOptions } from './ledger.ts';
@@ -196,7 +197,7 @@ export function stateFor(
 /** Reports each model under each set of settings, the newest first. */
 export function shadowReportsOf(findings: ShadowFindings, now: number): readonly ShadowReport[] {
   const holds = holdsIn(findings.tallies, now);
-  const eras = Map.groupBy(findings.compared, ({ model, settings }) => JSON.stringify([model, settings]));
+  const eras = groupBy(findings.compared, ({ model, settings }) => JSON.stringify([model, settings]));
   const reported = [...eras.values()].map((own) => reportOf(own, findings, holds));
   const known = new Set(reported.map(({ model }) => model));
   // Nothing was compared yet for a model whose requests were all dropped: the reasons say why.
@@ -215,7 +216,7 @@ function reportOf(
 ): ShadowReport {
   const tally = tallies.find((one) => one.model === model);
   const results = Object.fromEntries(levels.map((level) => [level, resultOf(own, level)]));
-  const byStrategies = [...Map.groupBy(own, ({ strategies }) => strategies)];
+  const byStrategies = [...groupBy(own, ({ strategies }) => strategies)];
   return {
     model,
     since: own[0]?.lastAt ?? tally?.lastAt ?? 0,

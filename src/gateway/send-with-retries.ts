@@ -8,6 +8,7 @@ import { type PreparedRequest, type Refusal, passThrough } from '../engine/types
 import { headerOf, type UpstreamResponse } from './http/http.ts';
 import { peekBody } from './http/body.ts';
 import { LeporelloError } from '../errors.ts';
+import { withResolvers } from '../es2024.ts';
 import { startSlicedTimer, type StartTimer } from '../store/store.ts';
 
 /** A client's request with the ways to send it. */
@@ -189,7 +190,7 @@ export async function waitAtMost(
   // Mostly the work has ended before, and then this turn says so. A timer for each request would cost more than that.
   await Promise.resolve();
   if (hasEnded) return;
-  const late = Promise.withResolvers<void>();
+  const late = withResolvers<void>();
   const timer = startTimer(ms, late.resolve);
   await Promise.race([ended, late.promise]);
   timer.stop();

@@ -5,6 +5,7 @@
  */
 import { itemsOf, rankItems } from '../arrival/items/items.ts';
 import { type ListItem, type TextShortener, shortenerFor } from '../arrival/items/shorten.ts';
+import { withResolvers } from '../es2024.ts';
 import { type Summarizer, itemRequest, usableText } from '../outline/summarizer.ts';
 import { type Compression, compressionOf } from '../receipts/receipt.ts';
 import { type EncryptedStore, sha256 } from '../store/encrypted-store.ts';
@@ -167,7 +168,7 @@ async function itemWords(
     options.encryptedStore.renewSealed(options.tenant, keyOf(text, options), ttlMs);
   const missing = wanted.filter((text) => !words.has(text));
   const writing = writeAll(missing, options, (text, said) => words.set(text, said));
-  const late = Promise.withResolvers<void>();
+  const late = withResolvers<void>();
   const timer = setTimeout(() => late.resolve(), waitMs);
   await Promise.race([writing, late.promise]);
   clearTimeout(timer);

@@ -3,6 +3,7 @@
  * asked word for word, what is open, then a log of what was done, what was found and the files in turns, and last values of calls. Linear time. Pure.
  */
 import { spellValue } from '../conversation/messages.ts';
+import { groupBy } from '../es2024.ts';
 import { nodeOf } from './node.ts';
 import { countWithin, inTurns, namedLines, openLines, type OutlineLine } from './rank.ts';
 import { firstSentences, joinedSentences } from './sentences.ts';
@@ -195,8 +196,8 @@ function withLeftOut(taken: readonly OutlineLine[], log: readonly OutlineLine[])
 
 function spell(taken: readonly OutlineLine[], log: readonly OutlineLine[]): string {
   const items: Partial<Record<Section, readonly string[]>> = {};
-  for (const [section, lines] of Map.groupBy(taken, (line) => line.section)) {
-    const groups = Map.groupBy(lines, ({ group }) => group);
+  for (const [section, lines] of groupBy(taken, (line) => line.section)) {
+    const groups = groupBy(lines, ({ group }) => group);
     const valued = [...groups].flatMap(([group, of]) =>
       group === undefined
         ? []

@@ -5,6 +5,7 @@
  */
 import { type JsonRecord, parseRecord } from '../conversation/json-scan.ts';
 import { wholeBefore } from '../conversation/messages.ts';
+import { groupBy } from '../es2024.ts';
 
 export type StepKind = 'read' | 'search' | 'edit' | 'command' | 'plan' | 'other';
 
@@ -356,7 +357,7 @@ const isNow = /progress|active|doing/i;
 
 /** Writes a plan as it stands, in its own words: the next call of its tool repeats them. */
 export function wholePlan(items: readonly PlanItem[]): string {
-  return [...Map.groupBy(items, ({ status }) => status)]
+  return [...groupBy(items, ({ status }) => status)]
     .map(([status, of]) => {
       const texts = of.map(
         ({ words, also }) => `"${oneLine(words)}"${also === '' ? '' : ` (${oneLine(also)})`}`,

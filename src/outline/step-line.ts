@@ -3,6 +3,7 @@
  * of similar steps, and reads the plan in a call. Words are never cut, and no content of files is quoted. Pure; linear in its input.
  */
 import { isRecord, type JsonRecord, parseRecord } from '../conversation/json-scan.ts';
+import { groupBy } from '../es2024.ts';
 import {
   commandIn,
   countOf,
@@ -126,7 +127,7 @@ export function stepLines(
   let quiet: number[] = [];
   const flush = (): void => {
     if (quiet.length === 0) return;
-    const byTool = Map.groupBy(quiet, (at) => `${steps[at]!.kind} ${steps[at]!.tool}`);
+    const byTool = groupBy(quiet, (at) => `${steps[at]!.kind} ${steps[at]!.tool}`);
     const texts = [...byTool.values()].map((same) =>
       joinedLine(
         same.map((at) => steps[at]!),
@@ -179,7 +180,7 @@ function joinedLine(steps: readonly StepWords[], pathOf?: (path: string) => stri
   const [first] = steps;
   if (steps.length === 1) return stepLine(first!, pathOf);
   // A search is told by its pattern; other calls are by their file, with its places behind it.
-  const alike = Map.groupBy(steps, ({ kind, path, about }) =>
+  const alike = groupBy(steps, ({ kind, path, about }) =>
     kind === 'search' || path === '' ? `${about}\n${path}` : path,
   );
   const isSearch = first!.kind === 'search';

@@ -4,6 +4,7 @@
  */
 import { type CountTokens, clip, longestFit, wholeBefore } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
+import { groupBy } from '../es2024.ts';
 import { type RankedPart, rankPlaces } from './rank.ts';
 import { type TextSpan, spellRange } from './text-ranges.ts';
 import {
@@ -318,7 +319,7 @@ function layOut(
 ): string {
   const shortened = createShortening(query);
   const headings: string[] = [];
-  const groups = Map.groupBy(joined(places), (place) => sectionAt(place) ?? place.from);
+  const groups = groupBy(joined(places), (place) => sectionAt(place) ?? place.from);
   const blocks = [...groups.values()].map((group) => {
     const [first] = group as [Place, ...Place[]];
     const { id, title } = first.from;
@@ -366,7 +367,7 @@ function lastLine(sources: readonly Searched[], others: readonly Place[]): strin
 
 /** Spells places of one text: "lines 3-5, 9", "line 3", or "characters 1-200" where they are not whole lines. */
 function spellPlaces(places: readonly Place[]): string {
-  const units = Map.groupBy(places.map(rangeOf), (range) => (range.startsWith('c') ? 'characters' : 'lines'));
+  const units = groupBy(places.map(rangeOf), (range) => (range.startsWith('c') ? 'characters' : 'lines'));
   const spelled = Array.from(units, ([unit, ranges]) => {
     const isOne = unit === 'lines' && ranges.length === 1 && !ranges[0]!.includes('-');
     return `${isOne ? 'line' : unit} ${ranges.map((range) => range.replace(/^c/, '')).join(', ')}`;
@@ -382,7 +383,7 @@ function rangeOf({ from: { text }, start, end }: Place): string {
 
 /** Joins places that overlap or touch, and puts those of one text in its order, where the first of them was. */
 function joined(places: readonly Place[]): readonly Place[] {
-  return [...Map.groupBy(places, ({ from }) => from).values()].flatMap((own) => {
+  return [...groupBy(places, ({ from }) => from).values()].flatMap((own) => {
     const result: Place[] = [];
     for (const next of own.toSorted((one, other) => one.start - other.start)) {
       const last = result.at(-1);

@@ -1,4 +1,5 @@
 /** Computes the figures of a replay, by source and policy, for tables and charts. Pure. */
+import { groupBy } from '../es2024.ts';
 import { extraRequestsPer1000Tokens } from '../receipts/cost.ts';
 import { costOf, type CacheRates, sumOf, addTally, type Tally } from './tally.ts';
 import type { Play, Played } from './replay.ts';
@@ -55,7 +56,7 @@ type ByTable<T> = Readonly<Record<string, T>>;
 
 /** Computes the figures. The other policies are compared with the first policy of each conversation. */
 export function figuresOf(played: readonly Played[], prices: PriceTables): readonly SourceFigures[] {
-  const bySource = Map.groupBy(played, ({ source }) => source);
+  const bySource = groupBy(played, ({ source }) => source);
   return [...bySource].map(([source, conversations]) => {
     const names = conversations[0]!.plays.map(({ policy }) => policy);
     return {

@@ -6,6 +6,7 @@ import type { ModelReply } from '../codecs/codec.ts';
 import { answerRecall } from '../recall/tool.ts';
 import type { PreparedRequest } from '../engine/types.ts';
 import type { Conversation, Message, RecallRound } from '../conversation/conversation.ts';
+import { groupBy } from '../es2024.ts';
 import { readOriginal } from '../recall/read-original.ts';
 import { holds, messageText, type Value } from './needs.ts';
 import type { SentContext } from './policies.ts';
@@ -38,7 +39,7 @@ export async function recallMissing(request: RecallMissingInput): Promise<Recall
   let left = memories.found;
   let lost = memories.unknown;
   const exchange = openRounds(request);
-  const byMemory = [...Map.groupBy(left, ({ id }) => id).values()];
+  const byMemory = [...groupBy(left, ({ id }) => id).values()];
   if (byMemory.length > 1) {
     const text = await exchange.ask({ query: queryOf(inTurn(byMemory)) });
     left = left.filter(({ value }) => !holds(text, value));

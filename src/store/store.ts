@@ -5,6 +5,7 @@
  */
 import { type Cache, openFixed } from '../caches.ts';
 import { LeporelloError } from '../errors.ts';
+import { withResolvers } from '../es2024.ts';
 
 /** A store of bytes by key. */
 export interface Store {
@@ -149,7 +150,7 @@ export function storeWithDeadline(store: Store, options: DeadlineOptions = {}): 
   }
 
   async function inTime<T>(call: string, work: Promise<T>): Promise<T> {
-    const late = Promise.withResolvers<never>();
+    const late = withResolvers<never>();
     const timer = startTimer(deadlineMs, () =>
       late.reject(
         new LeporelloError(

@@ -3,6 +3,7 @@
  * everything else, and the counts are remembered. Bounded in memory and in time.
  */
 import { openFixed } from '../caches.ts';
+import { withResolvers } from '../es2024.ts';
 
 export interface AsyncCounts {
   /**
@@ -85,7 +86,7 @@ export function createAsyncCounts(options: AsyncCountOptions): AsyncCounts {
       const unknown = [...new Set(texts)].filter((text) => !counts.has(text));
       if (unknown.length === 0) return true;
       if (clock() < pausedUntil) return false;
-      const timer = Promise.withResolvers<void>();
+      const timer = withResolvers<void>();
       let isOver = false;
       const handle = setTimeout(() => {
         isOver = true;

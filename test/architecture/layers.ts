@@ -18,7 +18,7 @@ const layers: readonly (readonly string[])[] = [
   ['triggers', 'codecs', 'outline', 'store', 'tokens', 'arrival'],
   ['checks'],
   ['conversation', 'errors'],
-  ['caches'],
+  ['caches', 'es2024'],
 ];
 
 /** Modules with one folder per wire format; these folders must not import each other. */

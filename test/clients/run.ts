@@ -124,7 +124,10 @@ async function driveRuntimes(): Promise<void> {
   const { playRuntimes } = await import('./runtimes/play.ts');
   const rows = await playRuntimes();
   for (const { runtime, problem } of rows) if (problem !== undefined) say(`${runtime}: ${problem}`);
-  for (const row of rows) addRow(row);
+  for (const { start, problem: _, ...row } of rows) {
+    addRow(row);
+    if (start !== undefined) say(`${row.runtime}: ${start}`);
+  }
 }
 
 /** Runs the adapters with the packages that they are for. */

@@ -2,6 +2,7 @@
  * Compares the two arms of `leporello bench-ab`, task by task. A pair is refused when its counts cannot be right; a failed request saves nothing;
  * nothing is pooled with other runs. All intervals are confidence sequences, so a run may be looked at, and stopped, at any time. Pure.
  */
+import { groupBy } from '../../es2024.ts';
 import {
   type Interval,
   type RatioSample,
@@ -117,7 +118,7 @@ export function compare(runs: readonly ArmRun[], caps: RunCaps): Comparison {
 }
 
 function pairsIn(runs: readonly ArmRun[]): readonly TaskPair[] {
-  const byTask = Map.groupBy(runs, ({ task }) => task);
+  const byTask = groupBy(runs, ({ task }) => task);
   return [...byTask.values()].flatMap((both) => {
     const folded = both.find(({ arm }) => arm === 'folded');
     const untouched = both.find(({ arm }) => arm === 'untouched');

@@ -112,7 +112,7 @@ ok       No base URL is set in this shell or in a settings file of a client.
       {
         check: 'node',
         level: 'failure',
-        says: 'Node 20.11.0 is too old: Leporello needs 22.18 or newer.',
+        says: 'Node 20.11.0 is too old: the commands of Leporello need 22.18 or newer.',
         fix: 'Install a newer Node (https://nodejs.org), or start with npm start, which brings its own.',
       },
     ],

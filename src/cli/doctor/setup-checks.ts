@@ -7,6 +7,7 @@ import { defaultUpstreams } from '../../gateway/routing/routes.ts';
 import { givenSecret, loadSecret } from '../../store/secret.ts';
 import type { Config } from '../config/schema.ts';
 import { storeFile } from '../../store/data-folder.ts';
+import { runtimeProblem } from '../home.ts';
 import { type StoreConfig, storeServer } from '../open-store.ts';
 import type { Environment } from '../terminal.ts';
 
@@ -31,19 +32,16 @@ export type Finding = {
   readonly fix?: string;
 };
 
-const oldestNode = [22, 18] as const;
-
 export function nodeFinding(version: string): Finding {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  const isOld = major < oldestNode[0] || (major === oldestNode[0] && minor < oldestNode[1]);
-  return isOld
-    ? {
+  const problem = runtimeProblem({ node: version });
+  return problem === undefined
+    ? { check: 'node', level: 'ok', says: `Node ${version}.` }
+    : {
         check: 'node',
         level: 'failure',
-        says: `Node ${version} is too old: Leporello needs ${oldestNode.join('.')} or newer.`,
+        says: problem,
         fix: 'Install a newer Node (https://nodejs.org), or start with npm start, which brings its own.',
-      }
-    : { check: 'node', level: 'ok', says: `Node ${version}.` };
+      };
 }
 
 /** Checks that the data folder can be written, and that the store in it is a database. */

@@ -20,6 +20,7 @@ import type { FoldSettings } from '../../library/default-engine.ts';
 import { configSchema } from '../config/schema.ts';
 import { mergeSources, spellProblems } from '../config/merge-sources.ts';
 import { setImmediate } from 'node:timers/promises';
+import { groupBy } from '../../es2024.ts';
 
 /** Runs the command. Resolves with the exit code, 1 when a line could not be read or there was nothing to replay. */
 export async function replay(args: ReplayArgs, terminal: Terminal): Promise<number> {
@@ -99,7 +100,7 @@ function chosen(
   sources: readonly RecordingSource[],
   { source: wanted = '', limit }: ReplayArgs,
 ): readonly RecordingSource[] {
-  const bySource = Map.groupBy(sources, ({ source }) => source);
+  const bySource = groupBy(sources, ({ source }) => source);
   return [...bySource]
     .filter(([source]) => source.startsWith(wanted))
     .flatMap(([, group]) => group.slice(0, limit));

@@ -5,6 +5,7 @@
 import { copyFile, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { groupBy } from '../../es2024.ts';
 import type { AgentCliName } from '../wrap/clients.ts';
 import type { SettingsObject } from '../wrap/read-settings.ts';
 import type { Environment } from '../terminal.ts';
@@ -139,7 +140,7 @@ async function sessionsInDatabase(file: string, since: number): Promise<readonly
       message: { ...dataOf(row), id: row['id'] },
       parts: parts.get(String(row['id'])) ?? [],
     }));
-    return [...Map.groupBy(messages, ({ session }) => session)].map(([id, own]) => ({
+    return [...groupBy(messages, ({ session }) => session)].map(([id, own]) => ({
       client: 'opencode',
       id: `${basename(file)} ${id}`,
       conversations: readOpencode(own),

@@ -3,6 +3,7 @@
  * are skipped, because clients add some in every version. Pure.
  */
 import type { Usage } from '../../conversation/conversation.ts';
+import { groupBy } from '../../es2024.ts';
 import { type SettingsObject, objectAt, textAt } from '../wrap/read-settings.ts';
 import { createSession, type SessionBuilder, type SessionConversation } from './session.ts';
 
@@ -24,7 +25,7 @@ export function recordsIn(text: string): readonly SessionRecord[] {
 /** Claude Code: lines with a `message` of the Messages format; a reply is several lines with one message id. */
 export const readClaudeCode: SessionReader = (records) => {
   // A sub-agent's lines may be in the file of the main conversation.
-  const agents = Map.groupBy(records, (record) =>
+  const agents = groupBy(records, (record) =>
     record['isSidechain'] === true ? `agent ${nameAt(record, 'agentId')}` : 'main',
   );
   return [...agents.values()].flatMap((lines) => {

@@ -3,6 +3,7 @@
  * Leporello, by replaying them. Reads only; nothing is sent and nothing is stored.
  */
 import type { Usage } from '../../conversation/conversation.ts';
+import { groupBy } from '../../es2024.ts';
 import { pricesFrom } from '../../gateway/receipts/receipts.ts';
 import { type Price, type PriceList } from '../../tokens/model-facts.ts';
 import { addedUsage, noUsage, plainUsage } from '../../receipts/cost.ts';
@@ -64,9 +65,7 @@ export async function savings(
     const ratio = await relativeCost(one, settings, prices, counter);
     if (ratio !== undefined) ratios.set(one, ratio);
   }
-  const rows = [...Map.groupBy(paid, ({ client }) => client)].map(([client, own]) =>
-    sumUp(client, own, ratios),
-  );
+  const rows = [...groupBy(paid, ({ client }) => client)].map(([client, own]) => sumUp(client, own, ratios));
   const total = sumUp('total', paid, ratios);
   await terminal.out(
     args.json ? `${JSON.stringify({ days, clients: rows, total })}\n` : table(days, rows, total),

@@ -21,6 +21,7 @@ import { type LocalAddress, type PortUser, anotherPort, portUser, urlFor } from 
 import type { Terminal } from '../terminal.ts';
 import { smallCacheMb } from '../../caches.ts';
 import { LeporelloError } from '../../errors.ts';
+import { withResolvers } from '../../es2024.ts';
 import { defaultUpstreams } from '../../gateway/routing/routes.ts';
 import { type Handler, jsonResponse } from '../../gateway/http/http.ts';
 import { loadVocabulary, provideVocabularies } from '../../tokens/load-counter.ts';
@@ -286,8 +287,8 @@ type StopSignals = {
 };
 
 function whenStopped(terminal: Terminal): StopSignals {
-  const first = Promise.withResolvers<void>();
-  const second = Promise.withResolvers<void>();
+  const first = withResolvers<void>();
+  const second = withResolvers<void>();
   let times = 0;
   const forget = terminal.onStop(() => {
     times += 1;

@@ -3,6 +3,7 @@
  * receipts, and tells when no wrap uses the gateway any more. A wrap is alive as long as its connection is open or its client runs, so a
  * wrap that was killed leaves nothing to clean up, and its client continues.
  */
+import { withResolvers } from '../../es2024.ts';
 import { refuseForeign } from '../../gateway/routing/tenant.ts';
 import { type GatewayResponse, type Handler, headerOf, jsonResponse } from '../../gateway/http/http.ts';
 import type { AnyReceipt } from '../../gateway/receipts/receipts.ts';
@@ -66,7 +67,7 @@ export function createWraps(options: WrapsOptions) {
   const early = new Map<string, AnyReceipt>();
   const totals = createReceiptTotals();
   const ending = new AbortController();
-  const unused = Promise.withResolvers<void>();
+  const unused = withResolvers<void>();
   let lastUse = performance.now() + pauses.first - pauses.unused;
   const looking = options.endsWithWraps ? setInterval(look, pauses.look) : undefined;
   looking?.unref();

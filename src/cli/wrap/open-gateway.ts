@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LeporelloError } from '../../errors.ts';
+import { withResolvers } from '../../es2024.ts';
 import type { UpstreamUrls } from '../../gateway/routing/routes.ts';
 import {
   type GatewayHold,
@@ -161,7 +162,7 @@ async function start(
     detached: true,
     windowsHide: true,
   });
-  const result = Promise.withResolvers<StartedGateway>();
+  const result = withResolvers<StartedGateway>();
   let out = '';
   let err = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

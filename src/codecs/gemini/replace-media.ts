@@ -11,6 +11,7 @@ import {
   scanArray,
   scanObject,
 } from '../../conversation/json-scan.ts';
+import { groupBy } from '../../es2024.ts';
 import { withMembers } from '../shared-json.ts';
 import { type MediaStub, type MessageEdits, mediaSplices, shift } from '../write-body.ts';
 import { namedMembers } from './read-part.ts';
@@ -20,7 +21,7 @@ export function replaceMedia(
   { message, media }: MessageEdits,
   { body }: Pick<Conversation, 'body'>,
 ): readonly Splice[] {
-  return [...Map.groupBy(media, ({ edit }) => edit.part)].flatMap(([index, stubs]) => {
+  return [...groupBy(media, ({ edit }) => edit.part)].flatMap(([index, stubs]) => {
     const part = message.parts[index]!;
     if (part.type !== 'tool-result') return mediaSplices(stubs, (text) => jsonBytes({ text }));
     const held = namedMembers(body, shift(part.span, message.span.start))?.get('functionResponse')?.value;

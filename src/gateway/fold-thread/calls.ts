@@ -3,6 +3,7 @@
  * that can be copied; an error keeps its code and its message.
  */
 import { LeporelloError } from '../../errors.ts';
+import { type WithResolvers, withResolvers } from '../../es2024.ts';
 
 /** A message channel to the other thread. */
 type Channel = {
@@ -36,7 +37,7 @@ export type ThreadMessage =
 
 /** Opens a connection. `offered` are the functions of this side; `Offered` is the type of the other side's functions. */
 export function openCalls<Offered extends Functions>(channel: Channel, offered: Functions): Calls<Offered> {
-  const waiting = new Map<number, PromiseWithResolvers<unknown>>();
+  const waiting = new Map<number, WithResolvers<unknown>>();
   let next = 0;
   let ended: LeporelloError | undefined;
 
@@ -62,7 +63,7 @@ export function openCalls<Offered extends Functions>(channel: Channel, offered: 
 
   const call = (name: string, args: readonly unknown[]): Promise<unknown> => {
     if (ended) return Promise.reject(ended);
-    const answered = Promise.withResolvers<unknown>();
+    const answered = withResolvers<unknown>();
     const id = next++;
     try {
       channel.post({ type: 'call', id, name, args }, movedIn(args));

@@ -7,6 +7,7 @@ import { Worker } from 'node:worker_threads';
 import type { Engine } from '../../engine/types.ts';
 import type { EngineRequest, PreparedRequest, SummaryJob } from '../../engine/types.ts';
 import { LeporelloError, reasonOf } from '../../errors.ts';
+import { withResolvers } from '../../es2024.ts';
 import type { EngineParts } from '../app.ts';
 import { type CallState, type Remote, giveUp, moving, openCallState, openCalls } from './calls.ts';
 import { copyBody } from '../http/body.ts';
@@ -169,7 +170,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
     const unfolded = (reason: string) => local.unfolded(request, { status: 'failed', reason });
     try {
       by = thread();
-      const late = Promise.withResolvers<undefined>();
+      const late = withResolvers<undefined>();
       if (request.leftMs)
         timers.push(
           setTimeout(() => void isGivenUp(request, state).then(late.resolve), Math.max(0, request.leftMs())),

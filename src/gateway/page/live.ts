@@ -2,6 +2,7 @@
  * Streams new requests to open pages as server-sent events. Requests are collected for a moment and sent as rows that the gateway has
  * written, so a busy gateway spends little on an open page; without one, nothing is written at all.
  */
+import { type WithResolvers, withResolvers } from '../../es2024.ts';
 import { requestRow, totalsOf } from '../../page/overview.ts';
 import type { AnyReceipt } from '../receipts/receipts.ts';
 import { type GatewayResponse, jsonResponse } from '../http/http.ts';
@@ -33,7 +34,7 @@ export function liveStream(
   const encoder = new TextEncoder();
   let collected: AnyReceipt[] = [];
   const chunks: Uint8Array[] = [encoder.encode('retry: 2000\n\n')];
-  let waiting: PromiseWithResolvers<IteratorResult<Uint8Array>> | undefined;
+  let waiting: WithResolvers<IteratorResult<Uint8Array>> | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isOver = false;
   followed.set(archive, streams + 1);
@@ -82,7 +83,7 @@ export function liveStream(
         const chunk = chunks.shift();
         if (chunk) return { done: false, value: chunk };
         if (isOver) return { done: true, value: undefined };
-        waiting = Promise.withResolvers();
+        waiting = withResolvers();
         return waiting.promise;
       },
       async return() {

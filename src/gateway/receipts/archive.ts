@@ -4,6 +4,7 @@
  * lost with it, and requests are served all the same.
  */
 import { nextTurn } from '../../conversation/steps.ts';
+import { groupBy } from '../../es2024.ts';
 import type { ReceiptStore } from '../../store/receipt-store.ts';
 import { createReceiptStore } from '../../store/receipt-store.ts';
 import type { AskedRecall, KeptReceipt, RequestDetail } from '../../receipts/detail.ts';
@@ -81,7 +82,7 @@ export function receiptArchive({ groupMs = 250, maxReceipts }: ArchiveOptions = 
     const group = queue;
     queue = [];
     try {
-      for (const [tenant, own] of Map.groupBy(group, (one) => one.tenant)) {
+      for (const [tenant, own] of groupBy(group, (one) => one.tenant)) {
         const receipts: KeptReceipt[] = [];
         for (const one of own) {
           receipts.push(await keptOf(one));

@@ -5,6 +5,7 @@
  */
 import type { Redis } from 'iovalkey';
 import { LeporelloError } from '../../errors.ts';
+import { type WithResolvers, withResolvers } from '../../es2024.ts';
 import { startSlicedTimer } from '../store.ts';
 
 /** The client methods that the store uses. The clients of iovalkey and ioredis have them, for one server and for a cluster. */
@@ -97,7 +98,7 @@ async function loadClient(): Promise<typeof Redis> {
 
 /** `opening` after the start or a lost connection; `away` after a failure, until the client has reconnected. */
 type ConnectionState =
-  | { readonly status: 'opening'; readonly opened: PromiseWithResolvers<void> }
+  | { readonly status: 'opening'; readonly opened: WithResolvers<void> }
   | { readonly status: 'ready' }
   | { readonly status: 'away'; readonly why: unknown };
 
@@ -107,7 +108,7 @@ function watch(client: Redis, timeoutMs: number) {
   let refused = false;
 
   function opening(): ConnectionState {
-    const opened = Promise.withResolvers<void>();
+    const opened = withResolvers<void>();
     // There may be no caller to handle the rejection.
     opened.promise.catch(() => undefined);
     const mine = { status: 'opening', opened } as const;
@@ -163,7 +164,7 @@ function watch(client: Redis, timeoutMs: number) {
 }
 
 async function within<T>(ms: number, work: Promise<T>, overdue?: () => void): Promise<T> {
-  const late = Promise.withResolvers<never>();
+  const late = withResolvers<never>();
   const timer = startSlicedTimer(ms, () => {
     late.reject(unanswered(ms));
     overdue?.();

@@ -1,15 +1,21 @@
 /**
- * Plays program.ts in Node, Bun, Deno and workerd (the runtime of Cloudflare Workers), bundled into one file, and compares what each sent. Bun,
- * Deno, workerd and the bundler are installed from npm, at pinned versions, like the clients.
+ * Plays program.ts in Node, Bun, Deno and workerd (the runtime of Cloudflare Workers), bundled into one file, and with the packed package in every
+ * Node that may use the library, and compares what each sent. Runtimes and the bundler are installed from npm, at pinned versions, like the clients.
  */
 import { spawn } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { fetchToolchain } from '../../../scripts/bootstrap/toolchain.mjs';
 import { clientsFolder, install, path } from '../install.ts';
 import type { MatrixRow } from '../matrix.ts';
 import type { RuntimeResult } from './program.ts';
 
 const versions = { bun: '1.4.5', deno: '2.9.6', workerd: '1.20261117.1', esbuild: '0.28.2' } as const;
+
+/** The versions of Node for the packed package: the oldest that may use the library, the oldest of the commands, and the newest of each line. */
+const nodes = ['20.18.1', '20', '22.18.0', '22', '24', '26'] as const;
+
+const bundling = ['--bundle', '--format=esm', '--target=es2024', '--log-level=error'];
 
 /** A worker whose test is the program. It has none of Node's modules. */
 const workerConfig = `using Workerd = import "/workerd/workerd.capnp";
@@ -22,16 +28,35 @@ const main :Workerd.Worker = (
 `;
 
 const program = JSON.stringify(resolve('test/clients/runtimes/program.ts'));
+const say = 'console.log(JSON.stringify(await play()));\n';
 const sources = {
-  main: `import { play } from ${program};\nconsole.log(JSON.stringify(await play()));\n`,
+  main: `import { play } from ${program};\n${say}`,
   worker: `import { play } from ${program};\nexport default { test: async () => {
   if (globalThis.process !== undefined) throw new Error('This worker has modules of Node.');
   console.log(JSON.stringify(await play()));
 } };\n`,
 };
 
+/** Prints the milliseconds until the packed package is imported, and those of the first `prepare`, with a body of 216 kB that is folded. */
+const startProgram = `const began = performance.now();
+const { createLeporello } = await import('leporello');
+const imported = performance.now();
+const body = { model: 'gpt-4o', messages: [{ role: 'user', content: 'Read all.' }, ...Array.from({ length: 54 }, (_, at) => [
+  { role: 'assistant', content: null, tool_calls: [{ id: 'c' + at, type: 'function', function: { name: 'read', arguments: '{"at":' + at + '}' } }] },
+  { role: 'tool', tool_call_id: 'c' + at, content: Array.from({ length: 95 }, (_, line) => 'file ' + at + ' line ' + line + ': it was read and is well').join('\\n').slice(0, 3_800) },
+]).flat()] };
+const text = JSON.stringify(body);
+const before = performance.now();
+const { outcome } = await createLeporello({ models: { '*': { windowTokens: 32_000 } } }).prepare({ body: text });
+if (outcome.status !== 'compacted') throw new Error(JSON.stringify(outcome));
+console.log(JSON.stringify({ kB: Math.round(text.length / 1_000), imported: imported - began, prepared: performance.now() - before }));
+`;
+
+/** A row of a runtime. `start` says how long the packed package takes to start. */
+export type RuntimeRow = MatrixRow & { readonly problem?: string; readonly start?: string };
+
 /** Plays the program in every runtime. A row fails if the program fails there, or sends other bytes than in Node. */
-export async function playRuntimes(): Promise<readonly (MatrixRow & { readonly problem?: string })[]> {
+export async function playRuntimes(): Promise<readonly RuntimeRow[]> {
   const [bun, deno, workerd, esbuild] = await Promise.all(
     (['bun', 'deno', 'workerd', 'esbuild'] as const).map((name) =>
       install({ install: `${name}@${versions[name]}`, command: name }),
@@ -43,17 +68,11 @@ export async function playRuntimes(): Promise<readonly (MatrixRow & { readonly p
     for (const [name, source] of Object.entries(sources)) {
       await writeFile(join(folder, `${name}.ts`), source);
       const platform = name === 'worker' ? 'browser' : 'node';
-      const flags = [
-        '--bundle',
-        '--format=esm',
-        `--platform=${platform}`,
-        '--target=es2024',
-        '--log-level=error',
-      ];
-      const bundled = await ended(esbuild!, [`${name}.ts`, ...flags, `--outfile=${name}.mjs`], folder);
-      if (bundled.code !== 0) throw new Error(`esbuild: ${bundled.output}`);
+      const flags = [...bundling, `--platform=${platform}`, `--outfile=${name}.mjs`];
+      await mustEnd(esbuild!, [`${name}.ts`, ...flags], folder);
     }
     await writeFile(join(folder, 'worker.capnp'), workerConfig);
+    await installPacked(folder, esbuild!);
     const runs = [
       { runtime: `Node ${process.versions.node}`, command: process.execPath, args: ['main.mjs'] },
       { runtime: `Bun ${versions.bun}`, command: bun!, args: ['main.mjs'] },
@@ -64,7 +83,11 @@ export async function playRuntimes(): Promise<readonly (MatrixRow & { readonly p
       },
       { runtime: `workerd ${versions.workerd}`, command: workerd!, args: ['test', 'worker.capnp'] },
     ];
-    const rows: (MatrixRow & { readonly problem?: string })[] = [];
+    for (const version of nodes) {
+      const command = await fetchToolchain(join(clientsFolder, `node-${version}`), version);
+      runs.push({ runtime: `Node ${version}, packed`, command, args: ['packed.mjs'] });
+    }
+    const rows: RuntimeRow[] = [];
     let expected: RuntimeResult | undefined;
     for (const { runtime, command, args } of runs) {
       const { output } = await ended(command, args, folder);
@@ -85,12 +108,52 @@ export async function playRuntimes(): Promise<readonly (MatrixRow & { readonly p
         runtime,
         ...cells,
         ...(hasFailed && { problem: output.slice(-600) }),
+        ...(args.includes('packed.mjs') && { start: await startTimes(command, folder) }),
       });
     }
     return rows;
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Packs this checkout, installs it with its dependencies as a user does, and writes `packed.mjs`, the program that imports it. */
+async function installPacked(folder: string, esbuild: string): Promise<void> {
+  await mustEnd(process.execPath, ['scripts/build.mjs'], resolve('.'));
+  const packing = ['pack', '--ignore-scripts', '--pack-destination', folder, '--loglevel=error'];
+  await mustEnd('npm', packing, resolve('.'));
+  await writeFile(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
+  const [archive] = (await readdir(folder)).filter((name) => name.endsWith('.tgz'));
+  const quiet = ['--no-audit', '--no-fund', '--loglevel=error', '--prefer-offline'];
+  await mustEnd('npm', ['install', `./${archive}`, ...quiet], folder);
+  const source = await readFile('test/clients/runtimes/program.ts', 'utf8');
+  const imported = source
+    .replace('../../../src/adapters/fetch.ts', 'leporello/fetch')
+    .replace('../../../src/index.ts', 'leporello');
+  await writeFile(join(folder, 'packed.ts'), `${imported}\n${say}`);
+  const flags = [...bundling, '--platform=node', '--packages=external', '--outfile=packed.mjs'];
+  await mustEnd(esbuild, ['packed.ts', ...flags], folder);
+}
+
+/** Starts the packed package nine times. Returns the shortest times, which depend least on a busy machine, and the medians, in words. */
+async function startTimes(command: string, folder: string): Promise<string> {
+  await writeFile(join(folder, 'start.mjs'), startProgram);
+  const starts: Record<'kB' | 'imported' | 'prepared', number>[] = [];
+  for (let start = 0; start < 9; start++) {
+    const { code, output } = await ended(command, ['start.mjs'], folder);
+    if (code !== 0) return `failed: ${output.slice(-600)}`;
+    starts.push(JSON.parse(output) as (typeof starts)[number]);
+  }
+  const times = (of: 'imported' | 'prepared') => {
+    const sorted = starts.map((start) => Math.round(start[of])).toSorted((one, other) => one - other);
+    return `${sorted[0]} ms (median ${sorted[4]})`;
+  };
+  return `imported in ${times('imported')}, the first prepare of ${starts[0]!.kB} kB took ${times('prepared')}`;
+}
+
+async function mustEnd(command: string, args: readonly string[], cwd: string): Promise<void> {
+  const { code, output } = await ended(command, args, cwd);
+  if (code !== 0) throw new Error(`${command} ${args[0]} ended with ${code}: ${output.slice(-2_000)}`);
 }
 
 async function ended(command: string, args: readonly string[], cwd: string) {
