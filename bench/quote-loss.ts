@@ -2,7 +2,8 @@
  * Counts the edits whose text a fold took away. An edit must quote the text that it replaces, byte for byte. This bench plays recorded coding
  * sessions through the real engine, and for each recorded edit whose text the full context shows, it looks whether the sent context shows all of
  * its lines. If not, it lets the edit fail in a request of its own, and looks whether the lines that the engine adds to that failure are the text.
- * It also counts the results that the agent fetched again after a fold had taken their lines.
+ * In a second row, the failure and its report stay in the conversation. It also counts the results that the agent fetched again after a fold had
+ * taken their lines.
  * Run `npm run bench bench/quote-loss.ts [-- --long] [--half 1|2] [--limit N] [--window TOKENS] [--set JSON] [--where]`; it reads
  * ../shared/data, prints a table, and with `--where` the tools whose results and arguments showed the lost text. It takes a few minutes on one core.
  *
@@ -44,26 +45,26 @@ async function main(): Promise<void> {
         .filter(({ source }) => source === codingSessions)
         .filter((_, at) => values.half === undefined || at % 2 === Number(values.half) - 1)
         .slice(0, Number(values.limit ?? 'Infinity'));
-  const edits: QuotedEdit[] = [];
   const fetchedAgain: string[] = [];
-  const options = {
-    onFetchedAgain: (strategy: string) => fetchedAgain.push(strategy),
+  const forPlayed = {
     ...(values.set !== undefined && { settings: JSON.parse(values.set) as FoldSettings }),
     window: Number(values.window ?? 200_000),
+  };
+  const options = {
+    ...forPlayed,
+    onFetchedAgain: (strategy: string) => fetchedAgain.push(strategy),
     tellsWhere: values.where ?? false,
   };
-  for (const session of sessions) edits.push(...(await quotedEdits(session, counter, options)));
-  const shown = edits.filter(({ isShown }) => isShown);
-  const lost = shown.filter(({ isLost }) => isLost);
+  const edits: QuotedEdit[] = [];
+  const played: QuotedEdit[] = [];
+  for (const session of sessions) {
+    edits.push(...(await quotedEdits(session, counter, options)));
+    played.push(...(await quotedEdits(session, counter, { ...forPlayed, failuresStay: true })));
+  }
+  const lost = edits.filter(({ isLost }) => isLost);
   console.table([
-    {
-      sessions: sessions.length,
-      edits: edits.length,
-      quotable: shown.length,
-      lost: lost.length,
-      repaired: lost.filter(({ isRepaired }) => isRepaired).length,
-      '%': round((100 * lost.length) / shown.length, 1),
-    },
+    { sessions: sessions.length, 'an edit that fails': 'is forgotten', ...figuresOf(edits) },
+    { sessions: sessions.length, 'an edit that fails': 'stays, with its report', ...figuresOf(played) },
   ]);
   const strategies = Map.groupBy(fetchedAgain, (strategy) => strategy);
   console.table([...strategies].map(([by, all]) => ({ 'fetched again after': by, results: all.length })));
@@ -74,4 +75,16 @@ async function main(): Promise<void> {
       .map(([from, all]) => ({ 'the text was in': from, lost: all.length }))
       .toSorted((a, b) => b.lost - a.lost),
   );
+}
+
+function figuresOf(edits: readonly QuotedEdit[]) {
+  const shown = edits.filter(({ isShown }) => isShown);
+  const lost = shown.filter(({ isLost }) => isLost);
+  return {
+    edits: edits.length,
+    quotable: shown.length,
+    lost: lost.length,
+    repaired: lost.filter(({ isRepaired }) => isRepaired).length,
+    '%': round((100 * lost.length) / shown.length, 1),
+  };
 }

@@ -32,6 +32,8 @@ export type QuoteOptions = {
   readonly window?: number;
   /** Whether to say where lost texts were. */
   readonly tellsWhere?: boolean;
+  /** Whether each edit whose text is lost fails, and stays in the conversation with its report. Default: only in a request of its own. */
+  readonly failuresStay?: boolean;
   /** Is called for each result that is fetched again after a fold, with the strategy that had taken its lines. */
   readonly onFetchedAgain?: (strategy: string) => void;
 };
@@ -46,7 +48,7 @@ export async function quotedEdits(
   const body = conversationBody(session, 15_000, counter);
   const recording = readRecording({ id, source, format: chat, body }, counter);
   const settings = { usdPerMillionTokens: pricesIn('anthropic'), ...options.settings };
-  const { window = 200_000, tellsWhere = false } = options;
+  const { window = 200_000, tellsWhere = false, failuresStay = false } = options;
   const policy = enginePolicy({ name: 'default', settings, window, counter }).open(chat.codec);
   const client = createClient(recording);
   const reading = { digest: sha256, blocks: new Map() };
@@ -60,22 +62,42 @@ export async function quotedEdits(
         return text;
       })
       .join('\n');
-  /** Returns what is sent after an edit with this text, which the client answers with a failure. */
-  const sentAfterFailure = async (before: Uint8Array, text: string): Promise<Uint8Array> => {
+  /** Returns the calls of edits with these texts, and the client's reports that they failed. */
+  const failuresOf = (lost: readonly string[], step: number): readonly object[] => [
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: lost.map((text, index) => {
+        const path = pathOf(recording.conversation, text);
+        const input = JSON.stringify({ file_path: path, old_string: text, new_string: '' });
+        return {
+          id: `failed-${step}-${index}`,
+          type: 'function',
+          function: { name: 'Edit', arguments: input },
+        };
+      }),
+    },
+    ...lost.map((_, index) => ({
+      role: 'tool',
+      tool_call_id: `failed-${step}-${index}`,
+      content: 'String to replace not found in file.',
+    })),
+  ];
+  /** Returns what is sent after these edits failed. */
+  const sentAfter = async (
+    before: Uint8Array,
+    lost: readonly string[],
+    step: number,
+  ): Promise<Uint8Array> => {
+    const failures = failuresOf(lost, step);
+    if (failuresStay) {
+      client.add(failures.map((message) => encoder.encode(JSON.stringify(message))));
+      return (await policy.send(client.request(read, step * 10_000 + 5_000))).body;
+    }
     const { messages, ...rest } = JSON.parse(new TextDecoder().decode(before)) as {
       messages: readonly object[];
     };
-    const input = JSON.stringify({
-      file_path: pathOf(recording.conversation, text),
-      old_string: text,
-      new_string: '',
-    });
-    const call = { id: 'failed', type: 'function', function: { name: 'Edit', arguments: input } };
-    const failed = [
-      { role: 'assistant', content: null, tool_calls: [call] },
-      { role: 'tool', tool_call_id: 'failed', content: `String to replace not found in file.` },
-    ];
-    const after = new TextEncoder().encode(JSON.stringify({ ...rest, messages: [...messages, ...failed] }));
+    const after = encoder.encode(JSON.stringify({ ...rest, messages: [...messages, ...failures] }));
     return (await policy.send({ conversation: read(after), at: 1e9, rerun: new Set() })).body;
   };
   const edits: QuotedEdit[] = [];
@@ -88,17 +110,28 @@ export async function quotedEdits(
     if (quoted.length === 0) continue;
     const full = textOf(request.conversation);
     const left = textOf(read(sent));
+    const shown = quoted.filter((text) => shows(full, text));
+    const lost = shown.filter((text) => !shows(left, text));
+    // Failures that stay are those of one reply; each of the others is in a request of its own.
+    const tried = failuresStay && lost.length > 0 ? [lost] : lost.map((text) => [text]);
+    const repaired = new Set<string>();
+    for (const quotes of tried) {
+      const after = read(await sentAfter(request.conversation.body, quotes, at));
+      // The failed calls show the quotes, too, so only their results count.
+      const reports = textOf({ ...after, messages: after.messages.slice(-quotes.length) });
+      for (const text of quotes)
+        if (linesIn(text).every((line) => isIn(left, line) || isIn(reports, line))) repaired.add(text);
+    }
     for (const text of quoted) {
-      const isShown = shows(full, text);
-      const isLost = isShown && !shows(left, text);
-      const isRepaired =
-        isLost && shows(textOf(read(await sentAfterFailure(request.conversation.body, text))), text);
+      const isLost = lost.includes(text);
       const from = isLost && tellsWhere ? whereIn(recording.conversation, step.at, left, text) : '';
-      edits.push({ isShown, isLost, isRepaired, from });
+      edits.push({ isShown: shown.includes(text), isLost, isRepaired: repaired.has(text), from });
     }
   }
   return edits;
 }
+
+const encoder = new TextEncoder();
 
 /** Returns the path of the edit with this text. */
 function pathOf({ body, messages }: Conversation, text: string): string {

@@ -136,7 +136,7 @@ const wires: Readonly<Record<ScriptFormat, Wire>> = {
   },
 };
 
-const note = `[Lines 38-46 of ${path} as last shown. They were folded when the edit was made:`;
+const note = `[Lines 38-60 of ${path} as last shown. They were folded when the edit was made:`;
 
 describe.each(Object.keys(wires) as ScriptFormat[])(
   'An agent whose edit fails after a fold, in %s',

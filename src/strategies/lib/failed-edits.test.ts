@@ -114,11 +114,14 @@ describe('the lines that are added to a failed edit', () => {
       },
     ],
   });
-  /** Returns what is added if the first step is dropped. */
-  const addedTo = (steps: readonly Step[]) => {
+  /** Returns what is added if the first steps are dropped. */
+  const addedTo = (steps: readonly Step[], dropped = 1) => {
     const conversation = readChat(chatBody(steps));
-    const edits = [0, 1].map((message) => ({ kind: 'drop-message', message, memory: 'm' }) as const);
-    const sent = readChat(chatBody(steps.slice(1)));
+    const edits = Array.from(
+      { length: 2 * dropped },
+      (_, message) => ({ kind: 'drop-message', message, memory: 'm' }) as const,
+    );
+    const sent = readChat(chatBody(steps.slice(dropped)));
     const at = { message: 2 * steps.length - 1, part: 0, text: 0 };
     const report = 'String to replace not found in file.';
     return runSteps(repairsOf(conversation, { edits, sent }, [{ at, report }])).map((one) =>
@@ -127,12 +130,29 @@ describe('the lines that are added to a failed edit', () => {
   };
   const listing = lines.map((line, at) => `${at + 11}→${line}`).join('\n');
 
-  it('are those of the folded file that are most like the text, with three around them', () => {
+  it('are those of the folded file that are most like the text, three before them, and those behind them', () => {
     expect(
       addedTo([read('a.ts', listing), edit('const value9 = compute(0);\nconst value10 = run();')]),
     ).toEqual([
-      `String to replace not found in file.\n\n[Lines 17-24 of a.ts as last shown. They were folded when the edit was made:\n${lines.slice(6, 14).join('\n')}\n]`,
+      `String to replace not found in file.\n\n[Lines 17-40 of a.ts as last shown. They were folded when the edit was made:\n${lines.slice(6).join('\n')}\n]`,
     ]);
+  });
+
+  it('are at most 10,000 characters behind those of the text', () => {
+    const long = Array.from({ length: 2_000 }, (_, at) => `const value${at} = compute(${at});`).join('\n');
+    const [added] = addedTo([read('a.ts', long), edit('const value9 = compute(9);')]);
+    expect(added!.length).toBeGreaterThan(9_000);
+    expect(added!.length).toBeLessThan(10_500);
+  });
+
+  it('are those of an older text if it holds more of the words, or if the request shows those of the newer one', () => {
+    const quoted = 'const value9 = compute(279); // the ninth of many values';
+    const like = 'const value9 = compute(279); // the ninth';
+    const older = 'const value9 = compute(279); // the ninth of many values';
+    const steps = [read('a.ts', `first line\n${older}`), read('a.ts', `other line\n${like}`), edit(quoted)];
+    expect(addedTo(steps, 2)).toEqual([expect.stringContaining(`first line\n${older}`)]);
+    const shown = [...steps.slice(0, 2), read('a.ts', `other line\n${like}`), edit(quoted)];
+    expect(addedTo(shown, 2)).toEqual([expect.stringContaining(`first line\n${older}`)]);
   });
 
   it('are none if the request shows them, if another file was folded, or if no line is like the text', () => {

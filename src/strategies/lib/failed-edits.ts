@@ -14,10 +14,13 @@ import { placesEdited } from './editable-texts.ts';
 import { numberSigns } from './stubs.ts';
 
 /** UTF-16 units of all lines that are added. */
-const maxAdded = 6_000;
+const maxAdded = 12_000;
 
 /** Lines around those that the edit must match. */
 const margin = 3;
+
+/** UTF-16 units of the lines behind these that are added if there is space: an agent mostly goes on in the same file, further down. */
+const maxBehind = 10_000;
 
 /** The number of folded texts that are searched, the newest first, and the UTF-16 units of the longest one. */
 const maxSources = 60;
@@ -55,12 +58,13 @@ export function* repairsOf(
     const pieces: string[] = [];
     for (const one of quoted) {
       yield;
-      const found = yield* findLines(conversation, sources, one);
-      if (!found || found.lines.every((line) => line.trim().length < 8 || shown.has(line.trim()))) continue;
-      const text = repairText(found);
-      if (text.length > left) continue;
+      const found = yield* findLines(conversation, sources, one, shown);
+      if (!found) continue;
+      const text = [widened(found), found].map(repairText).find(({ length }) => length <= left);
+      if (text === undefined) continue;
       left -= text.length;
       pieces.push(text);
+      for (const line of text.split('\n')) shown.add(line.trim());
     }
     if (pieces.length === 0) continue;
     repairs.push({ kind: 'replace-text', at, stub: [report, ...pieces].join('\n\n'), memory: undefined });
@@ -90,7 +94,7 @@ function inputAt({ body, messages }: Conversation, { message, part }: PartPlace)
 }
 
 /** Writes the lines that are added to a failed result. */
-export function repairText({ path, lines, from, isEditedSince }: FoundLines): string {
+export function repairText({ path, lines, from, isEditedSince }: Omit<FoundLines, 'behind'>): string {
   const since = isEditedSince ? ', before later edits' : '';
   const where = path === '' ? '' : ` of ${path}`;
   return `[Lines ${from}-${from + lines.length - 1}${where} as last shown${since}. They were folded when the edit was made:\n${lines.join('\n')}\n]`;
@@ -161,44 +165,64 @@ function* textsIn({ body }: Conversation, message: Message, part: Part): Steps<r
   return texts;
 }
 
-/** Lines of a file, without numbers. `from` is the number of the first one. */
+/** Lines of a file, without numbers. `from` is the number of the first one. `behind` are the lines after them. */
 type FoundLines = {
   readonly path: string;
   readonly lines: readonly string[];
+  readonly behind: readonly string[];
   readonly from: number;
   readonly isEditedSince: boolean;
 };
 
-/** Finds the lines that a quoted text is most like, in the newest text of its file that holds half of its words. */
+/** Adds the lines behind those that were found. */
+function widened(found: FoundLines): FoundLines {
+  let left = maxBehind;
+  const end = found.behind.findIndex((line) => (left -= line.length + 1) < 0);
+  return { ...found, lines: [...found.lines, ...found.behind.slice(0, end < 0 ? undefined : end)] };
+}
+
+/** An older text is taken only if it holds so many times as many words of the quoted text. */
+const minBetter = 1.1;
+
+/**
+ * Finds the lines that a quoted text is most like, in the newest text of its file that holds half of its words, or in an older one that holds
+ * more of them. Lines that the request shows are passed over.
+ */
 function* findLines(
   conversation: Conversation,
   sources: readonly FoldedFile[],
   quoted: QuotedText,
+  shown: ReadonlySet<string>,
 ): Steps<FoundLines | undefined> {
   const words = wordsIn(quoted.text);
   if (words.size === 0) return undefined;
   const height = quoted.text.split('\n').length;
   const ofFile = sources.filter(({ path }) => isSamePath(path, quoted.path)).slice(0, maxSources);
+  let held = 0;
+  let found: FoundLines | undefined;
   for (const { path, texts, order } of ofFile) {
     for (const text of yield* texts()) {
       yield;
-      if (text.length > maxSource) continue;
+      if (text.length > maxSource || held === words.size) continue;
       const listed = text.split('\n');
       const numbered = listed.map((line) => numberedLine.exec(line));
       const lines = listed.map((line, at) => numbered[at]?.[2] ?? line);
       const best = bestWindow(lines, words, height);
-      if (!best) continue;
-      const from = Number(numbered[best.from]?.[1] ?? best.from + 1);
+      if (!best || best.held < held * minBetter) continue;
+      const window = lines.slice(best.from, best.to);
+      if (window.every((line) => line.trim().length < 8 || shown.has(line.trim()))) continue;
+      held = best.held;
       const later = ofFile.some((other) => other.order > order);
-      return {
+      found = {
         path: path === '' ? quoted.path : path,
-        lines: lines.slice(best.from, best.to),
-        from,
+        lines: window,
+        behind: lines.slice(best.to),
+        from: Number(numbered[best.from]?.[1] ?? best.from + 1),
         isEditedSince: later || isEditedAfter(conversation, order, path),
       };
     }
   }
-  return undefined;
+  return found;
 }
 
 /** Matches a line of a listed file: its number and its text. */
@@ -226,12 +250,12 @@ function isSamePath(one: string, other: string): boolean {
   return long!.endsWith(short!);
 }
 
-/** Returns the window of lines with the most telling words of a text, and some lines around it; undefined if it holds less than half of the words. */
+/** Returns the window of lines with the most telling words of a text, some lines around it, and the number of words that it holds; undefined if these are less than half. */
 function bestWindow(
   lines: readonly string[],
   words: ReadonlySet<string>,
   height: number,
-): { readonly from: number; readonly to: number } | undefined {
+): { readonly from: number; readonly to: number; readonly held: number } | undefined {
   const found = lines.map((line) => [...wordsIn(line)].filter((word) => words.has(word)));
   const counts = new Map<string, number>();
   for (const word of found.flat()) counts.set(word, (counts.get(word) ?? 0) + 1);
@@ -241,9 +265,9 @@ function bestWindow(
     score += own - (scores[at - height] ?? 0);
     if (score > best + 1e-9) [best, from] = [score, Math.max(0, at - height + 1)];
   }
-  const held = new Set(found.slice(from, from + height).flat());
-  if (held.size * 2 < words.size) return undefined;
-  return { from: Math.max(0, from - margin), to: Math.min(lines.length, from + height + margin) };
+  const held = new Set(found.slice(from, from + height).flat()).size;
+  if (held * 2 < words.size) return undefined;
+  return { from: Math.max(0, from - margin), to: Math.min(lines.length, from + height + margin), held };
 }
 
 function wordsIn(text: string): ReadonlySet<string> {
@@ -251,7 +275,7 @@ function wordsIn(text: string): ReadonlySet<string> {
 }
 
 /** Returns the lines that a conversation shows, without numbers and spaces around them. */
-function* shownLines(conversation: Conversation): Steps<ReadonlySet<string>> {
+function* shownLines(conversation: Conversation): Steps<Set<string>> {
   const shown = new Set<string>();
   const { body } = conversation;
   const add = (text: string) => {
