@@ -63,7 +63,8 @@ export function partsInView(
     [pair.call, pair.result].forEach(add);
   const texts = new Map<number, Map<number, readonly string[]>>();
   const left = { said: Math.min(maxMarkedBytes, share), result: Math.min(maxMarkedInResults, share) };
-  for (const { index: message, parts: all } of conversation.messages) {
+  for (const message of runSteps(noteInView(conversation))) {
+    const { parts: all } = conversation.messages[message]!;
     for (const { part, spans } of marksIn(conversation, message)) {
       const { type, span } = all[part]!;
       if (recalled.has(placeKey({ message, part }))) continue;
@@ -295,26 +296,31 @@ export function isMarkedResult(conversation: Conversation, { message, part }: Pa
   return marksIn(conversation, message).some((marked) => marked.part === part);
 }
 
-/** Reads all new messages for what stays in view, so that later steps find it at once. */
-export function* noteInView(conversation: Conversation): Steps<void> {
-  const { body, messages } = conversation;
+/** Reads all new messages for what stays in view, so that later steps find it at once. Returns the indices of messages with marks. */
+export function* noteInView({ body, messages }: Conversation): Steps<readonly number[]> {
+  let known: readonly number[] | undefined;
   let from = messages.length;
-  while (from > 0 && !noted.has(messages[from - 1]!)) from--;
+  while (from > 0 && (known = markedMessages.get(messages[from - 1]!)) === undefined) from--;
+  // Another branch may have continued from the same message.
+  const all = known?.filter((index) => index < from) ?? [];
   for (let index = from; index < messages.length; index++) {
     const message = messages[index]!;
-    if (marks.has(message.parts)) continue;
-    yield* noteMarks(body, message);
-    for (let at = 0; at < message.parts.length; at++) {
-      noteOf(body, message, at);
-      if (at % partsPerStep === partsPerStep - 1) yield;
+    if (!marks.has(message.parts)) {
+      yield* noteMarks(body, message);
+      for (let at = 0; at < message.parts.length; at++) {
+        noteOf(body, message, at);
+        if (at % partsPerStep === partsPerStep - 1) yield;
+      }
+      yield;
     }
-    yield;
+    if (marks.get(message.parts) !== noMarks) all.push(index);
   }
-  rememberAt(noted, messages, from, true);
+  rememberAt(markedMessages, messages, from, all);
+  return all;
 }
 
-/** Newest messages of requests that were read for what stays in view. */
-const noted = new WeakMap<Message, true>();
+/** The indices of messages with marks, by the newest messages of requests that were read for what stays in view. */
+const markedMessages = new WeakMap<Message, readonly number[]>();
 
 /** Bytes of a text that takes long to decode. */
 const longBytes = 65_536;

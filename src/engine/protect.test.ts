@@ -3,7 +3,9 @@ import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { addToResults } from '../../test/support/add-to-results.ts';
 import { chatBody, freshReading, readChat, type Step } from '../../test/support/chat-conversation.ts';
+import { createSeenBodies } from '../codecs/earlier-bodies.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { commonLength, sha256 } from '../store/encrypted-store.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
 import { withKeptTexts, withoutInView } from './in-view.ts';
 import { keptMessages, protectionOf } from './protect.ts';
@@ -180,6 +182,23 @@ describe('content that stays in view', () => {
     expect([0, 1, 2].map((at) => protects.part(at, 0))).toEqual([true, false, true]);
     const open = withoutInView(protects);
     expect([0, 1, 2].map((at) => open.part(at, 0))).toEqual([false, false, false]);
+  });
+
+  it('is marked in one branch of a conversation only', () => {
+    const marked = '<leporello:keep>port 8787</leporello:keep>';
+    const seen = createSeenBodies({ digest: sha256, commonLength });
+    const reading = { ...freshReading(), seen };
+    const keptOf = (...texts: readonly string[]) => {
+      const messages = ['Go. '.repeat(5_000), ...texts].map((content) => ({ role: 'user', content }));
+      const body = new TextEncoder().encode(JSON.stringify({ model: 'gpt-4o', messages }));
+      const conversation = openaiChat.read(body, reading);
+      const protects = protectionOf(conversation, { pins: noPins, recallTool: undefined });
+      return messages.flatMap((_, at) => (protects.part(at, 0) ? [at] : []));
+    };
+    expect(keptOf('No.', marked, 'No.', 'Last.')).toEqual([2]);
+    expect(keptOf('No.', 'No.', marked, 'Last.')).toEqual([3]);
+    expect(keptOf('No.', marked, 'No.', marked, 'Last.')).toEqual([2, 4]);
+    expect(keptOf('No.')).toEqual([]);
   });
 
   it('is a marked text of a result, which the stub repeats', () => {
