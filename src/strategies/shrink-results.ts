@@ -50,7 +50,10 @@ export function* shrinkResult(
   const mayBeEdited = call !== undefined && isFileContent(call);
   const lossless =
     settings.lossless || recallTool === undefined || result.isError === true || call === undefined;
-  const { count, countInSteps } = view;
+  // A text is compared several times, and only short and very long ones are remembered by the counter.
+  const counts = new Map<string, number>();
+  const countInSteps = (text: string): Steps<number> => countOnce(counts, view, text);
+  const count = (text: string): number => counts.get(text) ?? view.count(text);
   const options: ShrinkOptions = { ...settings, lossless, mayBeEdited, count, countInSteps };
   const smaller: SmallerText[] = [];
   for (let text = 0; text < result.texts.length; text++) {
@@ -69,6 +72,16 @@ export function* shrinkResult(
     });
   }
   return smaller;
+}
+
+function* countOnce(
+  counts: Map<string, number>,
+  { countInSteps }: Pick<ShrinkView, 'countInSteps'>,
+  text: string,
+): Steps<number> {
+  const tokens = counts.get(text) ?? (yield* countInSteps(text));
+  counts.set(text, tokens);
+  return tokens;
 }
 
 /** Minimum bytes of a literal to be shrunk. */
