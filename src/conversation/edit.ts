@@ -8,7 +8,10 @@ import { bytesOf, mediaOf, textsOf, memoizedInSteps, messagesPerStep } from './m
 import { runSteps, type Steps } from './steps.ts';
 import { pairInSteps, placeKey, unitsInSteps } from './turns.ts';
 
-export type Edit =
+/** `by` names the strategy that made the edit; undefined in folds of versions that did not record it. */
+export type Edit = EditOfKind & { readonly by?: string };
+
+type EditOfKind =
   /**
    * Replaces one text by `stub`. `memory` is the id under which the original can be recalled; undefined when nothing is lost,
    * because all of the original is still there.
@@ -183,7 +186,8 @@ export function* originalsInSteps(conversation: Conversation, edits: readonly Ed
         originals.set(edit.memory, originalOfPart(conversation, edit.message, edit.part));
         break;
       case 'drop-message':
-        grouped(messages, edit.memory).push(edit.message);
+        if (messages.get(edit.memory)?.push(edit.message) === undefined)
+          messages.set(edit.memory, [edit.message]);
         break;
     }
   }
@@ -196,7 +200,7 @@ export function* originalsInSteps(conversation: Conversation, edits: readonly Ed
 
 /** Adds the originals of an edit level by level; below the lowest level are messages, which other edits removed. */
 function addSubgoals(originals: Map<string, Uint8Array>, subgoal: FinishedSubgoal | undefined): void {
-  if (subgoal === undefined || subgoal.of.length === 0) return;
+  if (!subgoal?.of.length) return;
   originals.set(subgoal.memory, originalOfTexts(subgoal.of));
   for (const one of subgoal.of) addSubgoals(originals, one.stretch);
 }
@@ -204,12 +208,6 @@ function addSubgoals(originals: Map<string, Uint8Array>, subgoal: FinishedSubgoa
 /** Spells texts in the form of an original. */
 export function originalOfTexts(texts: readonly { readonly text: string }[]): Uint8Array {
   return encoder.encode(JSON.stringify(texts.map(({ text }) => text).join('\n\n')));
-}
-
-function grouped(groups: Map<string, number[]>, key: string): number[] {
-  const group = groups.get(key) ?? [];
-  groups.set(key, group);
-  return group;
 }
 
 /** Gives ids to the removals that have none yet. */

@@ -2,8 +2,11 @@
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
+import { inMemoryStore } from '../store/in-memory.ts';
 import { defaultStrategies } from '../strategies/default-strategies.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
+import { folderOf, strategiesOf } from '../strategies/lib/editable-texts.ts';
+import type { EngineRequest } from './types.ts';
 
 const window = 262_144;
 const words =
@@ -37,12 +40,16 @@ const search = (batch: number) => ({
   result: articles(batch),
 });
 
-async function prepared(steps: readonly Step[], engine = testEngine({ window }).engine) {
+async function prepared(
+  steps: readonly Step[],
+  engine = testEngine({ window }).engine,
+  more: Pick<EngineRequest, 'held'> = {},
+) {
   const body = chatBody([{ system: 'Be brief.' }, { user: 'Who lit the lamp?' }, ...steps], {
     tools: ['search_articles', 'run'],
     model: 'gpt-4o',
   });
-  const result = await engine.prepare({ codec: openaiChat, body, tenant: 'tenant' });
+  const result = await engine.prepare({ codec: openaiChat, body, tenant: 'tenant', ...more });
   const sent = JSON.parse(new TextDecoder().decode(result.body)) as {
     messages: { content: string | null }[];
   };
@@ -180,5 +187,33 @@ describe('a result of 36 kB', () => {
     const later = await prepared([log, ...talk], engine);
     expect(later.report.steps.map(({ strategy }) => strategy)).toEqual(['offload-results']);
     expect(later.texts[3]).toMatch(/^\[Folded result: /);
+  });
+});
+
+describe('the strategies that a request is compared and held by', () => {
+  it('are those that made its edits, also when another gateway repeats them', async () => {
+    const store = inMemoryStore();
+    const steps = [{ calls: [search(1), search(2), search(3)] }];
+    for (let gateway = 1; gateway <= 2; gateway++) {
+      const { engine } = testEngine({ window, store });
+      const { report } = await prepared(steps, engine, { held: [] });
+      expect(report.strategies).toBe('compress-items');
+    }
+  });
+
+  it('are told from the kinds of edits in a fold that a version without names has stored', () => {
+    const at = { message: 3, part: 0, text: 0 };
+    const edits = [
+      { kind: 'replace-text', at, stub: 'a', memory: 'mem_a' },
+      { kind: 'drop-message', message: 1, memory: 'mem_b' },
+      { kind: 'insert-message', before: 1, role: 'user', text: 'b', summary: 'beside' },
+    ] as const;
+    expect(strategiesOf(edits, [])).toBe('offload-results + summarize-history');
+    expect(strategiesOf([...edits, { ...edits[0], by: 'compress-items' }], [])).toBe(
+      'compress-items + offload-results + summarize-history',
+    );
+    expect(strategiesOf([{ ...edits[0], by: 'repair-edit' }], [])).toBe('');
+    const message = { index: 1 } as Parameters<ReturnType<typeof folderOf>>[0];
+    expect(folderOf(edits)(message, 0)).toBe('summarize-history');
   });
 });

@@ -241,11 +241,8 @@ async function runStrategy(
       : strategy.propose(view);
     if (proposed.length === 0) break;
     await input.slices?.pause();
-    const next = await tryEdits(
-      plan,
-      from,
-      proposed.map((edit) => withKeptTexts(input.protects, edit)),
-    );
+    const withKept = proposed.map((edit) => withKeptTexts(input.protects, edit));
+    const next = await tryEdits(plan, from, withKept, strategy.name);
     if ('refused' in next) {
       refused = next.refused;
       break;
@@ -271,6 +268,7 @@ async function tryEdits(
   { input, demand, replayed }: PlanContext,
   from: Draft,
   proposed: readonly Edit[],
+  by: string,
 ): Promise<Draft | { readonly refused: string }> {
   const wasSent = new Set(replayed);
   const sent = from.edits.filter((edit) => wasSent.has(edit));
@@ -285,7 +283,7 @@ async function tryEdits(
   await input.slices?.pause();
   const withIds = withOriginalIds(input.conversation, completedEdits, input.idOf);
   await input.slices?.pause();
-  const edits = withoutTakenIn([...sent, ...withIds]);
+  const edits = withoutTakenIn([...sent, ...withIds.map((edit) => (edit.by ? edit : { ...edit, by }))]);
   await input.slices?.pause();
   const next = await draft(input, edits, { references: false });
   await input.slices?.pause();
@@ -386,7 +384,7 @@ export async function dropReasoning(input: PlanInput, start: Draft): Promise<Fol
   const dropped = input.conversation.messages.flatMap(({ index: message, parts }) =>
     parts.flatMap(({ type }, part): readonly Edit[] =>
       type === 'reasoning' && !droppedBefore.has(placeKey({ message, part }))
-        ? [{ kind: 'drop-part', message, part, memory: undefined }]
+        ? [{ kind: 'drop-part', message, part, memory: undefined, by: 'drop-reasoning' }]
         : [],
     ),
   );

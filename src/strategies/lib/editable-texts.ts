@@ -24,7 +24,7 @@ import {
 import { type Edit, isReplaceable, lastMessageOf } from '../../conversation/edit.ts';
 import { type Steps, runSteps } from '../../conversation/steps.ts';
 import { parseRecord, scanArray, scanObject } from '../../conversation/json-scan.ts';
-import { unitsOf } from '../../conversation/turns.ts';
+import { placeKey, unitsOf } from '../../conversation/turns.ts';
 import { type FoldView, type Reach, type Strategy, steppedStrategy } from '../strategy.ts';
 import { checkSettings, object, wholeNumber } from '../../checks.ts';
 
@@ -113,38 +113,60 @@ function* placesOf(edits: readonly Edit[]): Steps<EditedPlaces> {
 
 /** Returns a function that names the strategy that folded a part; empty for a part that is sent. */
 export function folderOf(edits: readonly Edit[]): (message: Message, part: number) => string {
-  const { messages, parts, texts, inputs } = placesEdited(edits);
-  const dropping = droppingBy(edits);
-  return ({ index, parts: all }, part) => {
-    const key = `${index}.${part}`;
-    if (messages.has(index) || parts.has(key)) return dropping;
-    if (inputs.has(key)) return 'stub-arguments';
-    return textsOf(all[part]!).some((_, text) => texts.has(`${key}.${text}`)) ? 'offload-results' : '';
-  };
+  const byPlace = new Map<string, string>();
+  for (const edit of edits) {
+    if (edit.kind === 'insert-message' || edit.kind === 'replace-media' || edit.by === repairing) continue;
+    const place =
+      edit.kind === 'drop-message'
+        ? `${edit.message}`
+        : placeKey(edit.kind === 'replace-text' ? edit.at : edit);
+    byPlace.set(place, makerOf(edit, edits));
+  }
+  return ({ index }, part) =>
+    byPlace.get(`${index}`) ?? byPlace.get(placeKey({ message: index, part })) ?? '';
 }
 
-/** Names the strategy that dropped the messages. */
-function droppingBy(edits: readonly Edit[]): string {
-  const holds = (key: 'summary' | 'stretch') =>
-    edits.some((edit) => edit.kind === 'insert-message' && edit[key] !== undefined);
-  return holds('summary') ? 'summarize-history' : holds('stretch') ? 'fold-subgoals' : 'drop-oldest';
-}
-
-/** Names the strategies whose edits leave something out of a request, joined by ` + `; empty if none does. */
+/** Names the strategies whose edits leave something out of a request, joined by ` + ` in alphabetical order; empty if none does. */
 export function strategiesOf(
   edits: readonly Edit[],
   shrinks: readonly (Edit & { readonly refers?: unknown })[],
 ): string {
-  const { messages, parts, texts, inputs, media } = placesEdited(edits);
   const isShrunk = shrinks.some((edit) => 'memory' in edit && edit.memory !== undefined && !edit.refers);
-  const names = [
-    ...(isShrunk ? ['shrink-results'] : []),
-    ...(media.size > 0 ? ['offload-media'] : []),
-    ...(texts.size > 0 ? ['offload-results'] : []),
-    ...(inputs.size > 0 ? ['stub-arguments'] : []),
-    ...(messages.size + parts.size > 0 ? [droppingBy(edits)] : []),
-  ];
-  return names.join(' + ');
+  const names = new Set(isShrunk ? ['shrink-results'] : []);
+  for (const edit of edits)
+    if (edit.by !== repairing && edit.kind !== 'insert-message') names.add(makerOf(edit, edits));
+  return [...names].toSorted().join(' + ');
+}
+
+/** Gives lines back in the report of a failed edit, so it leaves nothing out. */
+const repairing = 'repair-edit';
+
+/** Names the strategy that made an edit. Versions that did not record it used these, and the defaults of the wire formats. */
+function makerOf({ by, kind }: Edit, edits: readonly Edit[]): string {
+  if (by !== undefined) return by;
+  switch (kind) {
+    case 'replace-text':
+      return 'offload-results';
+    case 'replace-input':
+      return 'stub-arguments';
+    case 'replace-media':
+      return 'offload-media';
+    case 'drop-message':
+    case 'drop-part':
+    case 'insert-message':
+      return droppingBy.get(edits) ?? noteDropping(edits);
+  }
+}
+
+/** The strategy that dropped messages, by the list of edits. */
+const droppingBy = new WeakMap<readonly Edit[], string>();
+
+function noteDropping(edits: readonly Edit[]): string {
+  const holds = (key: 'summary' | 'stretch') =>
+    edits.some((edit) => edit.kind === 'insert-message' && edit[key] !== undefined);
+  const name = holds('summary') ? 'summarize-history' : holds('stretch') ? 'fold-subgoals' : 'drop-oldest';
+  droppingBy.set(edits, name);
+  return name;
 }
 
 /** An image, document or sound that can be replaced. */

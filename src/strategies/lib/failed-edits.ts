@@ -67,7 +67,13 @@ export function* repairsOf(
       for (const line of text.split('\n')) shown.add(line.trim());
     }
     if (pieces.length === 0) continue;
-    repairs.push({ kind: 'replace-text', at, stub: [report, ...pieces].join('\n\n'), memory: undefined });
+    repairs.push({
+      kind: 'replace-text',
+      at,
+      stub: [report, ...pieces].join('\n\n'),
+      memory: undefined,
+      by: 'repair-edit',
+    });
   }
   return repairs;
 }
