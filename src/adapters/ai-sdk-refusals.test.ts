@@ -1,4 +1,4 @@
-import { APICallError, generateText, wrapLanguageModel } from 'ai';
+import { APICallError, generateText, jsonSchema, tool, wrapLanguageModel } from 'ai';
 import { describe, expect, it } from 'vitest';
 import { folding, log } from '../../test/support/folded-logs.ts';
 import { type Params, type SdkModel, scriptedModel } from '../../test/support/scripted-sdk-model.ts';
@@ -151,13 +151,41 @@ describe('a refusal of the request that continues after a recall', () => {
   it('is the error of the model if it stays, asks for a long wait, or is final', async () => {
     const often = [1, 2, 3].map(() => limited(atOnce));
     const model = recalling(...often);
-    await expect(wrapped(model).doGenerate({ prompt: longPrompt(), tools })).rejects.toBe(often[2]);
+    await expect(wrapped(model).doGenerate({ prompt: longPrompt(), tools })).rejects.toMatchObject({
+      message: often[2]!.message,
+      statusCode: 429,
+      isRetryable: false,
+      cause: often[2],
+    });
     expect(model.asked.length).toBe(4);
     for (const error of [limited({ 'retry-after': '60' }), limited({}, 400)]) {
       const once = recalling(error);
       await expect(wrapped(once).doGenerate({ prompt: longPrompt(), tools })).rejects.toBe(error);
       expect(once.asked.length).toBe(2);
     }
+  });
+});
+
+describe('the retries of the SDK', () => {
+  it('do not multiply with those of a continuation', async () => {
+    const busy = new APICallError({
+      message: 'Slow down.',
+      url: 'x',
+      requestBodyValues: {},
+      statusCode: 429,
+      isRetryable: true,
+      responseHeaders: { 'retry-after-ms': '1' },
+      responseBody: '{}',
+    });
+    const model = scriptedModel((_, index) => {
+      if (index > 0) throw busy;
+      return [{ type: 'tool-call', toolCallId: 'r', toolName: 'read_memory', input: '{"query":"log 1"}' }];
+    });
+    const read = tool({ inputSchema: jsonSchema<object>({ type: 'object' }), execute: () => 'read' });
+    const asked = generateText({ model: wrapped(model), messages: longPrompt(), tools: { read } });
+    await expect(asked).rejects.toMatchObject({ statusCode: 429, isRetryable: false });
+    // The first request, and three times the one that continues after the recall.
+    expect(model.asked.length).toBe(4);
   });
 });
 

@@ -3,6 +3,7 @@
  * also for those that take no `fetch`: gateway strings, Bedrock, Vertex. The messages of the program stay as they are.
  */
 import {
+  APICallError,
   type LanguageModelMiddleware,
   type PrepareStepFunction,
   type Tool,
@@ -78,7 +79,7 @@ function openCall<Reply>(
       request: { model: model.modelId, messages: prompt, tools: definitions, maxOutputTokens },
       form: sdkForm,
       upstream: model.provider,
-      retries: { signal: abortSignal ?? new AbortController().signal },
+      retries: { signal: abortSignal ?? new AbortController().signal, spent: asFinal },
       send({ messages, recallTool }) {
         const own = ownTools(recallTool).map(({ name, description, parameters }) => ({
           type: 'function' as const,
@@ -95,6 +96,23 @@ function openCall<Reply>(
     },
     options,
   );
+}
+
+/** Returns a provider's error as one that the SDK does not retry: it would send the first round again, too, and its retries multiply with ours. */
+function asFinal(error: unknown): unknown {
+  if (!APICallError.isInstance(error)) return error;
+  const { message, url, requestBodyValues, statusCode, responseHeaders, responseBody, data } = error;
+  return new APICallError({
+    message,
+    url,
+    requestBodyValues,
+    cause: error,
+    isRetryable: false,
+    data,
+    ...(statusCode !== undefined && { statusCode }),
+    ...(responseHeaders && { responseHeaders }),
+    ...(responseBody !== undefined && { responseBody }),
+  });
 }
 
 type ReplyParts = {

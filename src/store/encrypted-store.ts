@@ -357,8 +357,7 @@ export function base32Of(digest: Uint8Array): string {
 /** Returns the SHA-256 of the bytes as base64url, 43 characters. */
 export function sha256(bytes: Uint8Array): string {
   if (node) return node.crypto.hash('sha256', bytes, 'base64url');
-  const base64 = btoa(String.fromCharCode(...web.sha256(bytes)));
-  return base64.replaceAll('+', '-').replaceAll('/', '_').replace('=', '');
+  return web.toBase64(web.sha256(bytes)).replaceAll('+', '-').replaceAll('/', '_').replace('=', '');
 }
 
 /** Size of the largest compared block: a power of the factor by which blocks shrink, so that the last blocks have one byte. */

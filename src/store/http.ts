@@ -3,7 +3,7 @@
  * every memory service has. A value is encrypted before it gets here, so the service sees only keys and sizes.
  */
 import { LeporelloError } from '../errors.ts';
-import { node } from './platform.ts';
+import { fromBase64, toBase64 } from './platform.ts';
 import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
 
 export type HttpStoreOptions = {
@@ -165,16 +165,6 @@ function spelledEntry({ key, value, expiresAt }: StoreEntry) {
 /** JSON has no infinity, so an entry that never expires has `null`. */
 function spelledExpiry(expiresAt: number | undefined): number | null {
   return expiresAt === undefined || expiresAt === Number.POSITIVE_INFINITY ? null : expiresAt;
-}
-
-function toBase64(bytes: Uint8Array): string {
-  if (node) return node.Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
-  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
-}
-
-function fromBase64(text: string): Uint8Array {
-  if (node) return new Uint8Array(node.Buffer.from(text, 'base64'));
-  return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 }
 
 /** A memory service with two calls. */

@@ -2,7 +2,7 @@
 import { createCipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { node, web } from './platform.ts';
+import { fromBase64, node, toBase64, web } from './platform.ts';
 import { deriveKey } from './records.ts';
 
 const texts = [0, 1, 63, 64, 65, 4_096, 1_000_003].map((length) => new Uint8Array(randomBytes(length)));
@@ -34,6 +34,16 @@ describe('without modules of Node', () => {
       expect(Buffer.compare(await web.inflate(deflateRawSync(bytes)), bytes)).toBe(0);
     }
     await expect(web.inflate(new Uint8Array(5).fill(255))).rejects.toThrow();
+  });
+
+  it('base64 is spelled and read as by Node', () => {
+    for (const bytes of texts) {
+      const spelled = Buffer.from(bytes).toString('base64');
+      expect(web.toBase64(bytes)).toBe(spelled);
+      expect(Buffer.compare(web.fromBase64(spelled), bytes)).toBe(0);
+      expect(toBase64(bytes)).toBe(spelled);
+      expect(Buffer.compare(fromBase64(spelled), bytes)).toBe(0);
+    }
   });
 
   it('the common length of two byte arrays is found', () => {

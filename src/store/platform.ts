@@ -32,8 +32,36 @@ function nodeModules(): NodeModules | undefined {
   return { Buffer: buffer.Buffer, crypto, promisify: util.promisify, zlib };
 }
 
+/** Spells bytes in base64. */
+export function toBase64(bytes: Uint8Array): string {
+  if (node) return node.Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+  return web.toBase64(bytes);
+}
+
+/** Reads bytes that are spelled in base64. */
+export function fromBase64(text: string): Uint8Array {
+  return node ? new Uint8Array(node.Buffer.from(text, 'base64')) : web.fromBase64(text);
+}
+
 /** Does the same without Node's modules. Ciphers: AES-256-GCM with a tag of 16 bytes after the ciphertext. Compression: raw deflate, without a header. */
-export const web = { sha256, commonLength, encrypt, decrypt, deflate, inflate };
+export const web = {
+  sha256,
+  commonLength,
+  encrypt,
+  decrypt,
+  deflate,
+  inflate,
+  toBase64: (bytes: Uint8Array): string => btoa(binaryOf(bytes)),
+  fromBase64: (text: string): Uint8Array => Uint8Array.from(atob(text), (unit) => unit.charCodeAt(0)),
+};
+
+/** Returns a text with a character for each byte. A function takes only some ten thousand arguments. */
+function binaryOf(bytes: Uint8Array): string {
+  let binary = '';
+  for (let at = 0; at < bytes.length; at += 32_768)
+    binary += String.fromCharCode(...bytes.subarray(at, at + 32_768));
+  return binary;
+}
 
 /** Returns the length of the common prefix of two byte arrays. */
 function commonLength(one: Uint8Array, other: Uint8Array): number {

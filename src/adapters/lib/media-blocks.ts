@@ -3,6 +3,7 @@
  * base64 of an unknown block is in its `source`, where the codec does not count it as text. Pure.
  */
 import { type JsonRecord, isRecord, wordAt } from '../../conversation/json-scan.ts';
+import { fromBase64, toBase64 } from '../../store/platform.ts';
 
 /** Returns the source of an image or a document at an address, which may hold its bytes: `data:image/png;base64,…`. */
 export function sourceAt(address: string): JsonRecord {
@@ -19,7 +20,7 @@ export function addressOf(source: JsonRecord): unknown {
 
 /** Returns the source of bytes, which are base64 if they are a text. Undefined for anything else. */
 export function sourceOfBytes(data: unknown, mediaType: unknown): JsonRecord | undefined {
-  const text = data instanceof Uint8Array ? base64(data) : data;
+  const text = data instanceof Uint8Array ? toBase64(data) : data;
   return typeof text === 'string' ? { type: 'base64', media_type: mediaType, data: text } : undefined;
 }
 
@@ -54,7 +55,7 @@ function isEncoded(text: string): boolean {
 /** Returns a copy of a value in which `spell` writes each text, and each array of bytes as base64. */
 function withBytes(value: unknown, spell: (text: string, isText: boolean) => string): unknown {
   if (typeof value === 'string') return spell(value, true);
-  if (value instanceof Uint8Array) return spell(base64(value), false);
+  if (value instanceof Uint8Array) return spell(toBase64(value), false);
   if (value instanceof URL) return value.href;
   if (Array.isArray(value)) return value.map((item) => withBytes(item, spell));
   if (!isRecord(value)) return value;
@@ -66,7 +67,7 @@ const bytesKey = 'leporello:bytes';
 
 /** Returns a value in which arrays of bytes are objects that JSON can hold. */
 export function packBytes(value: unknown): unknown {
-  if (value instanceof Uint8Array) return { [bytesKey]: base64(value) };
+  if (value instanceof Uint8Array) return { [bytesKey]: toBase64(value) };
   if (Array.isArray(value)) return value.map(packBytes);
   // URLs and dates write themselves as JSON.
   if (!isRecord(value) || typeof value['toJSON'] === 'function') return value;
@@ -78,13 +79,6 @@ export function unpackBytes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(unpackBytes);
   if (!isRecord(value)) return value;
   const packed = value[bytesKey];
-  if (typeof packed === 'string') return Uint8Array.from(atob(packed), (unit) => unit.charCodeAt(0));
+  if (typeof packed === 'string') return fromBase64(packed);
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, unpackBytes(inner)]));
-}
-
-function base64(bytes: Uint8Array): string {
-  let binary = '';
-  for (let at = 0; at < bytes.length; at += 32_768)
-    binary += String.fromCharCode(...bytes.subarray(at, at + 32_768));
-  return btoa(binary);
 }

@@ -58,9 +58,10 @@ export type FrameworkCall<Message, Reply> = {
   readonly send: (folded: FoldedRequest<Message>) => PromiseLike<Reply>;
   /**
    * Set if the framework sends a refused request again only from its first round on, or not at all: then the request that continues after a recall
-   * is sent again here. The pauses before that end when the signal aborts.
+   * is sent again here. The pauses before that end when the signal aborts. `spent` returns the error with which the reply then fails: one that the
+   * framework does not take as a reason to send everything again.
    */
-  readonly retries?: { readonly signal: AbortSignal };
+  readonly retries?: { readonly signal: AbortSignal; spent(error: unknown): unknown };
 };
 
 /** One reply of the model, in terms of the wire. */
@@ -181,8 +182,10 @@ async function continued<Message, Reply>(
 ): Promise<Reply> {
   if (!retries) return send(folded);
   let last: SendOutcome<Reply> | undefined;
+  let times = 0;
   const exchange = {
     async send() {
+      times++;
       last = await attempt(() => send(folded));
       return responseOf(last);
     },
@@ -193,7 +196,7 @@ async function continued<Message, Reply>(
   };
   await sendContinuation(exchange, new Uint8Array());
   if (last?.status === 'answered') return last.reply;
-  throw last?.error;
+  throw times === 1 ? last?.error : retries.spent(last?.error);
 }
 
 /**
