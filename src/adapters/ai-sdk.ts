@@ -101,18 +101,8 @@ function openCall<Reply>(
 /** Returns a provider's error as one that the SDK does not retry: it would send the first round again, too, and its retries multiply with ours. */
 function asFinal(error: unknown): unknown {
   if (!APICallError.isInstance(error)) return error;
-  const { message, url, requestBodyValues, statusCode, responseHeaders, responseBody, data } = error;
-  return new APICallError({
-    message,
-    url,
-    requestBodyValues,
-    cause: error,
-    isRetryable: false,
-    data,
-    ...(statusCode !== undefined && { statusCode }),
-    ...(responseHeaders && { responseHeaders }),
-    ...(responseBody !== undefined && { responseBody }),
-  });
+  const fields: ConstructorParameters<typeof APICallError>[0] = error;
+  return new APICallError({ ...fields, message: error.message, isRetryable: false, cause: error });
 }
 
 type ReplyParts = {
