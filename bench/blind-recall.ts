@@ -14,6 +14,9 @@
  *
  * Use `--half 1` while you change the search, and `--half 2` to check the change: the halves share no session.
  *
+ * The column `of likely ones` counts only values that may come from an earlier message (`mayComeFromEarlier` in bench/replay/blind.ts): most numbers are
+ * the `offset` of a read, and occur only as the numbers of lines, or in results for other files.
+ *
  * Traps: (1) The model asks for one value at a time; a real model asks for several. (2) Words of the recorded call are known only because the
  * call was made; a model that lacks a value may remember fewer of them. (3) A value counts as found if it occurs anywhere in the answer.
  * Most numbers are the `offset` of a read or a timeout. They occur in originals by chance, so they have columns of their own.
@@ -33,7 +36,7 @@ import { type Need, readRecording, type RecordedStep, type Recording } from '../
 import { createSight } from '../src/replay/recall-missing.ts';
 import { sha256 } from '../src/store/encrypted-store.ts';
 import { loadExactCounter } from '../src/tokens/load-counter.ts';
-import { mostSimilar, stubsIn, wordsOf } from './replay/blind.ts';
+import { mayComeFromEarlier, mostSimilar, stubsIn, wordsOf } from './replay/blind.ts';
 import { type BenchRecord, codingSessions, longHorizon, readConversations } from './replay/data.ts';
 import { round } from './tokens/arithmetic.ts';
 
@@ -51,10 +54,12 @@ type Totals = {
   needs: number;
   missing: number;
   asked: number;
-  /** How many of `asked` are numbers. */
+  /** How many of `asked` are numbers, and how many may come from an earlier message, by `mayComeFromEarlier`. */
   numbers: number;
+  likely: number;
   readonly found: Record<Question, number>;
   readonly foundNumbers: Record<Question, number>;
+  readonly foundLikely: Record<Question, number>;
   readonly tokens: Record<Question, number>;
 };
 
@@ -76,9 +81,9 @@ async function main(): Promise<void> {
   for (const group of groups) {
     const totals = noTotals();
     for (const record of group.records) await playRecord(record, totals);
-    const { needs, missing, asked, numbers } = totals;
+    const { needs, missing, asked, numbers, likely } = totals;
     console.log(
-      `\n${group.name}: ${group.records.length} recorded, ${needs} values needed, ${missing} not shown, ${asked} of them in originals, ${numbers} of these numbers`,
+      `\n${group.name}: ${group.records.length} recorded, ${needs} values needed, ${missing} not shown, ${asked} of them in originals, ${numbers} of these numbers; ${likely} may come from an earlier message`,
     );
     console.table(questions.map((question) => rowOf(question, totals)));
   }
@@ -94,8 +99,10 @@ function noTotals(): Totals {
     missing: 0,
     asked: 0,
     numbers: 0,
+    likely: 0,
     found: zeros(),
     foundNumbers: zeros(),
+    foundLikely: zeros(),
     tokens: zeros(),
   };
 }
@@ -104,10 +111,14 @@ function percent(part: number, all: number): number {
   return round((100 * part) / Math.max(1, all), 1);
 }
 
-function rowOf(question: Question, { asked, numbers, found, foundNumbers, tokens }: Totals) {
+function rowOf(
+  question: Question,
+  { asked, numbers, likely, found, foundNumbers, foundLikely, tokens }: Totals,
+) {
   return {
     question,
     'found %': percent(found[question], asked),
+    'of likely ones %': percent(foundLikely[question], likely),
     'of numbers %': percent(foundNumbers[question], numbers),
     'of others %': percent(found[question] - foundNumbers[question], asked - numbers),
     'tokens of the answer': round(tokens[question] / Math.max(1, asked), 0),
@@ -151,15 +162,19 @@ async function askAll(request: Asked, totals: Totals): Promise<void> {
     return original === undefined ? '' : readOriginal(new TextDecoder().decode(original)).text;
   });
   const stubs = stubsIn(context, prepared);
-  for (const { value } of missing.filter((need) => originals.some((text) => holds(text, need.value)))) {
+  for (const need of missing.filter((one) => originals.some((text) => holds(text, one.value)))) {
+    const { value } = need;
     const isNumber = /^[\d.,]+$/.test(value.text);
     totals.asked += 1;
     totals.numbers += Number(isNumber);
+    const isLikely = mayComeFromEarlier(request.recording, request.step, need);
+    totals.likely += Number(isLikely);
     const { said, call } = wordsOf(request.recording, request.step, [value.text]);
     const both = `${said} ${call}`.trim();
     const count = (question: Question, isFound: boolean): void => {
       totals.found[question] += Number(isFound);
       totals.foundNumbers[question] += Number(isFound && isNumber);
+      totals.foundLikely[question] += Number(isFound && isLikely);
     };
     const ask = async (question: Question, args: object | undefined): Promise<boolean> => {
       if (args === undefined) return false;

@@ -1,6 +1,6 @@
 /** The replay whose model does not know the values that it lacks: which values it sees, and the words that it asks with. */
 import { describe, expect, it } from 'vitest';
-import { createStrictSight, mostSimilar, wordsOf } from '../bench/replay/blind.ts';
+import { createStrictSight, mayComeFromEarlier, mostSimilar, wordsOf } from '../bench/replay/blind.ts';
 import { chat } from '../src/cli/replay/sources.ts';
 import { readRecording } from '../src/replay/recording.ts';
 import { loadExactCounter } from '../src/tokens/load-counter.ts';
@@ -59,5 +59,39 @@ describe('the words of a model that lacks a value', () => {
     ];
     expect(mostSimilar(stubs, 'I read the scanner')).toBe('mem_b');
     expect(mostSimilar([], 'I read the scanner')).toBeUndefined();
+  });
+});
+
+describe('a number that a call used', () => {
+  const read = (file: string, result: string, offset?: number): Step => ({
+    calls: [{ name: 'Read', input: JSON.stringify({ file_path: file, offset }), result }],
+  });
+  const run = (command: string, result: string): Step => ({
+    calls: [{ name: 'Bash', input: JSON.stringify({ command }), result }],
+  });
+  const used = read('src/a.ts', 'export {}', 240);
+  const isLikely = async (last: Step, ...earlier: readonly Step[]): Promise<boolean> => {
+    const source = { id: 'one', source: 'test', format: chat, body: chatBody([...earlier, last]) };
+    const made = readRecording(source, await loadExactCounter('o200k_base'));
+    const own = made.steps.at(-1)!;
+    return mayComeFromEarlier(made, own, own.needs.find(({ value }) => value.text === '240')!);
+  };
+
+  it.each([
+    ['somebody said it', used, { user: 'Look at line 240.' }],
+    ['an earlier call had it in the same argument', used, read('src/b.ts', 'x', 240)],
+    ['a search found it in the file', used, run('grep -rn x', 'src/a.ts:240:x')],
+    ['the file holds it', used, read('src/a.ts', '7→const width = 240;')],
+    ['a call of the same tool returned it', run('gh run view 240', 'x'), run('gh run list', '240 failed')],
+  ])('may come from an earlier message if %s', async (_, last, earlier) => {
+    expect(await isLikely(last, { user: 'Go on.' }, earlier)).toBe(true);
+  });
+
+  it.each([
+    ['another file holds it', read('src/b.ts', 'const width = 240;')],
+    ['it is only the number of a line in a listing', read('src/a.ts', '   239→x\n   240→y')],
+    ['another tool returned it for no file', run('npm test', '240 passed')],
+  ])('occurs by chance if %s', async (_, earlier) => {
+    expect(await isLikely(used, { user: 'Go on.' }, earlier)).toBe(false);
   });
 });

@@ -9,9 +9,11 @@
  * or result has the value. A list of values without any of these shows none.
  */
 import type { Conversation, Message } from '../../src/conversation/conversation.ts';
+import { parseRecord } from '../../src/conversation/json-scan.ts';
 import { pairCalls } from '../../src/conversation/turns.ts';
 import type { PreparedRequest } from '../../src/engine/types.ts';
 import { type Client, rerunMissing } from '../../src/replay/client.ts';
+import { pathIn } from '../../src/outline/step-line.ts';
 import { argumentLeaves, argumentsOf, holds, messageText, placeOf } from '../../src/replay/needs.ts';
 import type { Policy } from '../../src/replay/policies.ts';
 import { type Sight, createSight, openRounds } from '../../src/replay/recall-missing.ts';
@@ -103,6 +105,66 @@ export function wordsOf(
     said: without(said).trim().slice(0, maxWords),
     call: `${holder?.name ?? ''} ${others}`.trim(),
   };
+}
+
+/** Matches a number as a value. */
+const isNumber = /^[\d.,]+$/;
+
+/** Matches the number that a listing puts before a line. Every number up to the length of the file stands there. */
+const lineNumbers = /^[^\S\n]*\d+(?:→|\t|\|)/gm;
+
+/**
+ * True if a value may come from an earlier message, and does not only occur in one by chance. Values that are no numbers always may. A number
+ * may come from a place where somebody said it, from the same argument of an earlier call, and from a call or its result about the same file,
+ * or, for a call that names no file, of the same tool. A line of a result that names the file is about it, too. The numbers that a listing puts before its lines do not count.
+ */
+export function mayComeFromEarlier(recording: Recording, step: RecordedStep, { value, in: places }: Need) {
+  if (!isNumber.test(value.text)) return true;
+  const { conversation, pairs, texts } = recording;
+  const own = pairs.find(
+    ({ call }) =>
+      call.message >= step.at &&
+      call.message < step.end &&
+      leavesAt(conversation, call).some((leaf) => holds(leaf, value)),
+  );
+  if (!own) return true;
+  const { path, keys } = usesOf(conversation, own.call, value);
+  return places.some((index) => {
+    const message = conversation.messages[index]!;
+    if (holds(textOfReply(conversation, index), value)) return true;
+    const name = path.slice(path.lastIndexOf('/') + 1);
+    if (name !== '' && texts[index]!.split('\n').some((line) => line.includes(name) && holds(line, value)))
+      return true;
+    return pairs.some(({ name: tool, call, result }) => {
+      if (call.message === index) {
+        const used = usesOf(conversation, call, value);
+        return (
+          used.keys.some((key) => keys.includes(key)) ||
+          (path !== '' && used.path === path && used.keys.length > 0)
+        );
+      }
+      if (result?.message !== index) return false;
+      const isAbout = path === '' ? tool === own.name : usesOf(conversation, call, value).path === path;
+      const part = message.parts[result.part]!;
+      const text = messageText(conversation, { ...message, parts: [part] });
+      return isAbout && holds(text.replaceAll(lineNumbers, ''), value);
+    });
+  });
+}
+
+/** Returns the file of a call, and the names of the arguments that hold a value. */
+function usesOf(
+  { body, messages }: Conversation,
+  { message, part }: { readonly message: number; readonly part: number },
+  value: Need['value'],
+): { readonly path: string; readonly keys: readonly string[] } {
+  const call = messages[message]!.parts[part]!;
+  if (call.type !== 'tool-call') return { path: '', keys: [] };
+  const sent = parseRecord(argumentsOf(body, messages[message]!, call.input)) ?? {};
+  const keys = Object.keys(sent).filter((key) =>
+    argumentLeaves(JSON.stringify(sent[key])).some((leaf) => holds(leaf, value)),
+  );
+  return { path: pathIn(sent), keys };
 }
 
 function leavesAt(
