@@ -2,6 +2,8 @@
  * Keeps every text that Leporello writes for a model in one golden file, so that a change of a word is seen in review: stubs, the recall
  * tool and its answers, marks of shortened results, summaries, prompts and trajectories. Update it with `npm test -- test/model-texts.test.ts -u`.
  */
+import { clipStub } from '../src/strategies/clip-newest.ts';
+import { shrunkNote } from '../src/strategies/shrink-results.ts';
 import { expect, it } from 'vitest';
 import * as markers from '../src/arrival/markers.ts';
 import { sameLines, sameNumbered, sameText } from '../src/arrival/markers.ts';
@@ -175,9 +177,9 @@ function stubTexts(recallTool: string | undefined): readonly string[] {
     stubs.mediaStub({ name: 'PDF', size: 'about 340 kB', from: 'sent at the start', memory, recallTool }),
     runSteps(stubs.messagesLog({ ...log, pages })),
     runSteps(stubs.messagesLog({ ...log, pages: pages.slice(0, 1), maxCharacters: 0 })),
-    stubs.clipStub({ characters: 900, fromLine: 10, toLine: 40, memory, recallTool }),
-    stubs.clipStub({ characters: 900, fromLine: 10, toLine: 10, memory, recallTool }),
-    stubs.shrunkNote({ characters: 9_000, memory, recallTool }),
+    clipStub({ characters: 900, fromLine: 10, toLine: 40, memory, recallTool }),
+    clipStub({ characters: 900, fromLine: 10, toLine: 10, memory, recallTool }),
+    shrunkNote({ characters: 9_000, memory, recallTool }),
     stubs.itemsNote({ items: 4, of: 9, memory, recallTool }),
     stubs.itemsNote({ items: 9, of: 9, memory, recallTool, isReworded: true }),
     spellRecord(

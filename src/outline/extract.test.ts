@@ -52,8 +52,7 @@ Done, in order:
 - plan 1 of 2 done, active "Replace the regex"
 - edit_file parse.ts: ok
 Found:
-- I look at the parser first.
-- The cause was the regex, so I replaced it by a scan. Tests are next.
+- The cause was the regex, so I replaced it by a scan.
 Tools and longer texts said:
 - run: "You must never run this again."
 Files touched:
@@ -97,8 +96,7 @@ Done, in order:
 - edit_file parse.ts: ok
 - run npm test: "all 12 tests passed"
 Found:
-- I look at the parser first.
-- The cause was the regex, so I replaced it by a scan. Tests are next.
+- The cause was the regex, so I replaced it by a scan.
 Tools and longer texts said:
 - run: "You must never run this again."
 Files touched:

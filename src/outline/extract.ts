@@ -5,18 +5,17 @@
 import { spellValue } from '../conversation/messages.ts';
 import { groupBy } from '../es2024.ts';
 import { nodeOf } from './node.ts';
-import { countWithin, inTurns, namedLines, openLines, type OutlineLine } from './rank.ts';
+import { countWithin, inTurns, namedLines, openLines, type OutlineLine, saidLast } from './rank.ts';
 import { firstSentences, joinedSentences } from './sentences.ts';
 import type { Summarizer, SummaryRequest } from './summarizer.ts';
+import { addTo, spellLeftOut } from './step-line.ts';
 import {
-  addTo,
   callsIn,
   readFiles,
   readLeftOut,
   readSections,
   readValues,
   type Section,
-  spellLeftOut,
   spellSections,
   spellValues,
   titles,
@@ -29,8 +28,9 @@ export const extractiveSummarizer: Summarizer = {
 };
 
 /** Writes a summary of at most `budget.max` tokens; undefined if nothing fits or there is nothing to say. Never throws. */
-export function extract({ steps, earlier, known, budget, count }: SummaryRequest): string | undefined {
-  const lines = historyLines({ steps, earlier, known });
+export function extract(request: SummaryRequest): string | undefined {
+  const { budget, count } = request;
+  const lines = historyLines(request);
   const log = lines.filter(({ section }) => section === 'done');
   const aim = Math.min(budget.aim, budget.max);
   const taken: OutlineLine[] = [];
@@ -65,9 +65,6 @@ const maxBefore = 2000;
 /** UTF-16 units of another summarizer's text that come before all other lines. */
 const maxProse = 2_400;
 
-/** UTF-16 units of lines in a client's summary that quote the user: they come before all other lines, too. */
-const maxQuoting = 1_200;
-
 /** The longest part of the last reply that is kept as such. */
 const maxLast = 700;
 
@@ -76,7 +73,8 @@ function historyLines({
   steps,
   earlier,
   known,
-}: Pick<SummaryRequest, 'steps' | 'earlier' | 'known'>): readonly OutlineLine[] {
+  isPlanKnown = false,
+}: SummaryRequest): readonly OutlineLine[] {
   const elsewhere = known.map(readSections);
   const node = nodeOf(steps, { goal: '', known: elsewhere.flatMap(({ found }) => found) });
   const before = earlier.map(readSections);
@@ -97,13 +95,11 @@ function historyLines({
     (line) => ({ ...line, section: 'asked' as const, isBinding: true }),
   );
   const lastSaid = firstSentences(node.lastSaid, maxLast);
-  const open = openLines(node.plan, lastSaid);
-  const stillOpen =
-    node.plan.size === 0
-      ? old('open').filter(({ text }) => lastSaid === '' || !text.startsWith('said last: '))
-      : open.length === 0
-        ? old('open')
-        : [];
+  const open = openLines(node.isPlanOver || isPlanKnown ? new Map() : node.plan, lastSaid);
+  const isOldPlanOpen = node.plan.size === 0 && !node.isPlanOver && !isPlanKnown;
+  const stillOpen = old('open').filter(({ text }) =>
+    text.startsWith(saidLast) ? open.length === 0 && lastSaid === '' : isOldPlanOpen,
+  );
 
   const knownFiles = new Set(
     elsewhere.flatMap((body) => body.files.flatMap((item) => readFiles(item).files)),
@@ -125,12 +121,12 @@ function historyLines({
   );
 
   const ofClient = node.prose.map((line) => ({ ...line, section: 'prose' as const }));
-  const quoting = ofClient.filter(({ worth }) => worth > 1);
-  const prose = [...old('prose').toReversed(), ...quoting.slice(0, countWithin(quoting, maxQuoting))];
+  const telling = ofClient.filter(({ worth }) => worth > 1);
+  const prose = [...old('prose').toReversed(), ...telling.slice(0, 1)];
   const whole = countWithin(prose, maxProse);
-  const isWhole = new Set<OutlineLine>(prose);
   const turns = [
-    { lines: [...prose.slice(whole), ...ofClient.filter((line) => !isWhole.has(line))], share: 2 },
+    { lines: telling.slice(1), share: 6 },
+    { lines: [...prose.slice(whole), ...ofClient.filter(({ worth }) => worth <= 1)], share: 1 },
     { lines: others.filter(({ worth }) => worth <= 1).toReversed(), share: 1 },
     {
       lines: [...node.found.filter(({ text }) => !lastSaid.includes(text)), ...old('found'), ...old('shown')],

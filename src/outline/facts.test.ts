@@ -67,12 +67,25 @@ describe('announcements of the next call', () => {
       user('Why does it fail?'),
       model('First src/scanner.ts.'),
       read('scanner'),
-      model('The scanner drops the last byte of each chunk.'),
+      model('The scanner drops byte 4096 of each chunk.'),
       read('chunks'),
       model('Each chunk is now read to its end.'),
     ]);
-    expect(found).toContain('The scanner drops the last byte of each chunk.');
+    expect(found).toContain('The scanner drops byte 4096 of each chunk.');
     expect(found.join()).not.toContain('First src/scanner.ts');
+  });
+
+  it('are told by having no name or number that the call lacks, however few there are', () => {
+    const { found } = summaryOf([
+      user('Why does it fail?'),
+      model('Now I have all the context I need.'),
+      read('scanner'),
+      model('Ich sehe die Struktur. `scan()` verliert das letzte Byte.'),
+      read('chunks'),
+      model('It reads 4,096 bytes.'),
+    ]);
+    expect(found.join()).toContain('`scan()` verliert das letzte Byte.');
+    expect(found.join()).not.toContain('all the context');
   });
 
   it('end no turn: what is said there is kept however it begins', () => {

@@ -162,14 +162,19 @@ const ofFile = 0.4;
 /** So many sentences must begin alike before their places say whether they announce a call. The only sentence of a reply counts half. */
 const minAlike = 3;
 
+/** UTF-16 units of the shortest sentence that may be a reason, if no name is in it. */
+const minReason = 45;
+
+/** Matches a text in a language without spaces, in which names are no terms of their own. */
+const isUnspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
+
 /** Returns the beginnings and endings by which sentences are alike, the most specific first. */
 function likenessOf(text: string): readonly string[] {
   const [first = '', second = ''] = text
     .slice(0, 80)
     .toLowerCase()
     .split(/[\s,]+/);
-  if (second !== '' && !/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(first))
-    return [`${first} ${second}`, first];
+  if (second !== '' && !isUnspaced.test(first)) return [`${first} ${second}`, first];
   const bare = text.replace(/[\p{P}\p{S}\s]+$/u, '');
   return [`…${bare.slice(-6)}`, bare.slice(0, 4)];
 }
@@ -193,6 +198,9 @@ function createIsAnnouncement(candidates: readonly FactCandidate[]) {
   }
   return ({ text, beforeCall, terms }: FactCandidate, call: ReadonlySet<string> | undefined): boolean => {
     if (beforeCall === undefined) return false;
+    // Before its call, a sentence without a name or number that the call lacks only says that the call comes; earlier ones may be a reason.
+    const isShort = beforeCall !== 'earlier' || text.length < minReason;
+    if (isShort && !isUnspaced.test(text) && !holdsMore(terms, call)) return true;
     for (const key of likenessOf(text)) {
       const { last = 0, other = 0 } = places.get(key) ?? {};
       if (last + other >= minAlike) return last > 2 * other;
@@ -206,6 +214,11 @@ function createIsAnnouncement(candidates: readonly FactCandidate[]) {
     }
     return shared * 2 >= all;
   };
+}
+
+/** True if names or numbers are among these terms that a call does not have. */
+function holdsMore(terms: ReadonlySet<string>, call: ReadonlySet<string> | undefined): boolean {
+  return [...terms].some((term) => term.startsWith('=') && term.length > 2 && !call?.has(term));
 }
 
 /** Scores sentences: rare terms count, names and numbers twice; terms of the very next call do not, terms that later steps use do more. */

@@ -34,10 +34,8 @@ describe('a record', () => {
   it('says what it was for and what came of it, then what was found and done', () => {
     const node = nodeOf([...work, model('The parser takes 4 ms now.')], { goal: 'Make the parser fast' });
     expect(written(node, 200)).toBe(`[head] Make the parser fast → The parser takes 4 ms now.
-- Let me look at src/parse.ts.
 - read_file parse.ts · edit_file parse.ts: ok
 - The regex in src/parse.ts backtracks on 40,000 lines.
-- I replace it.
 - run npm test: "Tests: 12 passed in all"`);
   });
 
@@ -99,7 +97,7 @@ describe('a record', () => {
     const node = nodeOf(work, { goal: 'Make the parser fast' });
     expect(keptIn(node, written(node, 200))).toEqual({
       outcomes: { kept: 1, of: 1 },
-      findings: { kept: 3, of: 3 },
+      findings: { kept: 1, of: 1 },
       artifacts: { kept: 1, of: 1 },
     });
     expect(keptIn(node, '')).toMatchObject({ outcomes: { kept: 0, of: 1 }, artifacts: { kept: 0, of: 1 } });

@@ -22,8 +22,8 @@ import {
   linesOf,
   partsOf,
   questionBefore,
-  quotesIn,
   sentencesOf,
+  toldInSummary,
   typedText,
 } from './sentences.ts';
 import { stepLine, stepWords, type StepWords } from './step-line.ts';
@@ -49,7 +49,7 @@ export type OutlineNode = {
 type NodeContent = {
   /** The user's requests, word for word, in order. */
   readonly asked: readonly AskedLine[];
-  /** Lines of a summary that the client wrote of what came before, in order; those that quote the user are worth more. */
+  /** Lines of a summary that the client wrote of what came before; the goal, the user's words and what is open are worth more. */
   readonly prose: readonly AskedLine[];
   /** Sentences of replies and results. */
   readonly found: readonly OutlineLine[];
@@ -58,6 +58,8 @@ type NodeContent = {
   readonly files: readonly OutlineLine[];
   /** The newest plan in a call: items by status. */
   readonly plan: ReadonlyMap<string, readonly string[]>;
+  /** True if the user has demanded so much since that nobody goes on with a plan, even with one of an earlier summary. */
+  readonly isPlanOver: boolean;
   /** The last words of the model. */
   readonly lastSaid: string;
   /** Values of calls, best first, with those of earlier summaries: pairs of a name and values. */
@@ -78,6 +80,7 @@ export const noContent: NodeContent = {
   done: [],
   files: [],
   plan: new Map(),
+  isPlanOver: false,
   lastSaid: '',
   values: () => [],
 };
@@ -98,6 +101,8 @@ export type NodeOrigin = {
 const maxGoal = 240;
 const maxOutcome = 500;
 const maxValues = 2_000;
+/** Maximum demands of the user after a plan whose items still count as open. */
+const maxDemands = 1;
 
 /** Makes a node of steps: reads them once, in order. */
 export function nodeOf(
@@ -111,6 +116,7 @@ export function nodeOf(
   const interruptions: OutlineLine[] = [];
   const values = createValues();
   let plan: ReadonlyMap<string, readonly string[]> = new Map();
+  let demandsSince = 0;
   let lastSaid = '';
   for (const [at, step] of steps.entries()) {
     if (step.type === 'said') {
@@ -120,7 +126,14 @@ export function nodeOf(
       }
       const { words, note } = typedText(step.text);
       if (clientSummary.test(step.text)) prose.push(...proseLines(step.text, at));
-      else if (step.by === 'user') addAsked(typed, words, at, questionBefore(replyAt(steps, at - 1), words));
+      else if (step.by === 'user') {
+        if (words !== '') demandsSince++;
+        const isStop = interruptions.at(-1)?.at === at - 1;
+        addAsked(typed, words, at, {
+          question: questionBefore(replyAt(steps, at - 1), words),
+          mark: isStop ? 'INTERRUPTED the model: ' : '',
+        });
+      }
       if (note === interruptionNote)
         interruptions.push({ section: 'done', text: interruption, at, isUsers: true });
       continue;
@@ -129,8 +142,11 @@ export function nodeOf(
     values.add(tool, input);
     const words = stepWords({ tool, input, result, isError: failed || undefined });
     calls.push({ at, words });
-    if (words.user && words.user.words !== '') addAsked(typed, words.user.words, at);
-    plan = planByStatus(input) ?? plan;
+    const { user } = words;
+    if (user && user.words !== '')
+      addAsked(typed, user.words, at, { mark: user.isRefusal ? `REFUSED ${callOf(words)}: ` : '' });
+    const newPlan = planByStatus(input);
+    if (newPlan) [plan, demandsSince] = [newPlan, 0];
   }
   const wordsOf = new Map(calls.map(({ at, words }) => [at, words]));
   const facts = factsIn(steps, wordsOf).filter((fact) => !isLogged(fact, wordsOf));
@@ -155,6 +171,7 @@ export function nodeOf(
     done,
     files: fileLines(calls),
     plan,
+    isPlanOver: demandsSince > maxDemands,
     lastSaid,
     values: (earlier) => {
       for (const [rank, { group, values: texts }] of earlier.entries())
@@ -173,12 +190,12 @@ function replyAt(steps: readonly SummaryStep[], at: number): string {
 /** The part of a message that is kept word for word before all else. */
 const maxQuoted = 400;
 
-/** Adds the lines of what the user typed, with the question that a short answer needs. */
+/** Adds the lines of what the user typed, with the question that a short answer needs, behind a mark of what the user refused. */
 function addAsked(
   { asked, known }: { readonly asked: AskedLine[]; readonly known: Set<string> },
   words: string,
   step: number,
-  question = '',
+  { question = '', mark = '' }: { readonly question?: string; readonly mark?: string },
 ): void {
   if (words.length > maxTyped) {
     const begin = sentencesOf(words.slice(0, 2_000))[0];
@@ -191,11 +208,17 @@ function addAsked(
     quoted += line.length;
     const worth = asked.length === 0 ? 3 : quoted <= maxQuoted ? 2 : 1;
     const isAnswer = place === lines.length - 1 && question !== '';
-    const text = isAnswer ? `${line} (asked: ${quoteOf(question)})` : line;
+    const text = (place === 0 ? mark : '') + (isAnswer ? `${line} (asked: ${quoteOf(question)})` : line);
     if (known.has(text)) continue;
     known.add(text);
     asked.push({ text, worth, at: step + place / 1_000 });
   }
+}
+
+/** Names a call that the user refused. */
+function callOf({ tool, path, title, about }: StepWords): string {
+  const subject = path === '' ? title || about : lastSegment(path);
+  return subject === '' ? tool : `${tool} ${wholeWords(subject, 80)}`;
 }
 
 function quoteOf(text: string): string {
@@ -205,17 +228,18 @@ function quoteOf(text: string): string {
 /** The maximum lines of a client's summary that are kept. */
 const maxProseLines = 400;
 
-/** Returns the lines of a client's summary, without its first sentence and lines that only lead to others. A line that quotes something new is worth more. */
+/** Returns the lines of a client's summary; what it says of the goal, in the user's words and of what is open comes first and is worth more. */
 function proseLines(text: string, step: number): readonly AskedLine[] {
-  const known = new Set<string>();
-  const lines = linesOf(text.replace(clientSummary, ''), 20_000)
-    .filter((line) => !/[:：]\**$/.test(line))
+  const told = toldInSummary(text);
+  const rest = linesOf(text.replace(clientSummary, ''), 20_000)
+    .map((line) => line.replaceAll('**', ''))
+    .filter((line) => !/[:：]$/.test(line) && !told.some((one) => one.includes(line)))
     .slice(0, maxProseLines);
-  return lines.map((line, place) => {
-    const quotes = quotesIn(line).filter((quote) => !known.has(quote));
-    for (const quote of quotes) known.add(quote);
-    return { text: wholeWords(line, 600), worth: quotes.length > 0 ? 2 : 1, at: step + place / 1_000 };
-  });
+  return [...told, ...rest].map((line, place) => ({
+    text: wholeWords(line, 900),
+    worth: place < told.length ? 2 : 1,
+    at: step + place / 1_000,
+  }));
 }
 
 /**

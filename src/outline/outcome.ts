@@ -29,7 +29,6 @@ export type StepOutcome = {
 
 /** Characters read at both ends of a result. */
 const maxRead = 40_000;
-
 /** Matches the last line of a command that worked, in the words of test runners and compilers. */
 const success =
   /^(?:ok|pass(?:ed)?|success(?:ful(?:ly)?)?|build successful|done)\b[ \t.!]*(?:\S+[/.]\S+.*)?$/i;
@@ -90,7 +89,7 @@ export function resultEnds(
   const named = isBroken || !isListing ? failureIn(lines) : undefined;
   const failing = isBroken
     ? (named ?? brokenLine(lines))
-    : kind === 'command' || named === first
+    : (kind === 'command' || named === first) && !(success.test(last) && !sureFailure.test(named ?? ''))
       ? named
       : undefined;
   return { first, failing, last, lines };
@@ -127,7 +126,11 @@ const nothing =
 const failureLine =
   /^(?:\S+ )?(?:fatal|panic|error|fehler|erreur)(?:\[\w+\])?:|^traceback|\b[1-9]\d* (?:failed|failing|failures?|errors?|issues)\b|command not found|permission denied|no such file|错误|失败|エラー|失敗/i;
 const failureMark =
-  /^(?:-+ ?)?(?:FAIL(?:ED|URE)?\b|not ok\b|✗|✘|✖|×)|^\w*(?:Error|Exception)\b.*:|^E\s{2,}|^\S+?[.:(]\w*\d+(?:[:,]\d+)?\)?:? .*(?:\berror\b|\bundefined\b|\bcannot\b|\(\w+\)$)|\bERROR\b/;
+  /^(?:-+ ?)?(?:FAIL(?:ED|URE)?\b|not ok\b|✗|✘|✖|×)|^\w*(?:Error|Exception)\b.*:|^E\s{2,}|^\S+?[.:(]\w*\d+(?:[:,]\d+)?\)?:? .*(?:\berror\b|\bundefined\b|\bcannot\b| \([a-z][\w-]+\)$)|(?<!`)\bERROR\b(?!`)/;
+
+/** Matches a line that reports a failure even where the last line says that all is well: others may be what a test prints. */
+const sureFailure =
+  /\bFAIL|\bfailed\b|\bpanic\b|\bundefined\b|\bcannot\b|\b[1-9]\d* (?:errors?|issues)\b|✗|✘|✖/;
 
 const harmless =
   /\b(?:0|no) (?:errors?|failures?|failed|failing|problems?)\b|^(?:---? ?)?(?:PASS|ok|=== RUN)\b/i;

@@ -5,8 +5,8 @@
  */
 import type { Fact } from './facts.ts';
 import { termsOf } from './sentences.ts';
-import { addTo, type CallCounts, spellQuote, type Section } from './summary-text.ts';
-import { stepLines, type StepWords } from './step-line.ts';
+import { spellQuote, type Section } from './summary-text.ts';
+import { addTo, type CallCounts, stepLines, type StepWords } from './step-line.ts';
 import type { KnownValue } from './values.ts';
 
 /** A call, with the index of its step. */
@@ -201,9 +201,12 @@ export function openLines(
   const items = [...plan].flatMap(([status, texts]) =>
     isClosed.test(status) ? [] : texts.map((text) => `${status}: ${text}`),
   );
-  const said = lastSaid === '' ? [] : [`said last: ${lastSaid}`];
+  const said = lastSaid === '' ? [] : [saidLast + lastSaid];
   return [...items, ...said].map((text, at) => ({ section: 'open', text, at }));
 }
+
+/** Begins the item for what was said last. */
+export const saidLast = 'said last: ';
 
 /** Matches the status of an item that needs nothing more. */
 const isClosed = /^(?:completed?|done|finished|closed|resolved|cancell?ed|skipped|success\w*)$/i;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { linesOf, questionBefore, quotesIn, typedText } from './sentences.ts';
+import { firstSentences, linesOf, questionBefore, toldInSummary, typedText } from './sentences.ts';
 
 describe('the question before a short answer', () => {
   const options = [
@@ -62,12 +62,52 @@ describe('what the user typed', () => {
   });
 });
 
-it('quotes in a text are those of three words or more, each once', () => {
-  expect(
-    quotesIn(
-      'The user said "never touch the schema" and “keep the old API”, again "never touch the schema", "ok".',
-    ),
-  ).toEqual(['never touch the schema', 'keep the old API']);
-  expect(quotesIn('用户说「不要修改数据库结构」。')).toEqual(['不要修改数据库结构']);
-  expect(quotesIn('"'.repeat(100_000))).toEqual([]);
+describe('a summary that a client wrote', () => {
+  const written = [
+    'This session is being continued from a previous conversation that ran out of context. It is summarized below:',
+    'Analysis:',
+    '1. **Start**: the user wanted a faster parser.',
+    '',
+    'Summary:',
+    '1. Primary Request and Intent:',
+    '   - Make the parser faster',
+    '2. Files and Code Sections:',
+    '   - src/parse.ts',
+    '   ```ts',
+    '   const a = 1;',
+    '   ```',
+    '3. All user messages:',
+    '   - "Make it faster"',
+    '   - "no, I did not say commit anything" (rejected tool use)',
+    '4. Pending Tasks:',
+    '   - Fix `scan()`',
+    '5. Current Work:',
+    '   The scan returns 3 tokens too few.',
+    '6. Optional Next Step:',
+    '   Run the tests of the scan.',
+    '',
+    'If you need specific details from before compaction, read the full transcript at: /home/u/x.jsonl',
+    'Please continue the conversation from where we left it off.',
+  ].join('\n');
+
+  it('tells the goal, the words of the user and what is open, each with its heading', () => {
+    expect(toldInSummary(written)).toEqual([
+      'Primary Request and Intent: Make the parser faster',
+      'All user messages: "Make it faster"; "no, I did not say commit anything" (rejected tool use)',
+      'Pending Tasks: Fix `scan()`',
+      'Current Work: The scan returns 3 tokens too few.',
+      'Optional Next Step: Run the tests of the scan.',
+    ]);
+  });
+
+  it('is told in bounded time and space, whatever it contains', () => {
+    for (const text of ['\n', '1. a:\n', '"', 'Summary:\n', '\nContinue '].map((one) => one.repeat(100_000)))
+      expect(toldInSummary(text).join('\n').length).toBeLessThan(2_600);
+  });
+});
+
+it('the first sentences of a text leave out a short exclamation', () => {
+  expect(firstSentences('Perfect! The parser caches its tokens.', 100)).toBe('The parser caches its tokens.');
+  expect(firstSentences('太好了！解析器缓存了结果。', 100)).toBe('解析器缓存了结果。');
+  expect(firstSentences('`scan()` is gone!', 100)).toBe('`scan()` is gone!');
 });

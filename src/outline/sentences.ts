@@ -76,12 +76,17 @@ export function endsOf(text: string, max: number): string {
 export function firstSentences(text: string, max: number): string {
   let said = '';
   for (const sentence of sentencesOf(text, 20_000)) {
-    if (/[:：]$/.test(sentence)) continue;
+    if (/[:：]$/.test(sentence) || isExclamation(sentence)) continue;
     const more = said === '' ? sentence : joinedSentences(said, sentence);
     if (more.length > max) return said === '' ? wholeWords(oneLine(sentence), max) : said;
     said = more;
   }
   return said;
+}
+
+/** True for a short exclamation without a name or number, such as `Perfect!`. */
+function isExclamation(sentence: string): boolean {
+  return sentence.length < 40 && /[!！]$/.test(sentence) && !/[\d`/_]|\p{Ll}\p{Lu}/u.test(sentence);
 }
 
 /** Joins sentences. Items of a list, which have no sign at their end, get one. */
@@ -94,7 +99,7 @@ function withoutBullet(line: string): string {
   return line.replace(/^\d{1,6}[→|\t]\s*/, '').replace(/^(?:[-*•+>]|#{1,6}|\/\/+|--)\s+/, '');
 }
 
-// Questions that the user answered shortly, and words quoted in a text
+// Questions that the user answered shortly
 
 /** The longest answer that is not understood alone, in UTF-16 units, and the longest question or option that is quoted. */
 const maxAnswer = 60;
@@ -130,15 +135,6 @@ export function questionBefore(reply: string, answer: string): string {
     question === undefined || chosen.some((option) => option.includes(question)) ? [] : [question];
   const quoted = [...chosen, ...asked].map((text) => wholeWords(oneLine(text), maxQuestion));
   return wholeWords(quoted.filter((text) => text !== '').join(' / '), maxQuestions);
-}
-
-/** Returns the texts of three words or more that a text quotes, each once. */
-export function quotesIn(text: string): readonly string[] {
-  const found = [
-    ...text.slice(0, maxRead).matchAll(/"([^"\n]{8,600})"|“([^”\n]{8,600})”|「([^」\n]{4,600})」/g),
-  ];
-  const quotes = found.map(([, plainly, curly, corner]) => oneLine(plainly ?? curly ?? corner ?? ''));
-  return [...new Set(quotes)].filter((quote) => / \S+ /.test(quote) || /^[^\s\p{ASCII}]+$/u.test(quote));
 }
 
 // Terms
@@ -182,6 +178,81 @@ const clientElement =
 
 /** Matches the beginning of a summary by the client. */
 export const clientSummary = /^\s*This session is being continued from a previous conversation[^\n]*/;
+
+/** Matches what clients write around their summaries: a draft of it before, and how to go on behind. */
+const startOfSummary = /\n(?:#{1,4} )?\**Summary\**:\**[^\S\n]{0,20}\n/;
+const endOfSummary =
+  /\n(?:If you need specific details from before compaction|(?:Please )?continue the conversation from where)[^]*$/i;
+
+/** Matches the heading of a section in such a summary: a number and a few words, at the margin. */
+const sectionHeading = /^(?:#{1,4} +)?\d{1,2}[.)] +\**([^\n*:：]{2,60})\**[:：]\**[^\S\n]*$/;
+
+/** UTF-16 units of the sections that are told: the goal, what quotes the user, and the last three, which say what is open. */
+const maxGoal = 400;
+const maxQuoting = 550;
+const maxOpen = [300, 300, 250];
+
+/**
+ * Returns what a summary by the client says of the goal, in the user's words and of what is open, each with the heading of its section; the
+ * sections between, which explain code and steps, are left out.
+ */
+export function toldInSummary(text: string): readonly string[] {
+  const whole = endsOf(text.replace(clientSummary, '').replace(endOfSummary, ''), maxRead);
+  const sections: { heading: string; text: string }[] = [{ heading: '', text: '' }];
+  const start = startOfSummary.exec(whole);
+  for (const line of whole.slice(start === null ? 0 : start.index + start[0].length).split('\n')) {
+    const heading = sectionHeading.exec(line)?.[1];
+    if (heading !== undefined) sections.push({ heading: heading.trim(), text: '' });
+    else sections.at(-1)!.text += `${line}\n`;
+  }
+  const read = sections
+    .map((section) => ({ ...section, lines: linesOf(section.text).map((line) => line.replaceAll('**', '')) }))
+    .filter(({ lines }) => lines.length > 0);
+  if (read.length < maxOpen.length) {
+    const lines = read.flatMap((section) => section.lines);
+    const told = [firstLines(lines, maxGoal), newestLines(lines.filter(isQuoting), maxQuoting)];
+    return told.filter((line) => line !== '');
+  }
+  const quotes = read.map(({ lines }) => lines.filter(isQuoting).length);
+  const quoting = quotes.lastIndexOf(Math.max(...quotes));
+  return read.flatMap(({ heading, lines }, at) => {
+    const isLast = at >= read.length - maxOpen.length;
+    const told =
+      at === 0
+        ? firstLines(lines, maxGoal)
+        : at === quoting && quotes[at]! > 0 && !isLast
+          ? newestLines(lines, maxQuoting)
+          : isLast
+            ? firstLines(lines, maxOpen[at - read.length + maxOpen.length]!)
+            : '';
+    return told === '' ? [] : [heading === '' ? told : `${heading}: ${told}`];
+  });
+}
+
+function isQuoting(line: string): boolean {
+  return /["“「][^"”」]{4}/.test(line);
+}
+
+/** Joins the first lines, as many as fit; of a longer first one, whole words. */
+function firstLines(lines: readonly string[], max: number): string {
+  let told = '';
+  for (const line of lines) {
+    const more = told === '' ? oneLine(line) : joinedSentences(told, oneLine(line));
+    if (more.length > max) return told === '' ? wholeWords(more, max) : `${told} …`;
+    told = more;
+  }
+  return told;
+}
+
+/** Joins the first line and the newest ones that fit. */
+function newestLines(lines: readonly string[], max: number): string {
+  const [first = '', ...others] = lines.map((line) => wholeWords(oneLine(line), 200));
+  let left = max - first.length;
+  const newest = others.toReversed();
+  const end = newest.findIndex((line) => (left -= line.length + 2) < 0);
+  const kept = (end < 0 ? newest : newest.slice(0, end)).toReversed();
+  return [first, ...(end < 0 ? [] : ['…']), ...kept].reduce(joinedSentences);
+}
 
 /** The note of the text that clients send when the user stops the model. */
 export const interruptionNote = 'interrupted by the user';

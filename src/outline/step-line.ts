@@ -232,7 +232,7 @@ const maxAbout = 120;
 const maxTitle = 60;
 const maxNote = 80;
 /** Maximum UTF-16 units of the user's words in one line. */
-export const maxUserWords = 400;
+export const maxUserWords = 800;
 
 const pathKeys = [
   'file_path',
@@ -369,4 +369,32 @@ export function planItems(sent: JsonRecord): readonly JsonRecord[] | undefined {
     (inner): inner is readonly JsonRecord[] =>
       Array.isArray(inner) && inner.length > 0 && inner.every((item) => isRecord(item) && 'status' in item),
   );
+}
+
+// Calls that a text leaves out
+
+/** Numbers of calls by tool. */
+export type CallCounts = ReadonlyMap<string, number>;
+
+/** Calls named for each gap in a log; the tools of others are not named. */
+const maxToolsNamed = 4;
+
+/** Writes the item for calls that a log leaves out: `(5 calls left out: Read ×4, Grep)`. */
+export function spellLeftOut(counts: CallCounts): string {
+  const tools = [...counts].toSorted(([, a], [, b]) => b - a);
+  const named = tools
+    .slice(0, maxToolsNamed)
+    .map(([tool, count]) => (count > 1 ? `${tool} ×${count}` : tool));
+  const more = tools.length > maxToolsNamed ? ', …' : '';
+  return `(${countOf(countIn(counts), 'call')} left out: ${named.join(', ')}${more})`;
+}
+
+/** Adds calls to counts. */
+export function addTo(counts: Map<string, number>, tool: string, count: number): Map<string, number> {
+  return counts.set(tool, (counts.get(tool) ?? 0) + count);
+}
+
+/** Counts all calls. */
+export function countIn(counts: CallCounts): number {
+  return [...counts.values()].reduce((sum, count) => sum + count, 0);
 }

@@ -22,6 +22,8 @@ export type SummaryRequest = {
   readonly earlier: readonly string[];
   /** Other summaries in the context, whose content need not be repeated. */
   readonly known: readonly string[];
+  /** True if a newer plan than the one in the steps is in the context. */
+  readonly isPlanKnown?: boolean;
   readonly budget: SummaryBudget;
   readonly count: (text: string) => number;
   /** Explains the steps and the purpose of the summary to summarizers that write their own words. */

@@ -4,8 +4,9 @@
  * written by another summarizer and are kept as prose. Pure.
  */
 import { spellValue } from '../conversation/messages.ts';
-import { countOf, oneLine, wholeWords } from './outcome.ts';
+import { oneLine, wholeWords } from './outcome.ts';
 import { plain } from './sentences.ts';
+import { addTo, type CallCounts, countIn } from './step-line.ts';
 
 export const titles = {
   asked: 'The user asked, in order (all of it holds unless taken back later):',
@@ -40,22 +41,6 @@ export function spellSections(items: Partial<SummaryItems>): string {
 
 // The log of calls, with the calls that are left out
 
-/** Numbers of calls by tool. */
-export type CallCounts = ReadonlyMap<string, number>;
-
-/** Calls named for each gap in a log; the tools of others are not named. */
-const maxToolsNamed = 4;
-
-/** Writes the item for calls that a log leaves out: `(5 calls left out: Read ×4, Grep)`. */
-export function spellLeftOut(counts: CallCounts): string {
-  const tools = [...counts].toSorted(([, a], [, b]) => b - a);
-  const named = tools
-    .slice(0, maxToolsNamed)
-    .map(([tool, count]) => (count > 1 ? `${tool} ×${count}` : tool));
-  const more = tools.length > maxToolsNamed ? ', …' : '';
-  return `(${countOf(sumOf(counts), 'call')} left out: ${named.join(', ')}${more})`;
-}
-
 const leftOut = /^\((\d+) calls? left out: ([^()]*)\)$/;
 
 /** Reads the item for calls that a log leaves out; undefined for another item. */
@@ -65,7 +50,7 @@ export function readLeftOut(item: string): CallCounts | undefined {
   const counts = new Map<string, number>();
   for (const [, tool = '', count = '1'] of tools.matchAll(/([^\s,]+)(?: ×(\d{1,9}))?(?:, |$)/g))
     if (tool !== '…') addTo(counts, tool, Number(count));
-  const unnamed = Number(all) - sumOf(counts);
+  const unnamed = Number(all) - countIn(counts);
   return unnamed > 0 ? addTo(counts, '…', unnamed) : counts;
 }
 
@@ -83,15 +68,6 @@ export function callsIn(item: string): CallCounts {
     if (tool !== undefined) addTo(counts, tool, Number(count ?? ofFile));
   }
   return counts;
-}
-
-/** Adds calls to counts. */
-export function addTo(counts: Map<string, number>, tool: string, count: number): Map<string, number> {
-  return counts.set(tool, (counts.get(tool) ?? 0) + count);
-}
-
-function sumOf(counts: CallCounts): number {
-  return [...counts.values()].reduce((sum, count) => sum + count, 0);
 }
 
 /** Returns the title of a log, which says if it leaves something out. */

@@ -5,7 +5,7 @@
 import type { Edit } from '../conversation/edit.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { type FoldView, type Strategy, steppedStrategy } from './strategy.ts';
-import { clipStub } from './lib/stubs.ts';
+import { type KeptText, way } from './lib/stubs.ts';
 import { editableTexts, type EditableText } from './lib/editable-texts.ts';
 
 /** Cuts the largest newest texts of a request that would not fit otherwise. A list without it may leave a request too long. */
@@ -104,4 +104,17 @@ function lineAt(text: string, at: number): number {
   let line = 1;
   for (let next = text.indexOf('\n'); next !== -1 && next < at; next = text.indexOf('\n', next + 1)) line++;
   return line;
+}
+
+/** Replaces the middle of a text. */
+export function clipStub(
+  clipped: KeptText & {
+    readonly characters: number;
+    readonly fromLine: number;
+    readonly toLine: number;
+  },
+): string {
+  const { characters, fromLine, toLine, memory, recallTool } = clipped;
+  const lines = fromLine === toLine ? `of line ${fromLine}` : `with lines ${fromLine}-${toLine}`;
+  return `[Folded ${characters} characters ${lines} of this text. ${way(memory, recallTool)}]`;
 }

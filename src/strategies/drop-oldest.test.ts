@@ -50,7 +50,11 @@ const onlyLast = (conversation: Conversation): FoldView['protects'] => ({
 describe('drop-oldest', () => {
   it('drops the oldest messages, calls with all their results, and leaves a log', () => {
     const kept = chatMessages(steps);
-    expect(messagesAfter(2)).toEqual([kept[0], log(4, 'USER: First'), ...kept.slice(5)]);
+    expect(messagesAfter(2)).toEqual([
+      kept[0],
+      log(4, 'USER: First', '(2 calls left out: run, read_file)'),
+      ...kept.slice(5),
+    ]);
   });
 
   it('drops no more than requested', () => {
@@ -60,7 +64,11 @@ describe('drop-oldest', () => {
 
   it('never drops system messages or protected content', () => {
     const kept = chatMessages(steps);
-    expect(messagesAfter(100)).toEqual([kept[0], log(6, 'USER: First'), kept.at(-1)]);
+    expect(messagesAfter(100)).toEqual([
+      kept[0],
+      log(6, 'USER: First', '(3 calls left out: run ×2, read_file)'),
+      kept.at(-1),
+    ]);
   });
 
   it('treats adjacent assistant messages as one turn', () => {
@@ -210,6 +218,29 @@ describe('drop-oldest', () => {
     const [text = ''] = logsIn(dropOldest().propose(view));
     expect(text.match(/Demand \d+/g)).toEqual(Array.from({ length: 30 }, (_, at) => `Demand ${at}`));
     expect(text).not.toContain('run job 7');
+  });
+
+  it('has the question of a short answer that stays, and tells a summary by the client with its headings', () => {
+    const conversation = readChat(
+      chatBody([
+        {
+          user:
+            'This session is being continued from a previous conversation that ran out of context.\nSummary:\n' +
+            '1. Primary Request:\n   Fix the login\n2. Files:\n   - login.ts\n3. Messages:\n   - "never touch the schema"\n' +
+            '4. Pending Tasks:\n   - the tests\n5. Current Work:\n   login.ts:12\n6. Next Step:\n   Run the tests.',
+        },
+        step('Bash', { command: 'npm test' }, `12 passed ${'in all of it '.repeat(200)}`),
+        { assistant: `Done!\n1. Commit it\n2. Push it\nWhat next?\n${'More of it. '.repeat(300)}` },
+        { user: '1' },
+      ]),
+    );
+    const view = foldView(conversation, { excess: everything, protects: onlyLast(conversation) });
+    const [text = ''] = logsIn(dropOldest().propose(view));
+    expect(text).toContain('YOU: 1. Commit it / What next?');
+    expect(text).toContain(
+      'Primary Request: Fix the login\nMessages: "never touch the schema"\nPending Tasks: the tests\n' +
+        'Current Work: login.ts:12\nNext Step: Run the tests.\n(end of that summary)',
+    );
   });
 
   it('keeps the exact messages under the id', () => {

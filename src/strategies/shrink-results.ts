@@ -9,7 +9,7 @@ import { parseRecord } from '../conversation/json-scan.ts';
 import { bytesOf, textInSteps } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { isFileContent } from '../outline/files-shown.ts';
-import { shrunkNote } from './lib/stubs.ts';
+import { type KeptText, way } from './lib/stubs.ts';
 
 /** Settings for tool results on arrival. */
 export type ShrinkSettings = Pick<ShrinkOptions, 'lossless' | 'lineNumbers' | 'without'> & {
@@ -132,4 +132,15 @@ function labelLine(text: string): string {
   const line = text.trim().split('\n', 1)[0]!;
   if (/^\S*\/\S+$/.test(line)) return line.split('/').slice(-2).join('/').slice(-MAX_LABEL);
   return line.length > MAX_LABEL ? `${line.slice(0, MAX_LABEL).toWellFormed()}…` : line;
+}
+
+/** Ends a result that was shortened on arrival. */
+export function shrunkNote(
+  shrunk: KeptText & {
+    /** Length of the whole result. */
+    readonly characters: number;
+  },
+): string {
+  const { characters, memory, recallTool } = shrunk;
+  return `[Shortened from ${characters} characters. ${way(memory, recallTool)}]`;
 }

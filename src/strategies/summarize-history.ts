@@ -5,11 +5,13 @@
 import { checkSettings, object, trueOrFalse, wholeNumber } from '../checks.ts';
 import type { Message } from '../conversation/conversation.ts';
 import { type Edit, originalOfMessages } from '../conversation/edit.ts';
+import { inputOf } from '../conversation/messages.ts';
 import { extract } from '../outline/extract.ts';
 import type { SummaryBudget, SummaryStep } from '../outline/summarizer.ts';
 import { proseOf } from '../outline/summary-text.ts';
+import { planByStatus } from '../outline/values.ts';
 import { compressionOf, type Compression } from '../receipts/receipt.ts';
-import { freeUnits, remainingTokens } from './lib/editable-texts.ts';
+import { freeUnits, placesEdited, remainingTokens } from './lib/editable-texts.ts';
 import {
   type PlacedSummary,
   type SummaryRecord,
@@ -109,6 +111,7 @@ function summarize(
     steps: ahead.body === undefined ? steps : summarySteps(view.conversation, ahead.rest, view.recallTool),
     earlier: [...earlier.map(({ record }) => record.body), ...read],
     known: isAdded ? summaries.map(({ record }) => record.body) : [],
+    isPlanKnown: hasPlan(view, chosen.dropped),
     budget,
     count: (text) => view.measure.text(text),
   });
@@ -137,6 +140,19 @@ function summarize(
   const lacking =
     view.excess.unit === 'tokens' && Number.isFinite(view.excess.amount) ? view.excess.amount - saved : 0;
   return { edits: [edit, ...takenIn, ...drops], lacking };
+}
+
+/** True if a message that stays has a plan: then those in the dropped messages are older. */
+function hasPlan({ conversation, edits }: FoldView, dropped: readonly Message[]): boolean {
+  const gone = new Set([...placesEdited(edits).messages, ...dropped.map(({ index }) => index)]);
+  return conversation.messages.some(
+    (message) =>
+      !gone.has(message.index) &&
+      message.parts.some(
+        (part) =>
+          part.type === 'tool-call' && planByStatus(inputOf(conversation.body, message, part)) !== undefined,
+      ),
+  );
 }
 
 /**

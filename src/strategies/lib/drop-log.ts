@@ -12,7 +12,7 @@ import {
   clientSummary,
   firstSentences,
   questionBefore,
-  quotesIn,
+  toldInSummary,
   typedText,
 } from '../../outline/sentences.ts';
 import {
@@ -216,6 +216,11 @@ function* pagesOf(
     page.tokens += tokens;
     yield* addEntries(page.entries, view, unit, resultOf);
   }
+  // An answer that stays needs the question that goes.
+  const answer = view.conversation.messages[upTo];
+  const newest = pages.at(-1);
+  if (newest && answer?.role === 'user')
+    askedBefore(newest.entries, yield* typedIn(view.conversation, answer));
   const named: DroppedPage[] = [];
   for (const { memory: known, indices, entries } of pages) {
     const memory = known ?? view.idOf(originalOfMessages(view.conversation, indices));
@@ -269,7 +274,7 @@ function* addEntries(
       } else if (part.type === 'text' && message.role === 'assistant' && !isStep) {
         for (const span of part.texts) {
           const said = yield* textInSteps(body, message, span);
-          const begin = said.slice(0, maxRead);
+          const begin = said.slice(0, maxRead).replaceAll(/```\w*/g, '');
           const words = firstSentences(begin, maxReply) || wholeWords(oneLine(begin), maxReply);
           if (words !== '') entries.push({ kind: 'reply', text: words, said });
         }
@@ -298,15 +303,29 @@ function* addEntries(
 
 function addSaid(entries: LogEntry[], text: string): void {
   const { words, note } = typedText(text);
-  const quotes = clientSummary.test(text) ? quotesIn(text).map((quote) => `"${quote}"`) : [];
-  const quoted = wholeWords(quotes.join(', '), maxUserWords);
-  if (note !== '')
-    entries.push({ kind: 'note', text: quoted === '' ? `(${note})` : `(${note}; it quotes: ${quoted})` });
+  const told = clientSummary.test(text) ? toldInSummary(text) : [];
+  if (told.length > 0)
+    for (const line of [`(${note}, shortened:)`, ...told, '(end of that summary)'])
+      entries.push({ kind: 'summary', text: line });
+  else if (note !== '') entries.push({ kind: 'note', text: `(${note})` });
   if (words === '') return;
-  // A short answer says nothing without its question.
+  askedBefore(entries, words);
+  entries.push({ kind: 'user', text: wholeWords(oneLine(words), maxUserWords) });
+}
+
+/** Puts the question of a short answer in the place of the reply that asked it: without the question, the answer says nothing. */
+function askedBefore(entries: LogEntry[], answer: string): void {
   const last = entries.at(-1);
-  const question = last?.kind === 'reply' && last.said !== undefined ? questionBefore(last.said, words) : '';
+  const question = last?.kind === 'reply' && last.said !== undefined ? questionBefore(last.said, answer) : '';
   if (question !== '')
     entries[entries.length - 1] = { kind: 'reply', text: wholeWords(question, maxQuestion) };
-  entries.push({ kind: 'user', text: wholeWords(oneLine(words), maxUserWords) });
+}
+
+/** Returns what the user typed in a message. */
+function* typedIn({ body }: Conversation, message: Message): Steps<string> {
+  const words: string[] = [];
+  for (const part of message.parts)
+    if (part.type === 'text')
+      for (const span of part.texts) words.push(typedText(yield* textInSteps(body, message, span)).words);
+  return words.join('\n').trim();
 }

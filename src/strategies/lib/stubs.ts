@@ -5,7 +5,15 @@
  */
 import { answerWords, countOf, planWords, quoted, resultEnds, wholePlan } from '../../outline/outcome.ts';
 import { type Steps, runSteps } from '../../conversation/steps.ts';
-import { type CallWords, isLongCommand, type StepWords, stepLines } from '../../outline/step-line.ts';
+import {
+  addTo,
+  type CallWords,
+  countIn,
+  isLongCommand,
+  spellLeftOut,
+  type StepWords,
+  stepLines,
+} from '../../outline/step-line.ts';
 
 /** Replaces a tool result. Its call is right before it, so the stub describes the result alone. */
 export function* resultStub(folded: {
@@ -52,7 +60,7 @@ export const numberSigns = String.raw`(?:→|\t|\||: )`;
 /** Matches the number of a line. */
 const lineNumber = new RegExp(String.raw`[^\S\n]*(\d+)${numberSigns}`, 'y');
 
-/** Reads the lines from the last to the first, in steps and without a list of them: there can be millions. */
+/** Says which lines of a file a result shows. It reads them from the last to the first, in steps and without a list of them: there can be millions. */
 function* linesRead(text: string): Steps<string> {
   let count = 0;
   let to: string | undefined;
@@ -93,20 +101,20 @@ export function argumentStub(folded: {
 }
 
 /** Replaces an image, document or sound. `from` says which step it came from. */
-export function mediaStub(folded: {
-  readonly name: string;
-  readonly size: string;
-  readonly from: string;
-  readonly memory: string;
-  readonly recallTool: string | undefined;
-}): string {
+export function mediaStub(
+  folded: KeptText & {
+    readonly name: string;
+    readonly size: string;
+    readonly from: string;
+  },
+): string {
   const { name, size: measured, from, memory, recallTool } = folded;
   return `[Folded ${name === 'PDF' ? name : name.toLowerCase()}: ${measured}, ${from}. ${shows(memory, recallTool)}]`;
 }
 
 /** An entry of a log: what somebody said, or a step. */
 export type LogEntry =
-  | { readonly kind: 'user' | 'reply' | 'note'; readonly text: string; readonly said?: string }
+  | { readonly kind: 'user' | 'summary' | 'reply' | 'note'; readonly text: string; readonly said?: string }
   | { readonly kind: 'step'; readonly step: StepWords };
 
 /** Messages that one id recalls, in order, and what was said and done in them. */
@@ -158,7 +166,7 @@ const ranks = { words: 0, failure: 1, edit: 2, outcome: 3, reading: 4, plan: 5, 
 const lastRank = ranks.search;
 
 function rankOf(entry: LogEntry, { plan }: KnownNames): number {
-  if (entry.kind === 'user') return ranks.words;
+  if (entry.kind === 'user' || entry.kind === 'summary') return ranks.words;
   if (entry.kind !== 'step') return ranks.outcome;
   const { step } = entry;
   if (step.user) return ranks.words;
@@ -212,7 +220,8 @@ function* spellPages(
 ): Steps<readonly PageLines[]> {
   const names = namesOnce(known);
   let at = 0;
-  const spelled: PageLines[] = [];
+  const spelled: { readonly memory: string; readonly lines: string[] }[] = [];
+  const leftOut = new Map<string, number>();
   for (const { memory, entries } of pages) {
     yield;
     const lines: string[] = [];
@@ -226,7 +235,13 @@ function* spellPages(
       const isKept = own < rank || (own === rank && at >= from) || at === 0;
       at++;
       if (at % entriesPerStep === 0) yield;
+      if (!isKept && entry.kind === 'step') addTo(leftOut, entry.step.tool, 1);
       if (!isKept) continue;
+      if (countIn(leftOut) >= minLeftOut) {
+        flush();
+        lines.push(spellLeftOut(leftOut));
+        leftOut.clear();
+      }
       if (entry.kind === 'step') {
         // Steps beyond this number are joined in another line, because a line is written at once.
         if (steps.length >= entriesPerStep) flush();
@@ -242,6 +257,8 @@ function* spellPages(
     flush();
     spelled.push({ memory, lines });
   }
+  if (countIn(leftOut) > 0)
+    spelled.findLast(({ lines }) => lines.length > 0)?.lines.push(spellLeftOut(leftOut));
   return spelled;
 }
 
@@ -256,7 +273,10 @@ function namedOnce(step: StepWords, { plan }: KnownNames, isNew: (words: string)
 /** Entries that are written in one step. */
 const entriesPerStep = 500;
 
-const speakers = { user: 'USER: ', reply: 'YOU: ', note: '' };
+/** So many calls that are left out get a line; fewer are counted with the next ones. */
+const minLeftOut = 3;
+
+const speakers = { user: 'USER: ', summary: '', reply: 'YOU: ', note: '' };
 
 /** The names that a reader of a log has elsewhere in the request. */
 export type KnownNames = {
@@ -336,39 +356,15 @@ function nameOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
-/** Replaces the middle of a text. */
-export function clipStub(clipped: {
-  readonly characters: number;
-  readonly fromLine: number;
-  readonly toLine: number;
-  readonly memory: string;
-  readonly recallTool: string | undefined;
-}): string {
-  const { characters, fromLine, toLine, memory, recallTool } = clipped;
-  const lines = fromLine === toLine ? `of line ${fromLine}` : `with lines ${fromLine}-${toLine}`;
-  return `[Folded ${characters} characters ${lines} of this text. ${way(memory, recallTool)}]`;
-}
-
-/** Ends a result that was shortened on arrival. */
-export function shrunkNote(shrunk: {
-  /** Length of the whole result. */
-  readonly characters: number;
-  readonly memory: string;
-  readonly recallTool: string | undefined;
-}): string {
-  const { characters, memory, recallTool } = shrunk;
-  return `[Shortened from ${characters} characters. ${way(memory, recallTool)}]`;
-}
-
 /** Ends a result whose items were shortened. */
-export function itemsNote(shortened: {
-  readonly items: number;
-  readonly of: number;
-  readonly memory: string;
-  readonly recallTool: string | undefined;
-  /** True if the items were rewritten in other words. */
-  readonly isReworded?: boolean;
-}): string {
+export function itemsNote(
+  shortened: KeptText & {
+    readonly items: number;
+    readonly of: number;
+    /** True if the items were rewritten in other words. */
+    readonly isReworded?: boolean;
+  },
+): string {
   const { items, of, memory, recallTool, isReworded = false } = shortened;
   const which = items === of ? `All ${of} items` : `${items} of ${of} items, the least relevant,`;
   const how = isReworded
@@ -377,6 +373,9 @@ export function itemsNote(shortened: {
   return `[${which} ${how}. ${way(memory, recallTool)}]`;
 }
 
+/** The id of an original, and the tool that shows it. */
+export type KeptText = { readonly memory: string; readonly recallTool: string | undefined };
+
 /** Says in one sentence what to call. */
 function shows(memory: string, recallTool: string | undefined, path?: string): string {
   return recallTool === undefined
@@ -384,7 +383,8 @@ function shows(memory: string, recallTool: string | undefined, path?: string): s
     : `${recallTool} ${JSON.stringify({ id: memory, path })} shows it`;
 }
 
-function way(memory: string, recallTool: string | undefined, path?: string): string {
+/** Says in a sentence how to read an original again. */
+export function way(memory: string, recallTool: string | undefined, path?: string): string {
   return recallTool === undefined
     ? `It is kept as ${memory}.`
     : `To read it again call ${recallTool} with ${JSON.stringify({ id: memory, path })}.`;
