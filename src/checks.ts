@@ -149,6 +149,7 @@ function listed(words: readonly string[]): string {
 /** Prints a value on one short line, including values that JSON cannot hold. */
 export function shown(value: unknown): string {
   if (typeof value === 'function') return 'a function';
+  if (value instanceof Promise) return 'a promise (write await before it)';
   if (value instanceof Uint8Array) return `${value.length} bytes`;
   if (value === undefined) return 'missing';
   if (typeof value === 'number' || typeof value === 'bigint') return String(value);

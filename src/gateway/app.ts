@@ -19,6 +19,7 @@ import { type UpstreamUrls, defaultUpstreams } from './routing/routes.ts';
 import { type TenantSetting, createTenantRule, sessionOf } from './routing/tenant.ts';
 import type { ShadowSettings } from './shadow.ts';
 import {
+  type Check,
   type Checks,
   allowed,
   checkSettings,
@@ -31,6 +32,7 @@ import {
   positiveNumber,
   secret as secretValue,
   shown,
+  thingWith,
   trueOrFalse,
   wholeNumber,
 } from '../checks.ts';
@@ -40,7 +42,7 @@ import {
   type ServedSettings,
   createDefaultEngine,
 } from '../library/default-engine.ts';
-import { foldChecks } from '../library/settings.ts';
+import { foldChecks, storeChecks } from '../library/settings.ts';
 import { textWriterOf } from '../strategies/default-strategies.ts';
 import type { PageClients } from '../page/setup.ts';
 import { createReceiptTotals } from '../receipts/totals.ts';
@@ -117,6 +119,7 @@ export type EngineParts = {
 /** Returns the gateway as a handler of requests. Throws `bad-config` for settings that are unknown or not allowed. */
 export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): Handler {
   checkSettings(gatewayCheck, settings);
+  checkSettings(depsCheck, deps, 'deps');
   const parts = gatewayParts(settings, deps);
   const handler = createGateway(parts);
   return deps.tracing?.handler(handler, parts.urls) ?? handler;
@@ -305,6 +308,23 @@ export const gatewayChecks: Checks<GatewaySettings> = {
 };
 
 const gatewayCheck = object<GatewaySettings>(gatewayChecks);
+
+const unchecked: Check = () => [];
+
+const depsCheck = object<GatewayDeps>(
+  {
+    ...storeChecks,
+    upstream: thingWith('an upstream, such as undiciUpstream()', 'send', 'close'),
+    log: thingWith('a log, such as console', 'info', 'warn'),
+    metrics: unchecked,
+    tracing: unchecked,
+    foldThread: unchecked,
+    archive: unchecked,
+    pageClients: unchecked,
+    onReceipt: unchecked,
+  },
+  { required: ['store', 'secret', 'upstream', 'log'] },
+);
 
 /** Returns the settings of the engine, without those of the gateway. */
 function foldSettings(settings: GatewaySettings): FoldSettings {

@@ -6,15 +6,7 @@ import { type Engine, type PreparedRequest, passThrough } from '../engine/types.
 import { createCaches, engineCacheMb } from '../caches.ts';
 import type { CompressedResult, PendingWords, ResultRequest } from './compress-result.ts';
 import type * as defaultEngine from './default-engine.ts';
-import {
-  type Check,
-  type Checks,
-  checkSettings,
-  object,
-  secret as secretValue,
-  shown,
-  thingWith,
-} from '../checks.ts';
+import { type Check, checkSettings, object, shown } from '../checks.ts';
 import {
   type Prepared,
   type PrepareRequest,
@@ -28,7 +20,7 @@ import {
   preparedFor,
 } from './prepared.ts';
 import { bytesOfBody, codecFor } from './request-body.ts';
-import { engineChecks } from './settings.ts';
+import { engineChecks, storeChecks } from './settings.ts';
 import { recallToolFor, answerRecall, noteAnswer, notesToolFor } from '../recall/tool.ts';
 import { type EncryptedStore, createEncryptedStore, secretFor } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
@@ -292,10 +284,12 @@ const reaches: Readonly<Record<Reach, true>> = { history: true, newest: true, ev
 export const strategyList = listOfThings(
   'strategy',
   'offloadResults()',
-  (thing) => isStrategy(thing) || choiceCheck(thing, '').length === 0,
+  isStrategy,
   `{ name, reach, propose }, with reach ${Object.keys(reaches)
     .join(', ')
     .replace(/, (?=\w+$)/, ' or ')}`,
+  // An entry without code names a strategy.
+  (thing) => typeof thing === 'string' || (isRecord(thing) && !Object.hasOwn(thing, 'propose')),
 );
 
 export const triggerList = listOfThings(
@@ -310,12 +304,14 @@ function listOfThings(
   example: string,
   isOne: (thing: unknown) => boolean,
   form: string,
+  isChoice: (thing: unknown) => boolean = () => false,
 ): Check {
   return (value, path) => {
     if (!Array.isArray(value))
       return [`${path} is ${shown(value)}, but must be a list, such as [${example}].`];
     return value.flatMap((thing: unknown, at) => {
       if (isOne(thing)) return [];
+      if (isChoice(thing)) return choiceCheck(thing, `${path}[${at}]`);
       const must =
         typeof thing === 'function' ? 'but must be called, such as' : `but must be a ${word}: ${form}, or`;
       return [`${path}[${at}] is ${shown(thing)}, ${must} ${example}.`];
@@ -367,26 +363,6 @@ function checkOldForm(options: unknown): void {
 
 /** The model reads it in place of an image in a program that shows only texts. */
 const notAText = 'This is an image or a document, and only texts can be shown here. Go on without it.';
-
-/** Checks of the options that say where originals and folds are kept. */
-export const storeChecks: Checks<Pick<LeporelloOptions, 'store' | 'secret'>> = {
-  store: thingWith(
-    'a store',
-    'get',
-    'getMany',
-    'getFirst',
-    'putMany',
-    'putUnless',
-    'touch',
-    'delete',
-    'close',
-  ),
-  secret: secretValue(
-    'at least 32 bytes, such as new TextEncoder().encode(text)',
-    (value) => value instanceof Uint8Array && value.length >= 32,
-    (value) => (value instanceof Uint8Array ? shown(value) : `a value of the type ${typeof value}`),
-  ),
-};
 
 const leporelloCheck = object<LeporelloOptions>({
   ...engineChecks,

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { assembleGateway, type GatewaySettings } from '../gateway/app.ts';
+import { assembleGateway, type GatewayDeps, type GatewaySettings } from '../gateway/app.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { defaultStrategies } from '../strategies/default-strategies.ts';
+import { strategyNames } from '../strategies/by-name.ts';
 import { offloadResults } from '../strategies/offload.ts';
 import { defaultTriggers } from '../triggers/default-triggers.ts';
 import { mustFit } from '../triggers/limits.ts';
@@ -122,6 +123,10 @@ const wrong: readonly (readonly [settings: WrongSettings, message: string])[] = 
     'store is {}, but must be a store, with the functions get, getMany, getFirst, putMany, putUnless, touch, delete and close.',
   ],
   [
+    { store: Promise.resolve(inMemoryStore()), secret },
+    'store is a promise (write await before it), but must be a store, with the functions get, getMany, getFirst, putMany, putUnless, touch, delete and close.',
+  ],
+  [
     { secret: 'a secret of more than 32 characters' },
     'secret is a value of the type string, but must be at least 32 bytes, such as new TextEncoder().encode(text).',
   ],
@@ -152,6 +157,18 @@ const wrong: readonly (readonly [settings: WrongSettings, message: string])[] = 
     'triggers[1] is {"name":"mine"}, but must be a trigger: { name, demand }, or mustFit().',
   ],
   [{ strategies: 'offload' }, 'strategies is "offload", but must be a list, such as [offloadResults()].'],
+  [
+    { strategies: ['offload-result'] },
+    `strategies[0] is "offload-result", which is no strategy. Did you mean offload-results? Strategies by name: ${strategyNames.join(', ')}.`,
+  ],
+  [
+    { strategies: [{ name: 'offload-results', minResultByte: 5 }] },
+    'strategies[0].minResultByte is not an option. Did you mean strategies[0].minResultBytes? Known options: minResultBytes.',
+  ],
+  [
+    { strategies: [5] },
+    'strategies[0] is 5, but must be a strategy: { name, reach, propose }, with reach history, newest or everything, or offloadResults().',
+  ],
   [
     { strategies: [{ name: 'mine', reach: 'all', propose: () => [] }] },
     'strategies[0] is {"name":"mine","reach":"all"}, but must be a strategy: { name, reach, propose }, with reach history, newest or everything, or offloadResults().',
@@ -267,17 +284,46 @@ describe('settings that are not allowed', () => {
     ],
     [{ mode: 'off' }, 'mode is "off", but must be "fold" or "observe".'],
   ])('are refused when the gateway is assembled: %j', (settings, message) => {
-    const deps = {
-      store: inMemoryStore(),
-      secret,
-      upstream: { send: () => Promise.reject(new Error('unused')), close: () => Promise.resolve() },
-      log: { info: () => undefined, warn: () => undefined },
-    };
-    expect(() => assembleGateway(settings as GatewaySettings, deps)).toThrow(
+    expect(() => assembleGateway(settings as GatewaySettings, parts())).toThrow(
       expect.objectContaining({ code: 'bad-config', message: expect.stringContaining(message) }),
     );
   });
 });
+
+describe('parts of a gateway that are not allowed', () => {
+  it.each<readonly [string, unknown, string]>([
+    ['missing', undefined, 'deps is missing, but must be an object with store, secret, upstream, log, '],
+    [
+      'a promise',
+      { ...parts(), store: Promise.resolve(inMemoryStore()) },
+      'deps.store is a promise (write await before it), but must be a store, ',
+    ],
+    [
+      'without a secret',
+      { ...parts(), secret: undefined },
+      'deps.secret is a value of the type undefined, but must be at least 32 bytes',
+    ],
+    [
+      'a function',
+      { ...parts(), upstream: () => undefined },
+      'deps.upstream is a function, but must be an upstream, such as undiciUpstream(), with the functions send and close.',
+    ],
+    ['misspelled', { ...parts(), logg: console }, 'deps.logg is not an option. Did you mean deps.log? '],
+  ])('are refused: %s', (_name, deps, message) => {
+    expect(() => assembleGateway({}, deps as GatewayDeps)).toThrow(
+      expect.objectContaining({ code: 'bad-config', message: expect.stringContaining(message) }),
+    );
+  });
+});
+
+function parts(): GatewayDeps {
+  return {
+    store: inMemoryStore(),
+    secret,
+    upstream: { send: () => Promise.reject(new Error('unused')), close: () => Promise.resolve() },
+    log: { info: () => undefined, warn: () => undefined },
+  };
+}
 
 describe('settings that are allowed', () => {
   it('include every setting', () => {

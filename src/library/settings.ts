@@ -15,7 +15,9 @@ import {
   oneOf,
   positiveNumber,
   recordOf,
+  secret as secretValue,
   shown,
+  thingWith,
   trueOrFalse,
   wholeNumber,
 } from '../checks.ts';
@@ -101,3 +103,23 @@ export const engineChecks: Checks<EngineSettings> = {
 
 /** The settings of folding as data, which the gateway takes. */
 export const foldChecks: Checks<FoldSettings> = { triggers, ...strategyChecks, ...engineChecks };
+
+/** Checks of the options that say where originals and folds are kept. */
+export const storeChecks: { readonly store: Check; readonly secret: Check } = {
+  store: thingWith(
+    'a store',
+    'get',
+    'getMany',
+    'getFirst',
+    'putMany',
+    'putUnless',
+    'touch',
+    'delete',
+    'close',
+  ),
+  secret: secretValue(
+    'at least 32 bytes, such as new TextEncoder().encode(text)',
+    (value) => value instanceof Uint8Array && value.length >= 32,
+    (value) => (value instanceof Uint8Array ? shown(value) : `a value of the type ${typeof value}`),
+  ),
+};

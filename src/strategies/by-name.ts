@@ -1,6 +1,15 @@
 /** Creates strategies from their names and options, as a configuration file lists them. */
 import { isRecord } from '../conversation/json-scan.ts';
-import { type Check, object, oneOf, positiveNumber, shown, someText, wholeNumber } from '../checks.ts';
+import {
+  type Check,
+  nearest,
+  object,
+  oneOf,
+  positiveNumber,
+  shown,
+  someText,
+  wholeNumber,
+} from '../checks.ts';
 import type { Preset } from '../outline/levels.ts';
 import { clipNewest } from './clip-newest.ts';
 import { type CompressItemsOptions, compressItems, compressItemsCheck } from './compress-items.ts';
@@ -105,13 +114,20 @@ export const strategyNames = Object.keys(optionChecks) as readonly StrategyName[
 export const choiceCheck: Check = (value, path) => {
   const name = isRecord(value) ? value['name'] : value;
   if (typeof name !== 'string' || !Object.hasOwn(optionChecks, name))
-    return [
-      `${path} is ${shown(value)}, but must be one of ${strategyNames.join(', ')}, or an object with one of these as name, and options.`,
-    ];
+    return [unknownStrategy(value, path, name)];
   if (!isRecord(value)) return [];
   const { name: _, ...options } = value;
   return optionChecks[name as StrategyName](options, path);
 };
+
+function unknownStrategy(value: unknown, path: string, name: unknown): string {
+  const known = `Strategies by name: ${strategyNames.join(', ')}.`;
+  if (typeof name !== 'string')
+    return `${path} is ${shown(value)}, but must be the name of a strategy, or an object with name and options. ${known}`;
+  const like = nearest(name, strategyNames);
+  const hint = like === undefined ? '' : ` Did you mean ${like}?`;
+  return `${path} is ${shown(value)}, which is no strategy.${hint} ${known}`;
+}
 
 /** Options of records, with the model that writes them for the gateway. */
 export type SubgoalSettings = SubgoalOptions & TextWriter;

@@ -89,7 +89,7 @@ describe('defaultStrategies', () => {
     ]).toEqual([
       `defaultStrategies.strategies is "drop-oldest", but must be a list of at least one strategy: ${names}.`,
       `defaultStrategies.strategies is [], but must be a list of at least one strategy: ${names}.`,
-      `defaultStrategies.strategies[0] is "drop-newest", but must be one of ${names}, or an object with one of these as name, and options.`,
+      `defaultStrategies.strategies[0] is "drop-newest", which is no strategy. Did you mean drop-oldest? Strategies by name: ${names}.`,
       'defaultStrategies.strategies[0].reach is "all", but must be "history" or "everything".',
       'defaultStrategies.strategies[1].minResultBytes is not an option: this strategy has none.',
     ]);

@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { nextTurn } from '../../conversation/steps.ts';
+import { allowed, checkSettings, numberFrom, object, someText, trueOrFalse } from '../../checks.ts';
 import { LeporelloError } from '../../errors.ts';
 import { openDatabase, isBusy, storeFailed } from './database.ts';
 import type { Clock, FirstFound, Store, StoreEntry } from '../store.ts';
@@ -24,14 +25,25 @@ export type SqliteOptions = {
   readonly isShared?: boolean;
 };
 
+const optionsCheck = object<SqliteOptions>(
+  {
+    file: someText,
+    clock: allowed('a function', (value) => typeof value === 'function'),
+    lockWaitMs: numberFrom(0),
+    isShared: trueOrFalse,
+  },
+  { required: ['file'] },
+);
+
 /** How long opening waits for the lock at least, in milliseconds. No request waits for it, and nothing works without it. */
 const openWaitMs = 5_000;
 
 /**
- * Opens the store. Rejects with `store-failed` if the file cannot be read. A read-only file opens: reads work and writes reject. In a
+ * Opens the store. Rejects with `bad-config` for other options, and with `store-failed` if the file cannot be read. A read-only file opens: reads work and writes reject. In a
  * read-only folder, later changes by other processes are not seen.
  */
 export async function sqliteStore(options: SqliteOptions): Promise<Store> {
+  checkSettings(optionsCheck, options, 'sqliteStore');
   const { clock = Date.now, lockWaitMs = 400 } = options;
   const file = resolve(options.file);
   const openedBy = performance.now() + Math.max(lockWaitMs, openWaitMs);
