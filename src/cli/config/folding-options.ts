@@ -32,6 +32,12 @@ const tokenBudget = switchable(
       ),
       bufferTokens: whole(0, 1_000, 'Tokens added to the count, because it may be too low.'),
     })
+    .refine(({ triggerTokens, bufferTokens }) => triggerTokens - bufferTokens >= 2, {
+      path: ['triggerTokens'],
+      abort: true,
+      error: ({ input }) =>
+        `above bufferTokens of triggers.tokenBudget, ${(input as TokenBudgetOptions).bufferTokens}, by at least 2`,
+    })
     .refine(({ triggerTokens, targetTokens, bufferTokens }) => targetTokens < triggerTokens - bufferTokens, {
       path: ['targetTokens'],
       error({ input }) {
@@ -147,7 +153,7 @@ export const strategies = described(
   z
     .array(z.unknown())
     .refine(areStrategies, {
-      error: ({ input }) => [strategyList, ...strategyChecks.strategies(input, 'strategies')].join('. '),
+      error: ({ input }) => [strategyList, ...problemsOf(input)].join('. '),
     })
     .optional(),
   {
@@ -158,6 +164,13 @@ export const strategies = described(
       'all of them in this order, fold-subgoals only with subgoals or a preset, summarize-history only with summaries',
   },
 );
+
+/** Returns what is wrong with each entry. The names, which `strategyList` has, and the last full stop are left out. */
+function problemsOf(list: unknown): readonly string[] {
+  return strategyChecks
+    .strategies(list, 'strategies')
+    .map((problem) => problem.replace(/ Strategies by name: .*/, '').replace(/\.$/, ''));
+}
 
 function areStrategies(value: unknown): value is readonly StrategyChoice[] {
   return strategyChecks.strategies(value, 'strategies').length === 0;

@@ -185,7 +185,7 @@ function spellBad(issue: Issue, merged: MergedConfig): string {
   const allowed = issue.code === 'custom' ? issue.message : description?.allowed;
   const value = description?.secret ? 'not allowed' : shown(valueAt(merged.value, issue.path) ?? fallback);
   const origin = merged.originOf(issue.path);
-  const sentence = `${issue.path.join('.')} is ${value} (${spellOrigin(origin)}), but must be ${allowed ?? 'an object'}.`;
+  const sentence = `${issue.path.join('.')} is ${value} (${spellOrigin(origin)}), but must be ${allowed ?? 'an object'}${allowed?.endsWith('?') ? '' : '.'}`;
   return origin.type === 'variable' && value.startsWith('"tcp://') ? `${sentence} ${serviceLinks}` : sentence;
 }
 
