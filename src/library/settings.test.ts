@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { assembleGateway, type GatewayDeps, type GatewaySettings } from '../gateway/app.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
+import { type SqliteOptions, sqliteStore } from '../store/sqlite/sqlite.ts';
 import { defaultStrategies } from '../strategies/default-strategies.ts';
 import { strategyNames } from '../strategies/by-name.ts';
 import { offloadResults } from '../strategies/offload.ts';
@@ -324,6 +325,25 @@ function parts(): GatewayDeps {
     log: { info: () => undefined, warn: () => undefined },
   };
 }
+
+describe('options of a sqlite store that are not allowed', () => {
+  it.each([
+    [undefined, 'sqliteStore is missing, but must be an object with file, clock, lockWaitMs and isShared.'],
+    [
+      'memory.sqlite',
+      'sqliteStore is "memory.sqlite", but must be an object with file, clock, lockWaitMs and isShared.',
+    ],
+    [
+      { path: 'memory.sqlite' },
+      'sqliteStore.path is not an option. Known options: file, clock, lockWaitMs, isShared.\nsqliteStore.file is missing, but must be a text of at least one character.',
+    ],
+  ])('are refused: %j', async (options, message) => {
+    await expect(sqliteStore(options as unknown as SqliteOptions)).rejects.toMatchObject({
+      code: 'bad-config',
+      message,
+    });
+  });
+});
 
 describe('settings that are allowed', () => {
   it('include every setting', () => {

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LeporelloError } from '../../errors.ts';
 import type { SettingArgs } from '../flags.ts';
 import { gatewaySettings } from './to-settings.ts';
-import { strategyNames } from '../../strategies/by-name.ts';
 import { loadConfig } from './load-config.ts';
 
 let folder: string;
@@ -322,20 +321,6 @@ describe('an error of the configuration', () => {
         'models.my-*.windowTokens is 0 (in config.json), but must be a whole number of at least 1.',
         'models.my-*.tokenizer is "p50k" (in config.json), but must be o200k_base or cl100k_base.',
         'models.other is 5 (in config.json), but must be an object by model name or glob, such as {"my-*": {"windowTokens": 32000, "tokenizer": "o200k_base"}}.',
-      ],
-    ],
-    [
-      'shows a wrong strategy, with the names once',
-      { flags: { strategies: 'drop-oldest,offload-result' } },
-      [
-        `strategies is ["drop-oldest","offload-result"] (from --set), but must be a list of at least one of ${strategyNames.join(', ')}; an entry with options is an object, such as {"name": "offload-results", "minResultBytes": 2000}. strategies[1] is "offload-result", which is no strategy. Did you mean offload-results?`,
-      ],
-    ],
-    [
-      'says what to set when a budget is below its buffer',
-      { flags: { 'triggers.tokenBudget.triggerTokens': '100' } },
-      [
-        'triggers.tokenBudget.triggerTokens is 100 (from --set), but must be above bufferTokens of triggers.tokenBudget, 1000, by at least 2.',
       ],
     ],
     [

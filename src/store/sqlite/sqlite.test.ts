@@ -15,7 +15,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { nextTurn } from '../../conversation/steps.ts';
 import { afterEach, describe, expect, it } from 'vitest';
 import { storeSuite } from '../../../test/support/store-suite.ts';
-import { type SqliteOptions, sqliteStore } from './sqlite.ts';
+import { sqliteStore } from './sqlite.ts';
 import type { Store } from '../store.ts';
 
 const folders: string[] = [];
@@ -73,23 +73,6 @@ describe('the file of the sqlite store', () => {
     await expect(open(file)).rejects.toMatchObject({
       code: 'store-failed',
       message: `The store ${file} failed: file is not a database. It is damaged or not a store: move it away (then a new one is created), or restore it from a backup.`,
-    });
-  });
-
-  it.each([
-    [undefined, 'sqliteStore is missing, but must be an object with file, clock, lockWaitMs and isShared.'],
-    [
-      'memory.sqlite',
-      'sqliteStore is "memory.sqlite", but must be an object with file, clock, lockWaitMs and isShared.',
-    ],
-    [
-      { path: 'memory.sqlite' },
-      'sqliteStore.path is not an option. Known options: file, clock, lockWaitMs, isShared.\nsqliteStore.file is missing, but must be a text of at least one character.',
-    ],
-  ])('causes an error if its options are %j', async (options, message) => {
-    await expect(sqliteStore(options as unknown as SqliteOptions)).rejects.toMatchObject({
-      code: 'bad-config',
-      message,
     });
   });
 
