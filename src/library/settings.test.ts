@@ -333,10 +333,6 @@ describe('options of a sqlite store that are not allowed', () => {
       'memory.sqlite',
       'sqliteStore is "memory.sqlite", but must be an object with file, clock, lockWaitMs and isShared.',
     ],
-    [
-      { path: 'memory.sqlite' },
-      'sqliteStore.path is not an option. Known options: file, clock, lockWaitMs, isShared.\nsqliteStore.file is missing, but must be a text of at least one character.',
-    ],
   ])('are refused: %j', async (options, message) => {
     await expect(sqliteStore(options as unknown as SqliteOptions)).rejects.toMatchObject({
       code: 'bad-config',
