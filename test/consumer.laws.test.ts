@@ -1,7 +1,7 @@
 /**
  * Compiles a consumer's project (test/consumer/) against the packed package, strictly, with both ways to resolve modules and every TypeScript
  * version that users may have. TypeScript versions come from the npm registry; without it, only the installed version is tested. A bundle of the
- * packed package shows how much a program loads that imports `createLeporello`.
+ * packed package shows how much a program loads that imports `createLeporello`. The fake provider runs as it does for users without test packages.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -96,6 +96,21 @@ describe.each(['installed', ...versions])('TypeScript %s', (version) => {
       return status === 0 ? [] : [`${name}: ${stdout}`];
     });
     expect(problems).toEqual([]);
+  });
+});
+
+describe('the fake provider', () => {
+  it('needs neither vitest nor fast-check', () => {
+    const program = `import { startFakeProvider } from 'leporello/testing/provider';
+const provider = await startFakeProvider({ script: [{ type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] }] });
+const body = JSON.stringify({ model: 'gpt-4o', messages: [{ role: 'user', content: 'Hi.' }] });
+const headers = { 'content-type': 'application/json', authorization: 'Bearer any' };
+const reply = await fetch(provider.url + '/v1/chat/completions', { method: 'POST', headers, body });
+console.log((await reply.json()).choices[0].message.content, provider.requests.length);
+await provider.close();`;
+    writeFileSync(join(folder, 'fake-provider.mjs'), program);
+    const { stdout, stderr } = run(process.execPath, ['fake-provider.mjs'], folder);
+    expect({ stdout, stderr }).toEqual({ stdout: 'Hello. 1\n', stderr: '' });
   });
 });
 

@@ -164,6 +164,19 @@ const exportLists: Readonly<Record<string, Names | undefined>> = {
       'TurnPart',
     ],
   },
+  './testing/provider': {
+    values: ['startFakeProvider'],
+    types: [
+      'FakeProvider',
+      'FakeProviderOptions',
+      'RecordedRequest',
+      'Reply',
+      'Script',
+      'ScriptRequest',
+      'Turn',
+      'TurnPart',
+    ],
+  },
 };
 
 const manifest = readManifest();

@@ -1,6 +1,7 @@
 /**
- * A provider for tests and benchmarks: a real HTTP server on the loopback that speaks Chat Completions, Messages, Responses and
- * generateContent, plain and streamed, refuses what the real ones refuse, answers what its script says, and records every request.
+ * Public entry `leporello/testing/provider`: a provider for tests and benchmarks, without vitest and fast-check. It is a real HTTP server on the
+ * loopback that speaks Chat Completions, Messages, Responses and generateContent, plain and streamed, refuses what the real ones refuse, answers
+ * what its script says, and records every request.
  */
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -10,6 +11,7 @@ import { type Endpoint, endpointOf } from './endpoints.ts';
 import type { FakeProviderOptions, RecordedRequest } from './options.ts';
 
 export type { FakeProviderOptions, RecordedRequest } from './options.ts';
+export type { Reply, Script, ScriptRequest, Turn, TurnPart } from './script.ts';
 
 export type FakeProvider = {
   /** `http://127.0.0.1:PORT`, without a path. */
