@@ -77,6 +77,31 @@ describe('offload-results', () => {
     ]);
   });
 
+  it('takes a command that only prints a file for a read of it, and output of a pipe for none', () => {
+    const shell = (command: string, result: string): Step => ({
+      calls: [{ name: 'Bash', input: JSON.stringify({ command }), result }],
+    });
+    const code = Array.from({ length: 60 }, (_, at) => `const value${at} = ${at};`);
+    const edit = JSON.stringify({ file_path: 'src/b.ts', old_string: '1', new_string: '2' });
+    const conversation = readChat(
+      chatBody([
+        { user: 'Go' },
+        shell('cd /repo && cat src/a.ts', code.join('\n')),
+        shell('nl -ba src/b.ts', code.map((line, at) => `${at + 1}\t${line}`).join('\n')),
+        { calls: [{ name: 'Edit', input: edit, result: 'Updated.' }] },
+        shell('cat src/a.ts | grep value', code.join('\n')),
+      ]),
+    );
+    const stubs = offloadResults()
+      .propose(foldView(conversation, { idOf: () => 'mem_1' }))
+      .map((one) => (one.kind === 'replace-text' ? one.stub.replace(/ read_memory .*/, '') : ''));
+    expect(stubs).toEqual([
+      '[Folded result: 60 lines of the file as it was then.',
+      '[Folded result: lines 1-60 of the file as it was then (edited since).',
+      '[Folded result: 60 lines; it begins "const value0 = 0;".',
+    ]);
+  });
+
   it('replaces the oldest first and stops when enough is saved', () => {
     const calls = { calls: [{ name: 'run', result: file }] };
     const conversation = readChat(chatBody([{ user: 'Go' }, calls, calls, calls]));

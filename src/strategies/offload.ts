@@ -23,7 +23,8 @@ import { resultStub, argumentStub, mediaStub } from './lib/stubs.ts';
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { bytesOf, inputOf } from '../conversation/messages.ts';
 import { quoted } from '../outline/outcome.ts';
-import { type CallWords, callWords, label } from '../outline/step-line.ts';
+import { filesRead } from '../outline/files-shown.ts';
+import { type CallWords, callWords, label, type StepCall } from '../outline/step-line.ts';
 import { type PartPlace, beginsReply, callsByResult, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type Splice, applySplices, literalBytes } from '../conversation/json-scan.ts';
 
@@ -91,7 +92,7 @@ function* callsOfResults({ conversation }: FoldView): Steps<ResultCalls> {
     yield;
     const message = conversation.messages[place.message]!;
     const part = message.parts[place.part] as ToolCallPart;
-    const call = callWords({ tool: name, input: inputOf(conversation.body, message, part) });
+    const call = readOrOther({ tool: name, input: inputOf(conversation.body, message, part) });
     calls.set(placeKey(result), call);
     if (call.kind === 'edit') lastEdits.set(call.path, place.message);
   }
@@ -100,6 +101,14 @@ function* callsOfResults({ conversation }: FoldView): Steps<ResultCalls> {
     const isEditedSince = call?.kind === 'read' && (lastEdits.get(call.path) ?? -1) > result.message;
     return { call, isEditedSince };
   };
+}
+
+/** Returns a call in words. A command that only prints one file, such as `cat a.ts`, counts as a read of that file. */
+function readOrOther(call: Pick<StepCall, 'tool' | 'input'>): CallWords {
+  const words = callWords(call);
+  if (words.kind !== 'command') return words;
+  const [file, ...others] = filesRead(call);
+  return file === undefined || others.length > 0 ? words : { ...words, kind: 'read', path: file.path };
 }
 
 /** True if a text may be offloaded. Most small texts are recognized by their literal, which is never shorter than the text. */
