@@ -88,7 +88,9 @@ describe('a session', () => {
 
   it('refuses an empty name and what is no Leporello', () => {
     const { leporello } = openStore();
-    expect(() => new LeporelloSession(leporello, { sessionId: '' })).toThrow('sessionId is empty');
+    expect(() => new LeporelloSession(leporello, { sessionId: '' })).toThrow(
+      'sessionId is "", but must be a text',
+    );
     expect(() => new LeporelloSession({} as never)).toThrow('createLeporello()');
   });
 

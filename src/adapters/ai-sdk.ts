@@ -15,6 +15,7 @@ import { isPrivateTool } from '../conversation/turns.ts';
 import { type Leporello, partsOf } from '../library/leporello.ts';
 import { type SdkMessage, replyBlocks, sdkForm } from './lib/ai-sdk-messages.ts';
 import { type AdapterOptions, type OpenModelCall, frameworkCodec, openModelCall } from './lib/model-call.ts';
+import { checkAdapterOptions, checkResultShrinkOptions } from './lib/options.ts';
 import { type ResultShrinkOptions, resultShrinker } from './lib/shrink-results.ts';
 import { ownToolNames, ownTools, wireRequest } from './lib/wire-body.ts';
 
@@ -41,6 +42,7 @@ export function leporelloMiddleware(
   options: AdapterOptions = {},
 ): LanguageModelMiddleware {
   partsOf(leporello);
+  checkAdapterOptions(options);
   return {
     async wrapGenerate({ params, model }) {
       const call = await openCall(leporello, options, { params, model }, (folded) =>
@@ -131,11 +133,10 @@ function joined(rounds: readonly Generated[], recallTool: string | undefined): G
   const last = rounds.at(-1)!;
   const content = rounds.flatMap((round) => round.content.filter((part) => !isRecall(part, recallTool)));
   if (rounds.length === 1 && content.length === last.content.length) return last;
-  const { warnings } = rounds[0]!;
   return {
     ...last,
     content,
-    warnings,
+    warnings: rounds[0]!.warnings,
     usage: usageOf(rounds),
     finishReason: finishOf(last.finishReason, content),
   };
@@ -326,8 +327,9 @@ function streamOf(parts: AsyncGenerator<StreamPart>, source: Source): ReadableSt
  */
 export function leporelloPrepareStep<Tools extends ToolSet>(
   leporello: Leporello,
-  { tenant, onPrepared }: Pick<AdapterOptions, 'tenant' | 'onPrepared'> = {},
+  options: Pick<AdapterOptions, 'tenant' | 'onPrepared'> = {},
 ): PrepareStepFunction<Tools> {
+  const { tenant, onPrepared } = checkAdapterOptions(options);
   const { name, description, parameters } = leporello.recallTool;
   const tools: readonly JsonRecord[] = [{ name, description, input_schema: parameters }];
   return async ({ messages, model, instructions }) => {
@@ -348,8 +350,9 @@ export function leporelloPrepareStep<Tools extends ToolSet>(
 /** The tool by which the model of a loop with `leporelloPrepareStep` reads what was folded. */
 export function leporelloTools(
   leporello: Leporello,
-  { tenant, maxRecallTokens: maxTokens }: Pick<AdapterOptions, 'tenant' | 'maxRecallTokens'> = {},
+  settings: Pick<AdapterOptions, 'tenant' | 'maxRecallTokens'> = {},
 ): Record<string, Tool<Record<string, unknown>, string>> {
+  const { tenant, maxRecallTokens: maxTokens } = checkAdapterOptions(settings);
   const { name, description, parameters } = leporello.recallTool;
   const options = { ...(tenant !== undefined && { tenant }), ...(maxTokens !== undefined && { maxTokens }) };
   return {
@@ -373,7 +376,7 @@ export function shrinkResults<Tools extends ToolSet>(
   tools: Tools,
   options: ResultShrinkOptions = {},
 ): Tools {
-  const shrink = resultShrinker(leporello, options);
+  const shrink = resultShrinker(leporello, checkResultShrinkOptions(options));
   const wrapped = Object.entries(tools).map(([name, tool]) => {
     if (!tool.execute) return [name, tool];
     const run = (input: unknown, how: ExecuteOptions): unknown => {

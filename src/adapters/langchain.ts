@@ -9,6 +9,7 @@ import { type Leporello, partsOf } from '../library/leporello.ts';
 import { langchainForm, withContent } from './lib/langchain-messages.ts';
 import { FoldingChatModel } from './lib/langchain-model.ts';
 import type { AdapterOptions } from './lib/model-call.ts';
+import { checkAdapterOptions, checkShrinkingOptions } from './lib/options.ts';
 import { type ResultShrinkOptions, resultShrinker } from './lib/shrink-results.ts';
 import { wireRequest } from './lib/wire-body.ts';
 
@@ -29,7 +30,9 @@ export type LangchainOptions = AdapterOptions & {
  */
 export function leporelloMiddleware(leporello: Leporello, options: LangchainOptions = {}): AgentMiddleware {
   partsOf(leporello);
-  const { shrinkResults = {}, tenant } = options;
+  checkShrinkingOptions(options);
+  const { shrinkResults = {}, ...modelOptions } = options;
+  const { tenant } = modelOptions;
   const shrink =
     shrinkResults === false
       ? undefined
@@ -37,7 +40,10 @@ export function leporelloMiddleware(leporello: Leporello, options: LangchainOpti
   return createMiddleware({
     name: 'leporello',
     wrapModelCall: async (request, handler) =>
-      handler({ ...request, model: leporelloModel(await instanceOf(request.model), leporello, options) }),
+      handler({
+        ...request,
+        model: leporelloModel(await instanceOf(request.model), leporello, modelOptions),
+      }),
     async wrapToolCall(request, handler) {
       const result = await handler(request);
       const { toolCall, state } = request;
@@ -67,6 +73,7 @@ export function leporelloModel(
   options: AdapterOptions = {},
 ): BaseChatModel {
   partsOf(leporello);
+  checkAdapterOptions(options);
   return new FoldingChatModel({ inner: model as never, leporello, options });
 }
 

@@ -3,6 +3,7 @@
  * people in their chat client, and for agents that cannot use a proxy. Changes nothing in the store but the time of the last use.
  */
 import { z } from 'zod';
+import { checkSettings, object, someText, wholeNumber } from '../checks.ts';
 import { LeporelloError } from '../errors.ts';
 import {
   type EditDetail,
@@ -18,6 +19,7 @@ import { createEncryptedStore } from '../store/encrypted-store.ts';
 import { type OpenedStore, missingIn, openDataFolder } from '../store/data-folder.ts';
 import { createReceiptStore } from '../store/receipt-store.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
+import { tenantCheck } from './lib/options.ts';
 
 /** The arguments of the tool `read_memory`, as a Standard Schema. */
 export const readMemorySchema = z.object({
@@ -68,14 +70,18 @@ export type MemoryOptions = {
  * const memory = await openMemory({ data: join(homedir(), '.leporello') });
  * console.log(await memory.listFolds());
  */
-export async function openMemory({
-  data,
-  ...options
-}: MemoryOptions & { readonly data: string }): Promise<Memory> {
+export async function openMemory(settings: MemoryOptions & { readonly data: string }): Promise<Memory> {
+  checkSettings(memoryCheck, settings);
+  const { data, ...options } = settings;
   const missing = missingIn(data, { store: true, secret: true });
   if (missing !== undefined) throw new LeporelloError('bad-config', missing);
   return memoryIn(await openDataFolder(data), options);
 }
+
+const memoryCheck = object<MemoryOptions & { readonly data: string }>(
+  { data: someText, tenant: tenantCheck, maxTokens: wholeNumber(1) },
+  { required: ['data'] },
+);
 
 /** The receipts that a search looks through. */
 const maxReceipts = 300;

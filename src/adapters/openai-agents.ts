@@ -22,6 +22,7 @@ import {
   foldedMessages,
   openModelCall,
 } from './lib/model-call.ts';
+import { checkNamedOptions } from './lib/options.ts';
 import { ownToolNames, ownTools } from './lib/wire-body.ts';
 
 export { LeporelloSession, type SessionOptions } from './lib/agents-session.ts';
@@ -50,6 +51,7 @@ export function leporelloProvider(
   options: AdapterOptions = {},
 ): ModelProvider {
   partsOf(leporello);
+  checkNamedOptions(options);
   return {
     async getModel(name) {
       const model = await provider.getModel(name);
@@ -66,6 +68,7 @@ export function leporelloProvider(
  */
 export function leporelloModel(model: Model, leporello: Leporello, options: AgentsModelOptions = {}): Model {
   partsOf(leporello);
+  checkNamedOptions(options);
   const folding: Model = {
     async getResponse(request) {
       if (isKept(request)) return model.getResponse(request);
@@ -102,6 +105,7 @@ export function leporelloInputFilter(
   leporello: Leporello,
   options: AgentsModelOptions = {},
 ): CallModelInputFilter {
+  checkNamedOptions(options);
   const recallTool = leporello.recallTool.name;
   return async function filter({ modelData: { input, instructions }, agent }) {
     // The engine offers the tool itself, under the same name, so that its stubs name it.
@@ -131,8 +135,10 @@ const noTool: JsonRecord = { name: 'none', input_schema: { type: 'object' } };
 /** Returns the tool with which a model reads what `leporelloInputFilter` folded. */
 export function leporelloRecallTool(
   leporello: Leporello,
-  { tenant = 'local', maxRecallTokens = 8_000 }: Pick<AdapterOptions, 'tenant' | 'maxRecallTokens'> = {},
+  options: Pick<AdapterOptions, 'tenant' | 'maxRecallTokens'> = {},
 ): FunctionTool {
+  checkNamedOptions(options);
+  const { tenant = 'local', maxRecallTokens = 8_000 } = options;
   const { name, description, parameters } = leporello.recallTool;
   return functionTool({
     name,

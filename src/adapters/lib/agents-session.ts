@@ -3,11 +3,13 @@
  * items are complete: folds are made of a copy.
  */
 import type { AgentInputItem, Session } from '@openai/agents';
+import { checkSettings, object, positiveNumber, someText } from '../../checks.ts';
 import { isRecord } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
 import { type Leporello, partsOf } from '../../library/leporello.ts';
 import { decodeRecord, encodeRecord } from '../../store/records.ts';
 import { packBytes, unpackBytes } from './media-blocks.ts';
+import { tenantCheck } from './options.ts';
 
 export type SessionOptions = {
   /** The name of the session. Default: a random one. */
@@ -17,6 +19,12 @@ export type SessionOptions = {
   /** How long the session is kept after it was last used, in milliseconds. Default: as long as originals, 30 days. */
   readonly ttlMs?: number;
 };
+
+const sessionCheck = object<SessionOptions>({
+  sessionId: someText,
+  tenant: tenantCheck,
+  ttlMs: positiveNumber,
+});
 
 const thirtyDaysMs = 30 * 24 * 60 * 60 * 1_000;
 
@@ -42,9 +50,9 @@ export class LeporelloSession implements Session {
 
   constructor(leporello: Leporello, options: SessionOptions = {}) {
     this.#parts = partsOf(leporello);
+    checkSettings(sessionCheck, options);
     const { memoryTtlMs = thirtyDaysMs } = this.#parts.options;
     const { sessionId = crypto.randomUUID(), tenant = 'local', ttlMs = memoryTtlMs } = options;
-    if (sessionId === '') throw new LeporelloError('bad-config', 'sessionId is empty: name the session.');
     this.#id = sessionId;
     this.#tenant = tenant;
     this.#ttlMs = ttlMs;
