@@ -288,6 +288,7 @@ describe('parseArgs', () => {
     ['compact a --window-tokens 8k', '--window-tokens is 8k, but must be a whole number of at least 1.'],
     ['replay', 'replay needs a file: leporello replay FILE...'],
     ['recall', 'recall needs the id of an original, as in leporello recall mem_5h8v0c2k9qtz31ax.'],
+    ['recall m --lines 5-2', '--lines is 5-2, which ends before it begins: write 2-5.'],
     ['recall m --lines 3..x', '--lines is 3..x, but must be a range: 10-40, 10, 100- or -20 (the last 20).'],
     [
       'recall m --raw --query q --max-tokens 5',

@@ -167,6 +167,11 @@ const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
       const forms = '10-40, 10, 100- or -20 (the last 20)';
       throw new LeporelloError('bad-usage', `--lines is ${part.lines}, but must be a range: ${forms}.`);
     }
+    const [, first, last] = /(\d+)\D+(\d+)$/.exec(part.lines ?? '') ?? [];
+    if (Number(first) > Number(last)) {
+      const says = `--lines is ${part.lines}, which ends before it begins: write ${last}-${first}.`;
+      throw new LeporelloError('bad-usage', says);
+    }
     const partial = [...Object.keys(part), ...(given.has('max-tokens') ? ['max-tokens'] : [])];
     if (given.has('raw') && partial.length > 0) {
       const flags = partial.map((flag) => `--${flag}`).join(' or ');
