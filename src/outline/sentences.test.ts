@@ -29,8 +29,16 @@ describe('the question before a short answer', () => {
     expect(questionBefore('已修复。要删除旧代码吗？', '好')).toBe('要删除旧代码吗？');
   });
 
+  it('is there for an answer of a few clauses if the reply ends with the question', () => {
+    const answer = 'yes, we only need to do it once (if you are sure that the filter works for all of them!)';
+    const asked = 'The inner check is redundant. Want me to remove it?';
+    expect(questionBefore(asked, answer)).toBe('Want me to remove it?');
+    expect(questionBefore(`${asked} It costs nothing.`, answer)).toBe('');
+    expect(questionBefore(asked, `${answer} ${answer} ${answer}`)).toBe('');
+  });
+
   it('is empty for an answer that says enough, and where nothing was asked', () => {
-    expect(questionBefore(options, `Rename it, and ${'then test it '.repeat(6)}`)).toBe('');
+    expect(questionBefore(options, `Rename it, and ${'then test it '.repeat(20)}`)).toBe('');
     expect(questionBefore('Done.', 'ok')).toBe('');
     expect(questionBefore('', '2')).toBe('');
   });

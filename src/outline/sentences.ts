@@ -101,8 +101,12 @@ function withoutBullet(line: string): string {
 
 // Questions that the user answered shortly
 
-/** The longest answer that is not understood alone, in UTF-16 units, and the longest question or option that is quoted. */
+/**
+ * The longest answer that is not understood alone, in UTF-16 units; the longest one to a question at the very end of a reply, which it is likely
+ * to answer; and the longest question or option that is quoted.
+ */
 const maxAnswer = 60;
+const maxAnswerToLast = 240;
 const maxQuestion = 160;
 const maxQuestions = 480;
 
@@ -113,11 +117,11 @@ const optionMark = /^(?:[-*•]\s+)?(?:#{1,6}\s+)?\**(?:\p{L}+ )?(\d{1,2}|[A-Z])
 
 /**
  * Returns what a reply asked before a short answer: the options that the answer names, by their numbers, and the last question. Empty for an
- * answer that is long enough to be understood, and without a question.
+ * answer that is long enough to be understood (longer, if the reply ends with its question), and without a question.
  */
 export function questionBefore(reply: string, answer: string): string {
   const isLabeled = /^\W{0,3}(?:\p{L}+ )?(?:\d{1,2}|[A-Z])(?![\p{L}\d])/u.test(answer);
-  if (answer.length > maxAnswer && !isLabeled) return '';
+  if (answer.length > maxAnswerToLast && !isLabeled) return '';
   const lines = markedLines(reply, 20_000).map((line) => line.replaceAll('**', ''));
   const options = new Map<string, string>();
   for (const line of lines) {
@@ -126,11 +130,12 @@ export function questionBefore(reply: string, answer: string): string {
   }
   const named = [...new Set(answer.slice(0, 200).match(/(?<![\p{L}\d.])(?:\d{1,2}|[A-Z])(?![\p{L}\d])/gu))];
   const chosen = named.flatMap((label) => options.get(label) ?? []);
-  const question = lines
+  const last = lines
     .slice(-12)
     .filter((line) => !line.startsWith('|'))
-    .flatMap((line) => partsOf(line.replace(itemMark, '')))
-    .findLast((sentence) => /[?？؟]["'”’»」)]*$/.test(sentence));
+    .flatMap((line) => partsOf(line.replace(itemMark, '')));
+  const question = last.findLast((sentence) => /[?？؟]["'”’»」)]*$/.test(sentence));
+  if (answer.length > maxAnswer && !isLabeled && question !== last.at(-1)) return '';
   const asked =
     question === undefined || chosen.some((option) => option.includes(question)) ? [] : [question];
   const quoted = [...chosen, ...asked].map((text) => wholeWords(oneLine(text), maxQuestion));

@@ -243,6 +243,26 @@ describe('drop-oldest', () => {
     );
   });
 
+  it('begins a reply with its words, not its code, and ends it with the question that the user answered', () => {
+    const more = 'More of it. '.repeat(300);
+    const conversation = readChat(
+      chatBody([
+        { user: 'Go' },
+        step('Bash', { command: 'npm test' }, `12 passed ${'in all of it '.repeat(200)}`),
+        {
+          assistant: `Good question:\n\`\`\`\nif err := check(); err != nil {\n\`\`\`\nIt exits. ${more}\n\nShall I remove it?`,
+        },
+        { user: 'yes, once you are sure that the filter works in every case that we have seen' },
+        { assistant: 'Removed.' },
+        { user: 'thanks' },
+      ]),
+    );
+    const view = foldView(conversation, { excess: everything, protects: onlyLast(conversation) });
+    expect(logsIn(dropOldest().propose(view)).join('\n')).toMatch(
+      /YOU: It exits\. (?:More of it\. )*Shall I remove it\?\nUSER: yes, once you are sure/,
+    );
+  });
+
   it('keeps the exact messages under the id', () => {
     const conversation = readChat(chatBody(steps));
     const edits = dropOldest().propose(

@@ -11,6 +11,7 @@ import { oneLine, wholeWords } from '../../outline/outcome.ts';
 import {
   clientSummary,
   firstSentences,
+  joinedSentences,
   questionBefore,
   toldInSummary,
   typedText,
@@ -274,9 +275,8 @@ function* addEntries(
       } else if (part.type === 'text' && message.role === 'assistant' && !isStep) {
         for (const span of part.texts) {
           const said = yield* textInSteps(body, message, span);
-          const begin = said.slice(0, maxRead).replaceAll(/```\w*/g, '');
-          const words = firstSentences(begin, maxReply) || wholeWords(oneLine(begin), maxReply);
-          if (words !== '') entries.push({ kind: 'reply', text: words, said });
+          const text = firstWords(said.slice(0, maxRead));
+          if (text !== '') entries.push({ kind: 'reply', text, said });
         }
       } else if (part.type === 'media' && message.role === 'user') {
         entries.push({ kind: 'note', text: '(The user sent a file.)' });
@@ -301,6 +301,14 @@ function* addEntries(
   }
 }
 
+/** Returns the first sentences of a reply; of one that is all code, the beginning of the code. */
+function firstWords(said: string): string {
+  const plain = said.replaceAll(/```\w*/g, '');
+  return (
+    firstSentences(said, maxReply) || firstSentences(plain, maxReply) || wholeWords(oneLine(plain), maxReply)
+  );
+}
+
 function addSaid(entries: LogEntry[], text: string): void {
   const { words, note } = typedText(text);
   const told = clientSummary.test(text) ? toldInSummary(text) : [];
@@ -313,12 +321,14 @@ function addSaid(entries: LogEntry[], text: string): void {
   entries.push({ kind: 'user', text: wholeWords(oneLine(words), maxUserWords) });
 }
 
-/** Puts the question of a short answer in the place of the reply that asked it: without the question, the answer says nothing. */
+/** Adds the question of a short answer to the reply that asked it: without the question, the answer says nothing. */
 function askedBefore(entries: LogEntry[], answer: string): void {
   const last = entries.at(-1);
   const question = last?.kind === 'reply' && last.said !== undefined ? questionBefore(last.said, answer) : '';
-  if (question !== '')
-    entries[entries.length - 1] = { kind: 'reply', text: wholeWords(question, maxQuestion) };
+  if (last?.kind !== 'reply' || question === '') return;
+  const asked = wholeWords(question, maxQuestion);
+  const isSaid = question.split(' / ').some((piece) => last.text.includes(piece));
+  entries[entries.length - 1] = { kind: 'reply', text: isSaid ? asked : joinedSentences(last.text, asked) };
 }
 
 /** Returns what the user typed in a message. */
