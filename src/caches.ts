@@ -137,7 +137,7 @@ export const fixedSpecs = {
     max: 64,
     holds: 'Blocks of the records of experiments that were changed or looked up last, 32 records each.',
   },
-  'ledgers of experiments': {
+  'journals of experiments': {
     max: 1_000,
     holds: 'The place of each record of experiments that this process writes or has found, by tenant.',
   },

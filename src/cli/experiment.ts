@@ -2,7 +2,7 @@
 import { reportsOf } from '../experiment/holdout.ts';
 import { openShadowNotes, shadowReportsOf } from '../experiment/shadow.ts';
 import { spellResults } from '../experiment/spell.ts';
-import { createLedger, trialLedger } from '../experiment/ledger.ts';
+import { createJournal, trialJournal } from '../experiment/journal.ts';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
 import type { ExperimentArgs } from './command-args.ts';
 import { loadConfig } from './config/load-config.ts';
@@ -23,7 +23,7 @@ export async function experiment(args: ExperimentArgs, terminal: Terminal): Prom
   try {
     const encryptedStore = createEncryptedStore({ store, secret });
     const now = Date.now();
-    const trials = await createLedger(encryptedStore, trialLedger).list(tenant);
+    const trials = await createJournal(encryptedStore, trialJournal).list(tenant);
     const findings = await openShadowNotes(encryptedStore).read(tenant);
     const results = { experiments: reportsOf(trials, now), shadows: shadowReportsOf(findings, now) };
     const texts = spellResults(results);

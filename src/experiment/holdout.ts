@@ -15,7 +15,7 @@ import {
   type HoldoutEstimate,
   outcomeDifference,
 } from './estimate.ts';
-import { createLedger, trialLedger, type TrialEra, type TrialRecord } from './ledger.ts';
+import { createJournal, trialJournal, type TrialEra, type TrialRecord } from './journal.ts';
 import { noCounts, type OutcomeCounts, addedCounts, outcomesOf } from './outcomes.ts';
 
 /** A request that has ended: its receipt, the client's own request, and how it was prepared. */
@@ -66,7 +66,7 @@ export function openHoldout({
   settings,
   clock,
 }: HoldoutOptions): HoldoutRunner {
-  const ledger = createLedger(encryptedStore, trialLedger);
+  const journal = createJournal(encryptedStore, trialJournal);
   /** The unit of each session that this process knows. */
   const unitOfSession = new Map<string, string>();
   const unitOfReceipt = new Map<string, string>();
@@ -78,7 +78,7 @@ export function openHoldout({
   async function write({ unit, beginning, exchanges }: NewExchanges): Promise<void> {
     const { tenant } = exchanges[0]!.request;
     const trial = exchanges.find(({ prepared }) => prepared.trial)?.prepared.trial;
-    const known = await ledger.find(tenant, unit);
+    const known = await journal.find(tenant, unit);
     if (!known && !trial) return;
     const noted = exchanges.filter(({ receipt }) => !known || receipt.at - known.lastAt <= silentMs);
     if (noted.length === 0) return;
@@ -94,7 +94,7 @@ export function openHoldout({
     const isFolded = receipts.some(
       ({ replayed, steps }) => replayed > 0 || steps.some(({ edits }) => edits > 0),
     );
-    await ledger.change(tenant, unit, (own) => ({
+    await journal.change(tenant, unit, (own) => ({
       unit,
       isControl: known?.isControl ?? trial!.isControl,
       era: known?.era ?? { rate, capUsd, settings, model: receipts[0]!.model ?? 'unknown' },
@@ -150,15 +150,15 @@ export function openHoldout({
       writePending();
       later(async () => {
         const unit = unitOfReceipt.get(behind);
-        const known = unit !== undefined && (await ledger.find(tenant, unit));
+        const known = unit !== undefined && (await journal.find(tenant, unit));
         if (!known || !paid) return;
-        await ledger.change(tenant, known.unit, (own) => ({ ...own!, usd: own!.usd + paid.total }));
+        await journal.change(tenant, known.unit, (own) => ({ ...own!, usd: own!.usd + paid.total }));
       });
     },
     async report(tenant) {
       writePending();
       await work;
-      return reportsOf(await ledger.list(tenant), clock());
+      return reportsOf(await journal.list(tenant), clock());
     },
   };
 }

@@ -5,7 +5,7 @@
 import { groupBy } from '../es2024.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { type Level, levels } from './decision.ts';
-import { createLedger, type LedgerOptions } from './ledger.ts';
+import { createJournal, type JournalOptions } from './journal.ts';
 import {
   type Agreement,
   estimateShadow,
@@ -80,13 +80,13 @@ export type ShadowReport = {
 /** How long a hold lasts. Afterwards only newer samples count. */
 const holdMs = 7 * 24 * 60 * 60 * 1_000;
 
-const comparedLedger: LedgerOptions<RequestComparison> = {
+const comparedJournal: JournalOptions<RequestComparison> = {
   name: 'shadow',
   slots: 'shadow-slot',
   merge: (one) => one,
 };
 
-const tallyLedger: LedgerOptions<ShadowTally> = {
+const tallyJournal: JournalOptions<ShadowTally> = {
   name: 'shadow-tally',
   slots: 'shadow-tally-slot',
   merge: (one, other) => ({
@@ -136,8 +136,8 @@ export type ShadowFindings = {
 };
 
 export function openShadowNotes(encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany'>): ShadowNotes {
-  const requests = createLedger(encryptedStore, comparedLedger);
-  const tallies = createLedger(encryptedStore, tallyLedger);
+  const requests = createJournal(encryptedStore, comparedJournal);
+  const tallies = createJournal(encryptedStore, tallyJournal);
 
   function change(
     tenant: string,

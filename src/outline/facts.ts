@@ -244,8 +244,8 @@ function scored(
     for (const term of terms) if (times.has(term)) lastUse.set(term, at);
   }
   const isAnnouncement = createIsAnnouncement(candidates);
-  const told = candidates.filter((candidate) => !isAnnouncement(candidate, inputs.get(candidate.next)));
-  return told.map(({ place, next, text, at, from, tool, terms }) => {
+  const findings = candidates.filter((candidate) => !isAnnouncement(candidate, inputs.get(candidate.next)));
+  return findings.map(({ place, next, text, at, from, tool, terms }) => {
     const fact = { text, at, from, tool, terms };
     const announced = fact.from === 'reply' ? inputs.get(next) : undefined;
     let sum = 0;

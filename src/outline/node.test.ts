@@ -40,8 +40,8 @@ describe('a record', () => {
   });
 
   it('takes the outcome from who was told, else from the last reply, else from the last result', () => {
-    const outcomeOf = (steps: readonly SummaryStep[], told?: string) =>
-      nodeOf(steps, { goal: '', told }).outcome;
+    const outcomeOf = (steps: readonly SummaryStep[], givenOutcome?: string) =>
+      nodeOf(steps, { goal: '', givenOutcome }).outcome;
     expect(outcomeOf(work, 'It is fast.')).toBe('It is fast.');
     expect(outcomeOf([...work, model('It takes 4 ms.')])).toBe('It takes 4 ms.');
     expect(outcomeOf(work)).toBe('Tests: 12 passed in all');
@@ -82,7 +82,7 @@ describe('a record', () => {
 
   it('of several has a clause for each', () => {
     const parts = ['Mend alpha', 'Mend beta'].map((goal) =>
-      nodeOf(work, { goal, told: `${goal}: it works.` }),
+      nodeOf(work, { goal, givenOutcome: `${goal}: it works.` }),
     );
     expect(written(nodeAbove(parts), 24)).toBe(
       '[head] \n- Mend alpha → Mend alpha: it works.\n- Mend beta → Mend beta: it works.',

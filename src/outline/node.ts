@@ -23,7 +23,7 @@ import {
   partsOf,
   questionBefore,
   sentencesOf,
-  toldInSummary,
+  shortenedSummary,
   typedText,
 } from './sentences.ts';
 import { stepLine, stepWords, type StepWords } from './step-line.ts';
@@ -90,7 +90,7 @@ export type NodeOrigin = {
   readonly id?: string;
   readonly goal: string;
   /** The outcome that the program stated; undefined if it stated none. */
-  readonly told?: string | undefined;
+  readonly givenOutcome?: string | undefined;
   /** The id of a step, where steps have ids. */
   readonly idOfStep?: (at: number) => string;
   /** Texts that the reader has elsewhere. */
@@ -107,7 +107,7 @@ const maxDemands = 1;
 /** Makes a node of steps: reads them once, in order. */
 export function nodeOf(
   steps: readonly SummaryStep[],
-  { id = '', goal, told = '', idOfStep, known = [] }: NodeOrigin,
+  { id = '', goal, givenOutcome = '', idOfStep, known = [] }: NodeOrigin,
 ): OutlineNode {
   const asked: AskedLine[] = [];
   const typed = { asked, known: new Set<string>() };
@@ -152,7 +152,7 @@ export function nodeOf(
   const facts = factsIn(steps, wordsOf).filter((fact) => !isLogged(fact, wordsOf));
   const done = [...interruptions, ...doneLines(calls, idOfStep)];
   const last = calls.findLast(({ words }) => words.outcome !== '');
-  const came = [told, lastWords(steps, wordsOf)]
+  const came = [givenOutcome, lastWords(steps, wordsOf)]
     .map((text) => firstSentences(text, maxOutcome))
     .find((text) => text !== '');
   return {
@@ -230,14 +230,14 @@ const maxProseLines = 400;
 
 /** Returns the lines of a client's summary; what it says of the goal, in the user's words and of what is open comes first and is worth more. */
 function proseLines(text: string, step: number): readonly AskedLine[] {
-  const told = toldInSummary(text);
+  const first = shortenedSummary(text);
   const rest = linesOf(text.replace(clientSummary, ''), 20_000)
     .map((line) => line.replaceAll('**', ''))
-    .filter((line) => !/[:：]$/.test(line) && !told.some((one) => one.includes(line)))
+    .filter((line) => !/[:：]$/.test(line) && !first.some((one) => one.includes(line)))
     .slice(0, maxProseLines);
-  return [...told, ...rest].map((line, place) => ({
+  return [...first, ...rest].map((line, place) => ({
     text: wholeWords(line, 900),
-    worth: place < told.length ? 2 : 1,
+    worth: place < first.length ? 2 : 1,
     at: step + place / 1_000,
   }));
 }

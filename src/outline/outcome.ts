@@ -150,8 +150,8 @@ function failureIn(lines: readonly string[]): string | undefined {
 
 /** Returns the line that says most about a failure which no line names: one with a place, or the first one. */
 function brokenLine(lines: readonly string[]): string {
-  const told = lines.filter((line) => !/^(?:exit code:? \d+$|#|\$ )/i.test(line));
-  return told.find((line) => place.test(line)) ?? told[0] ?? lines[0] ?? '';
+  const named = lines.filter((line) => !/^(?:exit code:? \d+$|#|\$ )/i.test(line));
+  return named.find((line) => place.test(line)) ?? named[0] ?? lines[0] ?? '';
 }
 
 function isFailure(line: string): boolean {

@@ -120,13 +120,13 @@ export function doneLines(
       const ids = idOf ? `${idsOf(steps.map((at) => idOf(calls[at]!.at)))} ` : '';
       const isUsers = steps.some((at) => words[at]!.user !== undefined);
       const at = calls[steps[0]!]!.at;
-      const told = new Map<string, number>();
-      for (const step of steps) addTo(told, words[step]!.tool, 1);
+      const byTool = new Map<string, number>();
+      for (const step of steps) addTo(byTool, words[step]!.tool, 1);
       const line: OutlineLine = {
         section: 'done',
         text: ids + text,
         at,
-        calls: told,
+        calls: byTool,
         ...(isUsers && { isUsers }),
       };
       return { line, worth: worth(steps) };

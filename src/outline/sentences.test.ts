@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { firstSentences, linesOf, questionBefore, toldInSummary, typedText } from './sentences.ts';
+import { firstSentences, linesOf, questionBefore, shortenedSummary, typedText } from './sentences.ts';
 
 describe('the question before a short answer', () => {
   const options = [
@@ -99,7 +99,7 @@ describe('a summary that a client wrote', () => {
   ].join('\n');
 
   it('tells the goal, the words of the user and what is open, each with its heading', () => {
-    expect(toldInSummary(written)).toEqual([
+    expect(shortenedSummary(written)).toEqual([
       'Primary Request and Intent: Make the parser faster',
       'All user messages: "Make it faster"; "no, I did not say commit anything" (rejected tool use)',
       'Pending Tasks: Fix `scan()`',
@@ -110,7 +110,7 @@ describe('a summary that a client wrote', () => {
 
   it('is told in bounded time and space, whatever it contains', () => {
     for (const text of ['\n', '1. a:\n', '"', 'Summary:\n', '\nContinue '].map((one) => one.repeat(100_000)))
-      expect(toldInSummary(text).join('\n').length).toBeLessThan(2_600);
+      expect(shortenedSummary(text).join('\n').length).toBeLessThan(2_600);
   });
 });
 

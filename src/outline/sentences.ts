@@ -192,7 +192,7 @@ const endOfSummary =
 /** Matches the heading of a section in such a summary: a number and a few words, at the margin. */
 const sectionHeading = /^(?:#{1,4} +)?\d{1,2}[.)] +\**([^\n*:：]{2,60})\**[:：]\**[^\S\n]*$/;
 
-/** UTF-16 units of the sections that are told: the goal, what quotes the user, and the last three, which say what is open. */
+/** UTF-16 units of the sections that are kept: the goal, what quotes the user, and the last three, which say what is open. */
 const maxGoal = 400;
 const maxQuoting = 550;
 const maxOpen = [300, 300, 250];
@@ -201,7 +201,7 @@ const maxOpen = [300, 300, 250];
  * Returns what a summary by the client says of the goal, in the user's words and of what is open, each with the heading of its section; the
  * sections between, which explain code and steps, are left out.
  */
-export function toldInSummary(text: string): readonly string[] {
+export function shortenedSummary(text: string): readonly string[] {
   const whole = endsOf(text.replace(clientSummary, '').replace(endOfSummary, ''), maxRead);
   const sections: { heading: string; text: string }[] = [{ heading: '', text: '' }];
   const start = startOfSummary.exec(whole);
@@ -215,14 +215,14 @@ export function toldInSummary(text: string): readonly string[] {
     .filter(({ lines }) => lines.length > 0);
   if (read.length < maxOpen.length) {
     const lines = read.flatMap((section) => section.lines);
-    const told = [firstLines(lines, maxGoal), newestLines(lines.filter(isQuoting), maxQuoting)];
-    return told.filter((line) => line !== '');
+    const shortened = [firstLines(lines, maxGoal), newestLines(lines.filter(isQuoting), maxQuoting)];
+    return shortened.filter((line) => line !== '');
   }
   const quotes = read.map(({ lines }) => lines.filter(isQuoting).length);
   const quoting = quotes.lastIndexOf(Math.max(...quotes));
   return read.flatMap(({ heading, lines }, at) => {
     const isLast = at >= read.length - maxOpen.length;
-    const told =
+    const shortened =
       at === 0
         ? firstLines(lines, maxGoal)
         : at === quoting && quotes[at]! > 0 && !isLast
@@ -230,7 +230,7 @@ export function toldInSummary(text: string): readonly string[] {
           : isLast
             ? firstLines(lines, maxOpen[at - read.length + maxOpen.length]!)
             : '';
-    return told === '' ? [] : [heading === '' ? told : `${heading}: ${told}`];
+    return shortened === '' ? [] : [heading === '' ? shortened : `${heading}: ${shortened}`];
   });
 }
 
@@ -240,13 +240,13 @@ function isQuoting(line: string): boolean {
 
 /** Joins the first lines, as many as fit; of a longer first one, whole words. */
 function firstLines(lines: readonly string[], max: number): string {
-  let told = '';
+  let shortened = '';
   for (const line of lines) {
-    const more = told === '' ? oneLine(line) : joinedSentences(told, oneLine(line));
-    if (more.length > max) return told === '' ? wholeWords(more, max) : `${told} …`;
-    told = more;
+    const more = shortened === '' ? oneLine(line) : joinedSentences(shortened, oneLine(line));
+    if (more.length > max) return shortened === '' ? wholeWords(more, max) : `${shortened} …`;
+    shortened = more;
   }
-  return told;
+  return shortened;
 }
 
 /** Joins the first line and the newest ones that fit. */

@@ -315,8 +315,8 @@ function commandWords(command: string): string {
 /** Returns the short values of other arguments, those with long texts left out. */
 function valuesOf(sent: JsonRecord): string {
   // A note for people says best what a call was about.
-  const told = ['title', 'subject', 'description', 'prompt'].map((key) => sent[key]);
-  const note = told.find((value) => typeof value === 'string');
+  const texts = ['title', 'subject', 'description', 'prompt'].map((key) => sent[key]);
+  const note = texts.find((value) => typeof value === 'string');
   const found = note === undefined ? [] : [quoted(note, maxNote)];
   let left = maxAbout - (found[0]?.length ?? 0);
   for (const [key, value] of Object.entries(sent)) {

@@ -225,7 +225,7 @@ export function entryNode(entry: TrajectoryEntry): OutlineNode {
   const steps = entry.actions.flatMap((action) => stepsOf(action).map((step) => ({ step, id: action.id })));
   return nodeOf(
     steps.map(({ step }) => step),
-    { id: entry.id, goal: entry.goal, told: entry.outcome, idOfStep: (at) => steps[at]?.id ?? '' },
+    { id: entry.id, goal: entry.goal, givenOutcome: entry.outcome, idOfStep: (at) => steps[at]?.id ?? '' },
   );
 }
 

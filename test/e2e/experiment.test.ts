@@ -9,7 +9,7 @@ import { expect, it } from 'vitest';
 import { run } from '../../src/cli/run.ts';
 import { openStore } from '../../src/cli/open-store.ts';
 import { type ExperimentReport, reportsOf } from '../../src/experiment/holdout.ts';
-import { createLedger, trialLedger } from '../../src/experiment/ledger.ts';
+import { createJournal, trialJournal } from '../../src/experiment/journal.ts';
 import { receiptArchive } from '../../src/gateway/receipts/archive.ts';
 import { createEncryptedStore } from '../../src/store/encrypted-store.ts';
 import { eventually } from '../support/eventually.ts';
@@ -71,14 +71,14 @@ it('a holdout leaves its control group untouched, in every gateway, and counts b
           requests = experiments.reduce((sum, { open }) => sum + open, 0);
         }
         expect(requests).toBe(sessions.length);
-        const records = await createLedger(
+        const records = await createJournal(
           createEncryptedStore({ store: memory.store, secret }),
-          trialLedger,
+          trialJournal,
         ).list('local');
         expect(records.map((record) => record.requests)).toEqual(sessions.map(() => 3));
       });
-      const ledger = createLedger(createEncryptedStore({ store: memory.store, secret }), trialLedger);
-      const records = await ledger.list('local');
+      const journal = createJournal(createEncryptedStore({ store: memory.store, secret }), trialJournal);
+      const records = await journal.list('local');
       expect(JSON.stringify(records)).not.toMatch(/session|result|Run all|call_|Done/);
       const controls = [...arms.values()].filter(Boolean).length;
       expect(controls).toBeGreaterThan(0);

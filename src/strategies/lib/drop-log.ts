@@ -13,7 +13,7 @@ import {
   firstSentences,
   joinedSentences,
   questionBefore,
-  toldInSummary,
+  shortenedSummary,
   typedText,
 } from '../../outline/sentences.ts';
 import {
@@ -311,9 +311,9 @@ function firstWords(said: string): string {
 
 function addSaid(entries: LogEntry[], text: string): void {
   const { words, note } = typedText(text);
-  const told = clientSummary.test(text) ? toldInSummary(text) : [];
-  if (told.length > 0)
-    for (const line of [`(${note}, shortened:)`, ...told, '(end of that summary)'])
+  const shortened = clientSummary.test(text) ? shortenedSummary(text) : [];
+  if (shortened.length > 0)
+    for (const line of [`(${note}, shortened:)`, ...shortened, '(end of that summary)'])
       entries.push({ kind: 'summary', text: line });
   else if (note !== '') entries.push({ kind: 'note', text: `(${note})` });
   if (words === '') return;

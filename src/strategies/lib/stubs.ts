@@ -149,8 +149,8 @@ export function* messagesLog(log: LogOptions): Steps<string> {
       ? `kept as ${ids}`
       : `${recallTool} ${isOne ? JSON.stringify({ id: ids }) : `with ${ids}`} shows them`;
   const fitting = yield* fittingLines(log);
-  const told = fitting.filter(({ lines: own }) => own.length > 0);
-  const lines = (told.length > 0 ? told : fitting.slice(0, 1)).flatMap(({ memory, lines: own }) =>
+  const filled = fitting.filter(({ lines: own }) => own.length > 0);
+  const lines = (filled.length > 0 ? filled : fitting.slice(0, 1)).flatMap(({ memory, lines: own }) =>
     isOne ? own : [`${memory}: ${own[0] ?? '…'}`, ...own.slice(1)],
   );
   return `[${[`Folded ${messages} earlier messages, in order; ${call}:`, ...lines].join('\n')}]`;

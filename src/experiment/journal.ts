@@ -40,7 +40,7 @@ export type TrialEra = {
 };
 
 /** The records of a tenant, one for each unit. Every method rejects with `store-failed` when the store does. */
-export interface Ledger<T extends LedgerRecord> {
+export interface Journal<T extends JournalRecord> {
   /** Returns what all gateways know of a unit; undefined for a new one. */
   find(tenant: string, unit: string): Promise<T | undefined>;
   /** Changes this gateway's own record of a unit, and writes it. Calls must not overlap. */
@@ -49,9 +49,9 @@ export interface Ledger<T extends LedgerRecord> {
   list(tenant: string): Promise<readonly T[]>;
 }
 
-type LedgerRecord = { readonly unit: string; readonly lastAt: number };
+type JournalRecord = { readonly unit: string; readonly lastAt: number };
 
-export type LedgerOptions<T> = {
+export type JournalOptions<T> = {
   /** Name the records, and the gateways that write them, in the keys of the store. */
   readonly name: string;
   readonly slots: string;
@@ -59,8 +59,8 @@ export type LedgerOptions<T> = {
   readonly merge: (one: T, other: T) => T;
 };
 
-/** The ledger of a holdout. */
-export const trialLedger: LedgerOptions<TrialRecord> = { name: 'units', slots: 'slot', merge: merged };
+/** The journal of a holdout. */
+export const trialJournal: JournalOptions<TrialRecord> = { name: 'units', slots: 'slot', merge: merged };
 
 const ttlMs = 400 * 24 * 60 * 60 * 1_000;
 const unitsPerBlock = 32;
@@ -77,14 +77,14 @@ type OwnRecords = {
   readonly others: ReadonlyMap<string, readonly BlockPlace[]>;
 };
 
-export function createLedger<T extends LedgerRecord>(
+export function createJournal<T extends JournalRecord>(
   encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany'>,
-  { name, slots, merge }: LedgerOptions<T>,
-): Ledger<T> {
+  { name, slots, merge }: JournalOptions<T>,
+): Journal<T> {
   const slotKey = (slot: number) => `experiment/${slots}/${slot}`;
   const blockKey = ({ slot, block }: BlockPlace) => `experiment/${name}/${slot}/${block}`;
   // A tenant that was dropped takes another slot when it comes back.
-  const opened = openFixed<string, Promise<OwnRecords>>('ledgers of experiments');
+  const opened = openFixed<string, Promise<OwnRecords>>('journals of experiments');
   const held = openFixed<string, readonly T[]>('blocks of experiments');
 
   async function read<R>(tenant: string, keys: readonly string[]): Promise<readonly (R | undefined)[]> {
@@ -111,7 +111,7 @@ export function createLedger<T extends LedgerRecord>(
     for (const slot of await slotsOf(tenant)) {
       for (let from = 0, isOver = false; !isOver; from += blocksAtOnce) {
         const places = Array.from({ length: blocksAtOnce }, (_, at) => ({ slot, block: from + at }));
-        const blocks = await read<LedgerBlock<T>>(tenant, places.map(blockKey));
+        const blocks = await read<JournalBlock<T>>(tenant, places.map(blockKey));
         for (const [at, block] of blocks.entries())
           for (const record of block?.units ?? []) take(record, places[at]!);
         isOver = blocks.at(-1) === undefined;
@@ -139,7 +139,8 @@ export function createLedger<T extends LedgerRecord>(
 
   async function blockAt(tenant: string, place: BlockPlace): Promise<readonly T[]> {
     const key = blockKey(place);
-    const units = held.get(`${tenant} ${key}`) ?? (await read<LedgerBlock<T>>(tenant, [key]))[0]?.units ?? [];
+    const units =
+      held.get(`${tenant} ${key}`) ?? (await read<JournalBlock<T>>(tenant, [key]))[0]?.units ?? [];
     held.set(`${tenant} ${key}`, units);
     return units;
   }
@@ -183,7 +184,7 @@ export function createLedger<T extends LedgerRecord>(
   };
 }
 
-type LedgerBlock<T> = { readonly units: readonly T[] };
+type JournalBlock<T> = { readonly units: readonly T[] };
 
 /** Adds up the records of two gateways for a conversation. The earlier one says what was known at its beginning. */
 function merged(one: TrialRecord, other: TrialRecord): TrialRecord {
