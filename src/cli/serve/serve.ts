@@ -50,26 +50,27 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
   const wraps = wrapsOf(args, config, memory.secret, place);
   // The port of the gateway, which is known for sure only when it listens.
   let { port } = config;
-  const handler = assembleGateway(settings, {
-    ...memory,
-    upstream,
-    log,
-    metrics,
-    ...(traces && { tracing: traces.tracing }),
-    archive,
-    pageClients: {
-      snippets: clientSnippets,
-      async findings() {
-        const { checksOf } = await import('../doctor/doctor.ts');
-        return checksOf({ config: { ...config, port }, dataDir, unknownVariables }, terminal, portUserMs);
-      },
-    },
-    onReceipt: wraps.onReceipt,
-    ...(thread && { foldThread: thread }),
-  });
   const stopped = whenStopped(terminal);
   const warming = createBackgroundWarmUp();
   try {
+    const handler = assembleGateway(settings, {
+      store: memory.store,
+      secret: memory.secret,
+      upstream,
+      log,
+      metrics,
+      ...(traces && { tracing: traces.tracing }),
+      archive,
+      pageClients: {
+        snippets: clientSnippets,
+        async findings() {
+          const { checksOf } = await import('../doctor/doctor.ts');
+          return checksOf({ config: { ...config, port }, dataDir, unknownVariables }, terminal, portUserMs);
+        },
+      },
+      onReceipt: wraps.onReceipt,
+      ...(thread && { foldThread: thread }),
+    });
     const server = await listen(
       wraps.watched(withRequestLog(warming.watched(handler), log)),
       config,
