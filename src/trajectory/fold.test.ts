@@ -54,6 +54,24 @@ describe('the summarizer', () => {
     expect(text).toContain('[s1 a1-a4] auth → auth is done\nAll went well.\n> a4 grep: ');
   });
 
+  it('need not be longer than the original: where even the shortest words are, the ids have to do', async () => {
+    const made: Compression[] = [];
+    const trajectory = await openScene({
+      budgetTokens: 1_000,
+      // Brackets cost so much here that the names of two short sub-goals take more than the sub-goals.
+      counter: (text) => text.length + 40 * (text.split('[').length - 1),
+      onCompression: (one) => made.push(one),
+    });
+    for (const action of ['look', 'read', 'think '.repeat(2_000)]) {
+      trajectory.addAction({ action, observation: 'words '.repeat(1_000) });
+      await trajectory.settled();
+    }
+    const phases = made.filter(({ level }) => level === 'phase');
+    expect(phases).toMatchObject([{ id: 'p1', by: 'extractive' }]);
+    expect(made.filter(({ ratio }) => ratio <= 1)).toEqual([]);
+    expect(trajectory.context().text).toContain('[p1 s1-s2 a1-a2]');
+  });
+
   it('is not waited for: until it answers, the context does not change', async () => {
     const asked = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<string>();

@@ -67,9 +67,7 @@ export async function fold(
   const target = isShort ? undefined : ratioFor(settings, work.of.map(textOf));
   const children = node.children.length;
   const room = roomFor(settings, { before, head: entryTokens(skeleton, measure), target, children });
-  const words = isShort
-    ? { ...localWords(node, room, skeleton, measure), by: 'merge' as const }
-    : await wordsOf();
+  const words = isShort ? { ...localWords(), by: 'merge' as const } : await wordsOf();
   const summary = { ...skeleton, ...words.made };
   const tokensAfter = entryTokens(summary, measure);
   const compression = compressionOf({
@@ -86,7 +84,7 @@ export async function fold(
 
   async function wordsOf(): Promise<SummaryWords> {
     const { summarizer, timeoutMs } = options;
-    if (summarizer === undefined) return localWords(node, room, skeleton, measure);
+    if (summarizer === undefined) return localWords();
     const budget = Math.max(1, room - entryTokens(skeleton, measure));
     const goal = work.kind === 'summarize' ? work.of[0].goal : '';
     const request = {
@@ -98,15 +96,30 @@ export async function fold(
       guidance: guidanceFor(levelName(skeleton.level), state.goal, goal),
     };
     const answer = await answerOf(summarizer, request, timeoutMs);
-    if ('problem' in answer) return { ...localWords(node, room, skeleton, measure), ...answer };
+    if ('problem' in answer) return { ...localWords(), ...answer };
     const made = { title: titleOf(node, maxTitle), text: answer.text };
     const tokens = entryTokens({ ...skeleton, ...made }, measure);
-    if (tokens >= before)
-      return { ...localWords(node, room, skeleton, measure), problem: 'not smaller than the original' };
+    if (tokens >= before) return { ...localWords(), problem: 'not smaller than the original' };
     if (tokens >= before / maxRatio) return { made, by: 'summarizer', problem: undefined };
     // The text is too short to be complete: the local summarizer adds to it.
-    const both = localWords(node, room, skeleton, measure, answer.text);
+    const both = localWords(answer.text);
     return { ...both, by: 'both', problem: `over ${maxRatio}:1` };
+  }
+
+  /**
+   * Writes the node in its own words, after the text that the summary has already. The shortest words may still be longer than the original, such as
+   * one word of many rare signs; then the head has to do, which names the ids.
+   */
+  function localWords(heading = ''): SummaryWords {
+    const madeOf = ({ title, body }: NodeText) => ({
+      title,
+      text: [heading, body].filter((part) => part !== '').join('\n'),
+    });
+    const tokensOf = (text: NodeText) => entryTokens({ ...skeleton, ...madeOf(text) }, measure);
+    const spelled = spellNode(node, { room, tokensOf, count: measure.count, mark: '> ' });
+    const forms = [spelled, { ...spelled, body: '' }, { title: '', body: '' }];
+    const shorter = forms.find((form) => tokensOf(form) < before) ?? spelled;
+    return { made: madeOf(shorter), by: 'extractive', problem: undefined };
   }
 }
 
@@ -118,23 +131,6 @@ type SummaryWords = {
 
 /** UTF-16 units of the title above a summarizer's text. */
 const maxTitle = 240;
-
-/** Writes a node in its own words, after the text that the summary has already. */
-function localWords(
-  node: OutlineNode,
-  room: number,
-  skeleton: SummaryHead,
-  measure: ContextMeasure,
-  heading = '',
-): SummaryWords {
-  const madeOf = ({ title, body }: NodeText) => ({
-    title,
-    text: [heading, body].filter((part) => part !== '').join('\n'),
-  });
-  const tokensOf = (made: NodeText) => entryTokens({ ...skeleton, ...madeOf(made) }, measure);
-  const made = madeOf(spellNode(node, { room, tokensOf, count: measure.count, mark: '> ' }));
-  return { made, by: 'extractive', problem: undefined };
-}
 
 function nodeFor(work: FoldWork): OutlineNode {
   return work.kind === 'summarize' ? entryNode(work.of[0]) : nodeAbove(work.of.map(entryNode));
