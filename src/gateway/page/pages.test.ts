@@ -46,7 +46,8 @@ describe('the pages', () => {
   it('forbid everything that does not come from the gateway itself', async () => {
     const { status, headers, text } = await gateway()('/_leporello/');
     expect(status).toBe(200);
-    const digest = hash('sha256', readFileSync('src/page/page.css'), 'base64');
+    const style = ['page.css', 'views.css'].map((name) => readFileSync(`src/page/${name}`, 'utf8')).join('');
+    const digest = hash('sha256', style, 'base64');
     expect(headers.get('content-security-policy')).toBe(
       `default-src 'none'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; style-src 'sha256-${digest}'`,
     );

@@ -12,6 +12,7 @@ import { sessionPage } from '../../page/session.ts';
 import { type PageClients, setupPage } from '../../page/setup.ts';
 import { readOriginal } from '../../recall/read-original.ts';
 import { LeporelloError } from '../../errors.ts';
+import { toBase64 } from '../../store/platform.ts';
 import { type GatewayRequest, type GatewayResponse, type HeaderList, headerOf } from '../http/http.ts';
 import type { GatewayExperiment } from '../options.ts';
 import { type TenantRule, hasCredential } from '../routing/tenant.ts';
@@ -274,9 +275,10 @@ function styles(): Promise<StyleSheet> {
 
 /** Reads the style sheet. It is in every page, so that the browser need not ask for it before it can paint; the policy allows its digest. */
 async function readStyleSheet(): Promise<StyleSheet> {
-  const bytes = new Uint8Array(await assetFile('page.css'));
-  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
-  return { style: new TextDecoder().decode(bytes), digest: btoa(String.fromCharCode(...digest)) };
+  const files = await Promise.all(['page.css', 'views.css'].map(assetFile));
+  const style = files.map((bytes) => new TextDecoder().decode(bytes)).join('');
+  const digest = await crypto.subtle.digest('SHA-256', encoder.encode(style));
+  return { style, digest: toBase64(new Uint8Array(digest)) };
 }
 
 const encoder = new TextEncoder();
