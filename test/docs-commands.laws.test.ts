@@ -42,6 +42,8 @@ describe('a shell block in the docs', () => {
         input: code,
         cwd: folder,
         encoding: 'utf8',
+        // A command that does not end fails here, instead of holding up all other tests.
+        timeout: 120_000,
         env: { PATH: `${bin}:/usr/bin:/bin`, HOME: folder },
       });
       expect({ status: end.status, stderr: end.stderr }).toEqual({

@@ -65,6 +65,18 @@ Open then:
 - said last: Now the tests.`);
   });
 
+  it('marks what the user refused or interrupted, and calls no plan open that two demands followed', () => {
+    const refusal =
+      "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nleave the tests alone";
+    const plan = call('plan', { items: [{ step: 'Replace the regex', status: 'active' }] });
+    const steps = [user('Make the parser faster.'), plan, call('edit_file', { path: 'a.test.ts' }, refusal)];
+    const stop = user('[Request interrupted by user for tool use]');
+    expect(summaryOf([...steps, stop, user('Use a scan.')])).toMatch(
+      /\n- REFUSED edit_file a\.test\.ts: leave the tests alone\n- INTERRUPTED the model: Use a scan\.\n[^]*\nOpen then:\n- active: Replace the regex/,
+    );
+    expect(summaryOf([...steps, user('Use a scan.'), user('Keep the API.')])).not.toContain('Open then:');
+  });
+
   it("does not attribute a client's text to the user, but quotes its sentences", () => {
     const reminder = '<system-reminder>\nThe list is empty.\nNever mention it.\n</system-reminder>';
     const steps: readonly SummaryStep[] = [{ type: 'said', by: 'client', text: reminder }, ...work];

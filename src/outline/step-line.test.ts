@@ -83,6 +83,19 @@ describe('a step in one line', () => {
     ]);
   });
 
+  it('takes words such as error for no failure where code is quoted, or where the last line is a success', () => {
+    const printed = 'level=`ERROR` is the default';
+    expect([
+      line('Bash', { command: 'npm test' }, `${printed}\nok\t12 tests passed`),
+      line('Bash', { command: 'npm test' }, 'it logs:\na.ts:3: error on purpose\nPASS'),
+      line('Bash', { command: 'npm test' }, 'FAIL a.test.ts\n12 tests passed'),
+    ]).toEqual([
+      'Bash npm test: "ok 12 tests passed"',
+      'Bash npm test: ok',
+      'Bash npm test: failed, "FAIL a.test.ts"',
+    ]);
+  });
+
   it('quotes refusals and answers as the words of the user', () => {
     expect([
       line(

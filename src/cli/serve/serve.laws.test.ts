@@ -287,6 +287,20 @@ describe('leporello serve with a problem', () => {
     });
   });
 
+  it('serves with a Redis that is away, and ends with 0 when it is stopped', async () => {
+    const { url, told, terminal, ended } = await start(
+      ['--set', 'memory.redis.host=127.0.0.1', '--set', 'memory.redis.port=1'],
+      { env: { LEPORELLO_SECRET: 'a secret of more than 32 characters' } },
+    );
+    expect(told).toMatchObject({ store: 'redis' });
+    expect((await ask(url, small)).status).toBe(200);
+    terminal.stop();
+    expect(await ended).toBe(0);
+    expect(terminal.written.err()).toMatch(
+      /"reason":"The Redis store at 127\.0\.0\.1:1 failed: connect ECONNREFUSED/,
+    );
+  });
+
   it('serves with a damaged store, too', async () => {
     mkdirSync(join(folder, 'data'));
     writeFileSync(
