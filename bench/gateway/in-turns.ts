@@ -9,7 +9,7 @@ const maxRate = 50;
 const warmUps = 100;
 const bytes = 60_000;
 
-/** What one gateway took: the latencies of its requests in ms, and its CPU time in ms a request. */
+/** Figures of one gateway: the latencies of its requests in ms, and its CPU time in ms a request. */
 export type TurnsUse = {
   readonly latencies: readonly number[];
   readonly cpuMs: number;

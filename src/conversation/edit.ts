@@ -5,6 +5,7 @@
  */
 import type { Conversation, Media, MediaPlace, TextPlace, Message, Part, Stays } from './conversation.ts';
 import { bytesOf, mediaOf, textsOf, memoizedInSteps, messagesPerStep } from './messages.ts';
+import { groupBy } from '../es2024.ts';
 import { runSteps, type Steps } from './steps.ts';
 import { pairInSteps, placeKey, unitsInSteps } from './turns.ts';
 
@@ -167,7 +168,6 @@ type Originals = ReadonlyMap<string, Uint8Array>;
 /** Returns the same as `originalsOf`, in steps. */
 export function* originalsInSteps(conversation: Conversation, edits: readonly Edit[]): Steps<Originals> {
   const originals = new Map<string, Uint8Array>();
-  const messages = new Map<string, number[]>();
   for (const [at, edit] of edits.entries()) {
     if (at % 64 === 63) yield;
     addSubgoals(originals, subgoalOf(edit));
@@ -186,21 +186,22 @@ export function* originalsInSteps(conversation: Conversation, edits: readonly Ed
         originals.set(edit.memory, originalOfPart(conversation, edit.message, edit.part));
         break;
       case 'drop-message':
-        if (messages.get(edit.memory)?.push(edit.message) === undefined)
-          messages.set(edit.memory, [edit.message]);
+        // One original can hold many messages.
         break;
     }
   }
-  for (const [memory, indices] of messages) {
+  const drops = edits.filter((edit) => edit.kind === 'drop-message');
+  for (const [memory, dropped] of groupBy(drops, (edit) => edit.memory)) {
     yield;
-    originals.set(memory, originalOfMessages(conversation, indices));
+    const indices = dropped.map(({ message }) => message);
+    if (memory !== undefined) originals.set(memory, originalOfMessages(conversation, indices));
   }
   return originals;
 }
 
 /** Adds the originals of an edit level by level; below the lowest level are messages, which other edits removed. */
 function addSubgoals(originals: Map<string, Uint8Array>, subgoal: FinishedSubgoal | undefined): void {
-  if (!subgoal?.of.length) return;
+  if (subgoal === undefined || subgoal.of.length === 0) return;
   originals.set(subgoal.memory, originalOfTexts(subgoal.of));
   for (const one of subgoal.of) addSubgoals(originals, one.stretch);
 }

@@ -199,8 +199,8 @@ function createIsAnnouncement(candidates: readonly FactCandidate[]) {
   return ({ text, beforeCall, terms }: FactCandidate, call: ReadonlySet<string> | undefined): boolean => {
     if (beforeCall === undefined) return false;
     // Before its call, a sentence without a name or number that the call lacks only says that the call comes; earlier ones may be a reason.
-    const isShort = beforeCall !== 'earlier' || text.length < minReason;
-    if (isShort && !isUnspaced.test(text) && !holdsMore(terms, call)) return true;
+    const mayBeReason = beforeCall === 'earlier' && text.length >= minReason;
+    if (!mayBeReason && !isUnspaced.test(text) && !holdsMore(terms, call)) return true;
     for (const key of likenessOf(text)) {
       const { last = 0, other = 0 } = places.get(key) ?? {};
       if (last + other >= minAlike) return last > 2 * other;

@@ -130,12 +130,12 @@ export function questionBefore(reply: string, answer: string): string {
   }
   const named = [...new Set(answer.slice(0, 200).match(/(?<![\p{L}\d.])(?:\d{1,2}|[A-Z])(?![\p{L}\d])/gu))];
   const chosen = named.flatMap((label) => options.get(label) ?? []);
-  const last = lines
+  const closing = lines
     .slice(-12)
     .filter((line) => !line.startsWith('|'))
     .flatMap((line) => partsOf(line.replace(itemMark, '')));
-  const question = last.findLast((sentence) => /[?？؟]["'”’»」)]*$/.test(sentence));
-  if (answer.length > maxAnswer && !isLabeled && question !== last.at(-1)) return '';
+  const question = closing.findLast((sentence) => /[?？؟]["'”’»」)]*$/.test(sentence));
+  if (answer.length > maxAnswer && !isLabeled && question !== closing.at(-1)) return '';
   const asked =
     question === undefined || chosen.some((option) => option.includes(question)) ? [] : [question];
   const quoted = [...chosen, ...asked].map((text) => wholeWords(oneLine(text), maxQuestion));
@@ -220,17 +220,15 @@ export function shortenedSummary(text: string): readonly string[] {
   }
   const quotes = read.map(({ lines }) => lines.filter(isQuoting).length);
   const quoting = quotes.lastIndexOf(Math.max(...quotes));
+  const linesKept = (lines: readonly string[], at: number): string => {
+    if (at === 0) return firstLines(lines, maxGoal);
+    const ofOpen = maxOpen[at - read.length + maxOpen.length];
+    if (ofOpen !== undefined) return firstLines(lines, ofOpen);
+    return at === quoting && quotes[at]! > 0 ? newestLines(lines, maxQuoting) : '';
+  };
   return read.flatMap(({ heading, lines }, at) => {
-    const isLast = at >= read.length - maxOpen.length;
-    const shortened =
-      at === 0
-        ? firstLines(lines, maxGoal)
-        : at === quoting && quotes[at]! > 0 && !isLast
-          ? newestLines(lines, maxQuoting)
-          : isLast
-            ? firstLines(lines, maxOpen[at - read.length + maxOpen.length]!)
-            : '';
-    return shortened === '' ? [] : [heading === '' ? shortened : `${heading}: ${shortened}`];
+    const kept = linesKept(lines, at);
+    return kept === '' ? [] : [heading === '' ? kept : `${heading}: ${kept}`];
   });
 }
 
@@ -252,11 +250,14 @@ function firstLines(lines: readonly string[], max: number): string {
 /** Joins the first line and the newest ones that fit. */
 function newestLines(lines: readonly string[], max: number): string {
   const [first = '', ...others] = lines.map((line) => wholeWords(oneLine(line), 200));
-  let left = max - first.length;
-  const newest = others.toReversed();
-  const end = newest.findIndex((line) => (left -= line.length + 2) < 0);
-  const kept = (end < 0 ? newest : newest.slice(0, end)).toReversed();
-  return [first, ...(end < 0 ? [] : ['…']), ...kept].reduce(joinedSentences);
+  const newest: string[] = [];
+  let units = first.length;
+  for (const line of others.toReversed()) {
+    units += line.length + 2;
+    if (units > max) return [first, '…', ...newest].reduce(joinedSentences);
+    newest.unshift(line);
+  }
+  return [first, ...newest].reduce(joinedSentences);
 }
 
 /** The note of the text that clients send when the user stops the model. */

@@ -23,7 +23,7 @@ type HookedCli = {
   readonly name: string;
   /** The file of the entry, in the home folder. */
   readonly file: string;
-  /** What else is in that file. */
+  /** The other settings in that file. */
   readonly settings?: object;
   readonly setup: (url: string) => Setup;
 };

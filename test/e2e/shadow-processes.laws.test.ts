@@ -179,7 +179,7 @@ describe('a gateway that is killed while the provider answers a repeated request
 
     const reserved = await takenIn(await sqliteStore({ file: storeFile(join(folder, 'data')) }));
     expect(reserved).toBeGreaterThan(billed.usd);
-    // What is left under this cap is half of what a comparison reserves.
+    // This cap leaves half of what a comparison reserves.
     const next = await gateway(provider, reserved * 1.5);
     for (let at = 0; at < 60; at++) await ask(next.url, `Later job ${at}`, 6);
     for (let dropped = 1; dropped <= 3; dropped++) {

@@ -15,6 +15,7 @@ import {
   decodeLiteral,
   inputOf,
   mediaOf,
+  memoized,
   memoizedInSteps,
   messagesPerStep,
   textInSteps,
@@ -154,20 +155,17 @@ function makerOf({ by, kind }: Edit, edits: readonly Edit[]): string {
     case 'drop-message':
     case 'drop-part':
     case 'insert-message':
-      return droppingBy.get(edits) ?? noteDropping(edits);
+      return droppingBy(edits);
   }
 }
 
-/** The strategy that dropped messages, by the list of edits. */
-const droppingBy = new WeakMap<readonly Edit[], string>();
-
-function noteDropping(edits: readonly Edit[]): string {
+/** Names the strategy that dropped messages, by what it left in their place. */
+const droppingBy = memoized((edits: readonly Edit[]): string => {
   const holds = (key: 'summary' | 'stretch') =>
     edits.some((edit) => edit.kind === 'insert-message' && edit[key] !== undefined);
-  const name = holds('summary') ? 'summarize-history' : holds('stretch') ? 'fold-subgoals' : 'drop-oldest';
-  droppingBy.set(edits, name);
-  return name;
-}
+  if (holds('summary')) return 'summarize-history';
+  return holds('stretch') ? 'fold-subgoals' : 'drop-oldest';
+});
 
 /** An image, document or sound that can be replaced. */
 export type EditableMedia = { readonly at: MediaPlace; readonly media: Media };

@@ -182,9 +182,14 @@ type FoundLines = {
 
 /** Adds the lines behind those that were found. */
 function widened(found: FoundLines): FoundLines {
-  let left = maxBehind;
-  const end = found.behind.findIndex((line) => (left -= line.length + 1) < 0);
-  return { ...found, lines: [...found.lines, ...found.behind.slice(0, end < 0 ? undefined : end)] };
+  const lines = [...found.lines];
+  let units = 0;
+  for (const line of found.behind) {
+    units += line.length + 1;
+    if (units > maxBehind) break;
+    lines.push(line);
+  }
+  return { ...found, lines };
 }
 
 /** An older text is taken only if it holds so many times as many words of the quoted text. */

@@ -37,7 +37,7 @@ type Noting = {
   readonly onPrepared: (prepared: { readonly report: FoldReport }) => void;
 };
 type Seen = {
-  /** What the model said, in order. */
+  /** The texts of the model, in order. */
   readonly said: string;
   readonly results: readonly unknown[];
   readonly approvals: number;
