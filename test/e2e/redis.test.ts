@@ -137,7 +137,8 @@ describe.skipIf(isRedisMissing)('a gateway with a Redis store', () => {
   });
 
   it('loses no request when the server is killed under load, and folds again when it is back', async () => {
-    await using redis = await startRedis('--appendonly', 'yes');
+    // By default, a server whose disk is busy answers up to two seconds before it writes; then the kill would take what it has confirmed.
+    await using redis = await startRedis('--appendonly', 'yes', '--appendfsync', 'always');
     await using stack = await startStack(model().script, small, {
       store: await redisStore({ port: redis.port }),
     });
@@ -162,10 +163,18 @@ describe.skipIf(isRedisMissing)('a gateway with a Redis store', () => {
     // Requests that would not fit were folded even while the server was down.
     expect(outcomes.every((seen) => seen.includes('compacted'))).toBe(true);
     await restarted;
+    const named = new Set<string>();
     for (const agent of agents) {
       await eventually(async () =>
         expect((await agent.request(stack.url)).receipt.outcome.status).toBe('compacted'),
       );
+      const ids =
+        stack.provider.requests
+          .at(-1)!
+          .body.toString()
+          .match(/mem_[a-z0-9]+/g) ?? [];
+      expect(ids.length).toBeGreaterThan(0);
+      for (const id of ids) named.add(id);
     }
 
     const raw = new Redis(redis.port);
@@ -173,7 +182,8 @@ describe.skipIf(isRedisMissing)('a gateway with a Redis store', () => {
       key.slice('{leporello}:memory/'.length),
     );
     raw.disconnect();
-    expect(keys.length).toBeGreaterThan(20);
+    // How many folds were stored depends on the time that the server was away; all that the last requests name must be there.
+    expect([...named].filter((id) => !keys.some((key) => key.endsWith(id)))).toEqual([]);
     const store = await redisStore({ port: redis.port });
     const encryptedStore = createEncryptedStore({ store, secret });
     for (const id of keys) {
