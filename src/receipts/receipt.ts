@@ -111,7 +111,7 @@ export type Receipt = FoldReport & {
   readonly rounds: readonly Usage[];
   /** The actual cost and the estimated cost without Leporello; undefined without usage or without a known price. */
   readonly money: Money | undefined;
-  /** Why the response could not be completed, if it could not. */
+  /** Why the store failed, or why the response could not be completed; undefined if neither happened. */
   readonly problem: string | undefined;
   readonly ms: {
     /** From the received body to the sent request: the time that Leporello added. */
