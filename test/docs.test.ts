@@ -1,5 +1,5 @@
 /**
- * Checks the code in the README and the docs: each TypeScript block compiles against the package, each shell block is valid shell and names
+ * Checks the code in the README and the docs: each TypeScript block compiles as it is printed, each shell block is valid shell and names
  * only scripts, commands and files that exist, each link leads to a file. docs-commands.laws.test.ts runs the shell blocks.
  */
 import { spawnSync } from 'node:child_process';
@@ -16,32 +16,12 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { expect, it } from 'vitest';
-import * as root from '../src/index.ts';
 import { readManifest, sourceOf, subpathsOf } from './architecture/manifest.ts';
 import { codeBlocks, documents } from './support/code-blocks.ts';
 
 const manifest = readManifest();
 
-/** Declarations of names that blocks use and that belong to the reader's program. */
-const ofTheReader = `
-  import type { NeutralStep, Store, Trajectory, Leporello } from 'leporello';
-  declare global {
-    const call: { arguments: string };
-    const output: string;
-    const steps: readonly NeutralStep[];
-    const myTools: readonly object[];
-    const bodyOf: (messages: readonly object[], tools: readonly object[]) => Uint8Array<ArrayBuffer>;
-    let messages: readonly object[];
-    const result: string, question: string, model: string;
-    const ask: (prompt: { system: string; text: string }) => Promise<string>;
-    const maxInputTokens: number;
-    const store: Store;
-    const secret: Uint8Array<ArrayBuffer>;
-    const trajectory: Trajectory;
-    const leporello: Leporello;
-  }`;
-
-it('TypeScript blocks compile against the package', () => {
+it('TypeScript blocks compile as they are printed, against the package', () => {
   const folder = mkdtempSync(join(tmpdir(), 'leporello-docs-'));
   try {
     const paths = subpathsOf(manifest).map(({ subpath, default: target }) => [
@@ -51,13 +31,10 @@ it('TypeScript blocks compile against the package', () => {
     const compilerOptions = {
       paths: Object.fromEntries(paths) as object,
       typeRoots: [resolve('node_modules/@types')],
-      // A block may redeclare names of the reader's program.
-      skipLibCheck: true,
     };
     const config = { extends: resolve('tsconfig.json'), compilerOptions, include: ['**/*.ts'] };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-    writeFileSync(join(folder, 'reader.d.ts'), ofTheReader);
     // A reader's program has the SDKs of the page.
     symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
     const blocks = codeBlocks('ts');
@@ -65,7 +42,7 @@ it('TypeScript blocks compile against the package', () => {
     for (const { path, line, code } of blocks) {
       const file = join(folder, dirname(path), `${path.split('/').at(-1)}-line-${line}.ts`);
       mkdirSync(dirname(file), { recursive: true });
-      writeFileSync(file, `${missingImport(code)}${code}\nexport {};\n`);
+      writeFileSync(file, `${code}\nexport {};\n`);
     }
     const tsc = [resolve('node_modules/typescript/bin/tsc'), '-p', folder, '--noUnusedLocals', 'false'];
     const { stdout, status } = spawnSync(process.execPath, tsc, { cwd: folder, encoding: 'utf8' });
@@ -74,14 +51,6 @@ it('TypeScript blocks compile against the package', () => {
     rmSync(folder, { recursive: true });
   }
 });
-
-/** Returns imports for package exports that a block uses without importing them, as later blocks of a page do. */
-function missingImport(code: string): string {
-  const names = Object.keys(root).filter(
-    (name) => new RegExp(`\\b${name}\\b`).test(code) && !new RegExp(`import [^;]*\\b${name}\\b`).test(code),
-  );
-  return names.length === 0 ? '' : `import { ${names.join(', ')} } from 'leporello'; `;
-}
 
 it('shell blocks are valid shell', () => {
   const problems = codeBlocks('sh').flatMap(({ path, line, code }) => {
