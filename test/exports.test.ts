@@ -86,6 +86,14 @@ const exportLists: Readonly<Record<string, Names | undefined>> = {
   './codecs/gemini': { values: ['gemini', 'geminiFor'], types: [] },
   './codecs/openai-chat': { values: ['openaiChat'], types: [] },
   './codecs/openai-responses': { values: ['openaiResponses'], types: [] },
+  './codecs/values': {
+    values: ['agentsItems', 'aiSdkMessages', 'wireBody'],
+    types: ['MessagesRequest', 'ValuesCodec', 'WrittenValues'],
+  },
+  './codecs/values/langchain': {
+    values: ['langchainMessages'],
+    types: ['MessagesRequest', 'ValuesCodec', 'WrittenValues'],
+  },
   './fetch': {
     values: ['createLeporelloFetch', 'wrap'],
     types: ['AnyReceipt', 'LeporelloFetchOptions', 'Receipt'],

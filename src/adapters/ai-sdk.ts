@@ -10,14 +10,14 @@ import {
   type ToolSet,
   jsonSchema,
 } from 'ai';
-import { type JsonRecord, isRecord } from '../conversation/json-scan.ts';
+import { isRecord } from '../conversation/json-scan.ts';
 import { isPrivateTool } from '../conversation/turns.ts';
 import { type Leporello, partsOf } from '../library/leporello.ts';
 import { type SdkMessage, replyBlocks, sdkForm } from './lib/ai-sdk-messages.ts';
-import { type AdapterOptions, type OpenModelCall, frameworkCodec, openModelCall } from './lib/model-call.ts';
+import { type AdapterOptions, type OpenModelCall, openModelCall } from './lib/model-call.ts';
 import { checkAdapterOptions, checkResultShrinkOptions } from './lib/options.ts';
 import { type ResultShrinkOptions, resultShrinker } from './lib/shrink-results.ts';
-import { ownToolNames, ownTools, wireRequest } from './lib/wire-body.ts';
+import { definitionOf, frameworkCodec, ownToolNames, ownTools, wireRequest } from './lib/wire-body.ts';
 
 export type { AdapterOptions } from './lib/model-call.ts';
 export type { ResultShrinkOptions } from './lib/shrink-results.ts';
@@ -71,9 +71,7 @@ function openCall<Reply>(
 ): Promise<OpenModelCall<Reply>> {
   const { prompt, tools = [], maxOutputTokens, abortSignal } = params;
   const definitions = tools.map((tool) =>
-    tool.type === 'function'
-      ? { name: tool.name, description: tool.description, input_schema: tool.inputSchema }
-      : { ...tool, type: tool.id },
+    definitionOf(tool.type === 'function' ? tool : { ...tool, type: tool.id }),
   );
   return openModelCall<SdkMessage, Reply>(
     leporello,
@@ -330,8 +328,7 @@ export function leporelloPrepareStep<Tools extends ToolSet>(
   options: Pick<AdapterOptions, 'tenant' | 'onPrepared'> = {},
 ): PrepareStepFunction<Tools> {
   const { tenant, onPrepared } = checkAdapterOptions(options);
-  const { name, description, parameters } = leporello.recallTool;
-  const tools: readonly JsonRecord[] = [{ name, description, input_schema: parameters }];
+  const tools = [definitionOf(leporello.recallTool)];
   return async ({ messages, model, instructions }) => {
     const system = typeof instructions === 'string' ? instructions : JSON.stringify(instructions);
     const modelId = typeof model === 'string' ? model : model.modelId;

@@ -14,7 +14,7 @@ import {
 import { type JsonRecord, isRecord, objectsOf, wordAt } from '../conversation/json-scan.ts';
 import { isPrivateTool } from '../conversation/turns.ts';
 import { type Leporello, partsOf } from '../library/leporello.ts';
-import { itemBlocks, itemForm, withFollowers } from './lib/agents-items.ts';
+import { itemBlocks, itemForm } from './lib/agents-items.ts';
 import {
   type AdapterOptions,
   type ModelRound,
@@ -23,7 +23,7 @@ import {
   openModelCall,
 } from './lib/model-call.ts';
 import { checkNamedOptions } from './lib/options.ts';
-import { ownToolNames, ownTools } from './lib/wire-body.ts';
+import { definitionOf, ownToolNames, ownTools } from './lib/wire-body.ts';
 
 export { LeporelloSession, type SessionOptions } from './lib/agents-session.ts';
 export type { AdapterOptions } from './lib/model-call.ts';
@@ -110,10 +110,7 @@ export function leporelloInputFilter(
   return async function filter({ modelData: { input, instructions }, agent }) {
     // The engine offers the tool itself, under the same name, so that its stubs name it.
     const tools = objectsOf(agent.tools).flatMap((own): readonly JsonRecord[] => {
-      const { type, name, description, parameters } = own;
-      return type === 'function' && name !== recallTool
-        ? [{ name, description, input_schema: parameters }]
-        : [];
+      return own['type'] === 'function' && own['name'] !== recallTool ? [definitionOf(own)] : [];
     });
     const model = options.model ?? (typeof agent.model === 'string' ? agent.model : undefined);
     const messages = await foldedMessages<AgentInputItem>(
@@ -126,7 +123,7 @@ export function leporelloInputFilter(
       },
       options,
     );
-    return { input: withFollowers(messages), ...(instructions !== undefined && { instructions }) };
+    return { input: [...messages], ...(instructions !== undefined && { instructions }) };
   };
 }
 
@@ -168,10 +165,7 @@ function openCall<Reply>(
   const items: readonly AgentInputItem[] =
     typeof input === 'string' ? [{ role: 'user', content: input }] : input;
   const definitions: readonly JsonRecord[] = [
-    ...tools.map((tool) => {
-      const { name, description, parameters } = tool as JsonRecord;
-      return parameters === undefined ? { ...tool } : { name, description, input_schema: parameters };
-    }),
+    ...objectsOf(tools).map(definitionOf),
     ...handoffs.map(({ toolName, toolDescription, inputJsonSchema }) => ({
       name: toolName,
       description: toolDescription,
@@ -191,7 +185,6 @@ function openCall<Reply>(
       form: itemForm,
       upstream: 'agents',
       send({ messages, recallTool }) {
-        const isSame = messages.length === items.length && messages.every((item, at) => item === items[at]);
         const own = ownTools(recallTool).map(
           ({ name, description, parameters }) =>
             ({
@@ -204,7 +197,7 @@ function openCall<Reply>(
         );
         return send({
           ...request,
-          ...(!isSame && { input: withFollowers(messages) }),
+          ...(messages !== items && { input: [...messages] }),
           ...(own.length > 0 && { tools: [...tools, ...own] }),
         });
       },

@@ -28,6 +28,7 @@ it.each([
   'src/codecs/gemini/index.ts',
   'src/codecs/openai-chat/index.ts',
   'src/codecs/openai-responses/index.ts',
+  'src/adapters/values.ts',
   'src/store/http.ts',
   'src/adapters/fetch.ts',
 ])('%s needs no module of Node', async (file) => {

@@ -42,6 +42,8 @@ import { anthropicMessages } from 'leporello/codecs/anthropic-messages';
 import { geminiFor } from 'leporello/codecs/gemini';
 import { openaiChat } from 'leporello/codecs/openai-chat';
 import { openaiResponses } from 'leporello/codecs/openai-responses';
+import { agentsItems, aiSdkMessages, wireBody } from 'leporello/codecs/values';
+import { langchainMessages } from 'leporello/codecs/values/langchain';
 
 /** Drops nothing: a strategy of the user's own. */
 export const nothing: Strategy = {
@@ -113,6 +115,20 @@ export async function send(body: Uint8Array): Promise<Prepared> {
     console.log(prepared.recallTool.name, answer, prepared.report.tokensAfter);
   }
   return prepared;
+}
+
+/** Folds messages of each framework, and the object that a provider's SDK takes. The result has the type of the request. */
+export async function fold(messages: { readonly role: string; readonly content: string }[]): Promise<number> {
+  let count = 0;
+  for (const values of [aiSdkMessages, agentsItems, langchainMessages]) {
+    const { codec, body, read } = values.write({ model: 'gpt-4o', messages, tools: [] });
+    const folded: typeof messages = read((await leporello.prepare({ codec, body })).body).messages;
+    count += folded.length;
+  }
+  const request = { model: 'gpt-4o', messages, temperature: 0 };
+  const { codec, body, read } = wireBody(openaiChat).write(request);
+  const folded: typeof request = read((await leporello.prepare({ codec, body })).body);
+  return count + folded.messages.length + folded.temperature;
 }
 
 export function isFull(error: unknown): boolean {

@@ -20,6 +20,7 @@ export const itemForm: MessageForm<AgentInputItem> = {
     });
     return items as unknown as readonly AgentInputItem[];
   },
+  order: withFollowers,
 };
 
 // Items to blocks
@@ -178,7 +179,7 @@ export function itemBlocks(output: readonly object[]): readonly JsonRecord[] {
 }
 
 /** Leaves out reasoning that has lost the item that it led to: providers refuse it. */
-export function withFollowers(items: readonly AgentInputItem[]): AgentInputItem[] {
+function withFollowers(items: readonly AgentInputItem[]): AgentInputItem[] {
   let isFollowed = false;
   return items
     .toReversed()

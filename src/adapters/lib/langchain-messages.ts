@@ -15,8 +15,15 @@ import {
   type StoredMessage,
   type UsageMetadata,
 } from '@langchain/core/messages';
+import { toJsonSchema } from '@langchain/core/utils/json_schema';
 import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
-import type { FoldedBlock, FoldedMessage, MessageForm, WrittenMessage } from './wire-body.ts';
+import {
+  type FoldedBlock,
+  type FoldedMessage,
+  type MessageForm,
+  type WrittenMessage,
+  definitionOf,
+} from './wire-body.ts';
 import { recalledMediaNote } from '../../conversation/turns.ts';
 import { addressOf, sourceAt, sourceOfBytes, unknownBlock } from './media-blocks.ts';
 
@@ -160,6 +167,13 @@ function resultBlock(message: ToolMessage): JsonRecord {
     content: items,
     ...(status === 'error' && { is_error: true }),
   };
+}
+
+/** Writes a definition for the engine. LangChain's own tools have a schema of Zod. */
+export function toolDefinition(tool: JsonRecord): JsonRecord {
+  const { name, description, schema } = tool;
+  if (schema === undefined) return definitionOf(tool);
+  return { name, description, input_schema: toJsonSchema(schema as Parameters<typeof toJsonSchema>[0]) };
 }
 
 // Blocks to messages

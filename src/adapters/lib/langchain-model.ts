@@ -18,12 +18,11 @@ import {
 } from '@langchain/core/messages';
 import { ChatGenerationChunk, type ChatResult } from '@langchain/core/outputs';
 import type { Runnable } from '@langchain/core/runnables';
-import { toJsonSchema } from '@langchain/core/utils/json_schema';
 import type { RecallTool } from '../../codecs/codec.ts';
-import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
+import { type JsonRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
 import { isPrivateTool } from '../../conversation/turns.ts';
 import type { Leporello } from '../../library/leporello.ts';
-import { isCallPart, langchainForm, replyBlocks, usageFields } from './langchain-messages.ts';
+import { isCallPart, langchainForm, replyBlocks, toolDefinition, usageFields } from './langchain-messages.ts';
 import { type AdapterOptions, type ModelRound, type OpenModelCall, openModelCall } from './model-call.ts';
 import { ownToolNames, ownTools } from './wire-body.ts';
 
@@ -130,7 +129,7 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
         request: {
           model: name,
           messages,
-          tools: tools.map(definitionOf),
+          tools: objectsOf(tools).map(toolDefinition),
           ...(typeof maxTokens === 'number' && maxTokens > 0 && { maxOutputTokens: maxTokens }),
         },
         form: langchainForm,
@@ -166,15 +165,6 @@ function innerOptions({
 /** Every chat model reads this form of a definition. */
 function definitionFor({ name, description, parameters }: RecallTool): BindToolsInput {
   return { type: 'function', function: { name, description, parameters } };
-}
-
-/** Writes a definition for the engine, which counts it and reads its name. */
-function definitionOf(tool: BindToolsInput): JsonRecord {
-  const { name, description, schema, function: inner } = tool as JsonRecord;
-  if (isRecord(inner))
-    return { name: inner['name'], description: inner['description'], input_schema: inner['parameters'] };
-  if (schema === undefined) return { ...(tool as JsonRecord) };
-  return { name, description, input_schema: toJsonSchema(schema as Parameters<typeof toJsonSchema>[0]) };
 }
 
 /** Reads a reply. `message` is the reply with its recalls among the calls, also those whose arguments are no JSON. */

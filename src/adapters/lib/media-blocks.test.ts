@@ -7,7 +7,7 @@ import { loadTokenCounter } from '../../tokens/load-counter.ts';
 import { itemForm } from './agents-items.ts';
 import { sdkForm } from './ai-sdk-messages.ts';
 import { langchainForm } from './langchain-messages.ts';
-import { frameworkCodec } from './model-call.ts';
+import { frameworkCodec } from './wire-body.ts';
 import { packBytes, unpackBytes } from './media-blocks.ts';
 import { type MessageForm, wireRequest } from './wire-body.ts';
 

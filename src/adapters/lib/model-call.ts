@@ -2,11 +2,7 @@
  * Makes one model call of a framework: folds its messages, sends them through the framework's own model, and answers recalls until the reply
  * is for the program. Sending, retries after a refusal, the limits of recalls and the records of hidden recalls are the gateway's code.
  */
-import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
-import type { Codec, ModelReply, RecallAnswer, RecallTool, ToolCall } from '../../codecs/codec.ts';
-import { gemini } from '../../codecs/gemini/index.ts';
-import { openaiChat } from '../../codecs/openai-chat/index.ts';
-import { openaiResponses } from '../../codecs/openai-responses/index.ts';
+import type { ModelReply, RecallAnswer, RecallTool, ToolCall } from '../../codecs/codec.ts';
 import { awaitsRecall, recallsWithCalls } from '../../codecs/shared-json.ts';
 import { type JsonRecord, isRecord, jsonBytes } from '../../conversation/json-scan.ts';
 import type { PreparedRequest } from '../../engine/types.ts';
@@ -15,7 +11,13 @@ import { openBudget, recordHiddenRecalls } from '../../gateway/recall-loop.ts';
 import { pauseUnless, sendContinuation, sendPrepared } from '../../gateway/send-with-retries.ts';
 import { type Leporello, partsOf } from '../../library/leporello.ts';
 import { answerRecall, noteAnswer } from '../../recall/tool.ts';
-import { type FoldedRequest, type FrameworkRequest, type MessageForm, wireRequest } from './wire-body.ts';
+import {
+  type FoldedRequest,
+  type FrameworkRequest,
+  type MessageForm,
+  frameworkCodec,
+  wireRequest,
+} from './wire-body.ts';
 
 /** Options of every adapter. */
 export type AdapterOptions = {
@@ -27,26 +29,6 @@ export type AdapterOptions = {
   readonly maxRecallTokens?: number;
   /** Is called with the outcome and the report of each request. */
   readonly onPrepared?: (prepared: Pick<PreparedRequest, 'outcome' | 'report'>) => void;
-};
-
-const formats: readonly Codec[] = [anthropicMessages, openaiChat, openaiResponses, gemini];
-
-const { cacheMarks: _, ...withoutMarks } = anthropicMessages;
-
-/**
- * The wire format that the engine sees. The provider behind a framework's model may be any, so its refusals are read in the words of all. Cache
- * marks are left to the framework.
- */
-export const frameworkCodec: Codec = {
-  ...withoutMarks,
-  overflowIn: (status, body) => {
-    for (const format of formats) {
-      const overflow = format.overflowIn(status, body);
-      if (overflow) return overflow;
-    }
-    return undefined;
-  },
-  refusesReasoning: (status, body) => formats.some((format) => format.refusesReasoning(status, body)),
 };
 
 export type FrameworkCall<Message, Reply> = {

@@ -10,7 +10,8 @@ import type { Summarizer } from '../../outline/summarizer.ts';
 import { createConversationCounter } from '../../tokens/count-conversation.ts';
 import { loadTokenCounter } from '../../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
-import { frameworkCodec, requestOfCall } from './model-call.ts';
+import { requestOfCall } from './model-call.ts';
+import { frameworkCodec } from './wire-body.ts';
 
 export type ResultShrinkOptions = {
   /** The model, for its window and its tokens. Default: the model that made the call, if an adapter sent its request. */

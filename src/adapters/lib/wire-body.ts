@@ -4,9 +4,40 @@
  * message and block says where it came from. So a message that was not folded comes back as the very same object, and a changed one as a copy.
  * Pure.
  */
-import { type JsonRecord, objectsOf, scanArray, scanObject, wordAt } from '../../conversation/json-scan.ts';
+import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
+import type { Codec, RecallTool } from '../../codecs/codec.ts';
+import { gemini } from '../../codecs/gemini/index.ts';
+import { openaiChat } from '../../codecs/openai-chat/index.ts';
+import { openaiResponses } from '../../codecs/openai-responses/index.ts';
+import {
+  type JsonRecord,
+  isRecord,
+  objectsOf,
+  scanArray,
+  scanObject,
+  wordAt,
+} from '../../conversation/json-scan.ts';
 import { privateToolsOf } from '../../conversation/turns.ts';
-import type { RecallTool } from '../../codecs/codec.ts';
+
+const formats: readonly Codec[] = [anthropicMessages, openaiChat, openaiResponses, gemini];
+
+const { cacheMarks: _, ...withoutMarks } = anthropicMessages;
+
+/**
+ * The wire format that the engine sees. The provider behind a framework's model may be any, so its refusals are read in the words of all. Cache
+ * marks are left to the framework.
+ */
+export const frameworkCodec: Codec = {
+  ...withoutMarks,
+  overflowIn: (status, body) => {
+    for (const format of formats) {
+      const overflow = format.overflowIn(status, body);
+      if (overflow) return overflow;
+    }
+    return undefined;
+  },
+  refusesReasoning: (status, body) => formats.some((format) => format.refusesReasoning(status, body)),
+};
 
 /** Says how a framework writes messages. One object serves all requests. */
 export type MessageForm<Message> = {
@@ -17,7 +48,7 @@ export type MessageForm<Message> = {
   write(message: Message): WrittenMessage;
   /** Returns the messages for one message of the folded body. */
   read(folded: FoldedMessage<Message>): readonly Message[];
-  /** Orders all messages as the framework wants them. Default: they stay as they were read. */
+  /** Orders all messages as the framework wants them, and leaves out those that it refuses, if any changed. Default: they stay as they were read. */
   order?(messages: Message[]): Message[];
 };
 
@@ -151,7 +182,8 @@ function written<Message>(
       else result.push(source!);
       if (at !== undefined) next = at + 1;
     }
-    const ordered = form.order?.(result) ?? result;
+    const isSame = result.length === messages.length && result.every((one, index) => one === messages[index]);
+    const ordered = isSame ? messages : (form.order?.(result) ?? result);
     return { messages: ordered, recallTool: notes && recallTool ? { ...recallTool, notes } : recallTool };
   }
 
@@ -200,5 +232,60 @@ function recallToolIn(definition: JsonRecord): RecallTool {
     name: wordAt(definition, 'name') ?? '',
     description: wordAt(definition, 'description') ?? '',
     parameters: definition['input_schema'] as RecallTool['parameters'],
+  };
+}
+
+/** Writes a definition of a tool for the engine, which counts it and reads its name. Each framework has the schema in a member of another name. */
+export function definitionOf(tool: JsonRecord): JsonRecord {
+  const own = isRecord(tool['function']) ? tool['function'] : tool;
+  const { name, description, input_schema, inputSchema, parameters } = own;
+  const schema = input_schema ?? inputSchema ?? parameters;
+  return schema === undefined ? { ...own } : { name, description, input_schema: schema };
+}
+
+/** A request of a framework, for a codec over values. Other members are kept as they are. */
+export type MessagesRequest = {
+  /** The name of the model, for its window and its tokens. */
+  readonly model?: string | undefined;
+  readonly messages: readonly object[];
+  /** Definitions of tools. Without any, nothing is folded that the model could not read again. */
+  readonly tools?: readonly object[] | undefined;
+  /** Instructions that the framework keeps outside of its messages. */
+  readonly system?: string | undefined;
+  readonly maxOutputTokens?: number | undefined;
+};
+
+/** A codec over values: requests are objects, and what no fold changes stays the same object. */
+export type ValuesCodec<Request extends object> = {
+  /** Writes a request for `prepare` and `compact`. Never throws: a request that cannot be written is not folded. */
+  write<Own extends Request>(request: Own): WrittenValues<Own>;
+};
+
+/** A request to fold: pass `codec` and `body` to `prepare`, and the body that it returns to `read`. */
+export type WrittenValues<Request> = {
+  readonly codec: Codec;
+  readonly body: Uint8Array<ArrayBuffer>;
+  /** Returns the request with the messages to send. Messages that were not folded are the same objects. */
+  read(folded: Uint8Array): Request;
+};
+
+/** Returns the codec over values for the messages of a framework. */
+export function valuesCodec<Message extends object>(
+  form: MessageForm<Message>,
+  definition: (tool: JsonRecord) => JsonRecord = definitionOf,
+): ValuesCodec<MessagesRequest> {
+  return {
+    write(request) {
+      const { model, tools = [], system, maxOutputTokens } = request;
+      const messages = request.messages as readonly Message[];
+      const definitions = objectsOf(tools).map(definition);
+      const wire = wireRequest({ model, messages, tools: definitions, system, maxOutputTokens }, form);
+      return {
+        codec: frameworkCodec,
+        body: wire.body as Uint8Array<ArrayBuffer>,
+        read: (folded) =>
+          folded === wire.body ? request : { ...request, messages: wire.read(folded).messages },
+      };
+    },
   };
 }
