@@ -111,6 +111,49 @@ describe('offload-results', () => {
     expect(edits.map((edit) => edit.kind === 'replace-text' && edit.at.message)).toEqual([2, 4]);
   });
 
+  const found = Array.from(
+    { length: 60 },
+    (_, at) => `src/dir${at % 3}/a.ts:${at + 1}:export const foo = 1;`,
+  );
+
+  it('folds a search down to its places, joined by path, and says how many it leaves out', () => {
+    const conversation = readChat(
+      chatBody([
+        { user: 'Go' },
+        { calls: [{ name: 'Grep', input: '{"pattern":"foo"}', result: found.slice(0, 40).join('\n') }] },
+        { calls: [{ name: 'Bash', input: '{"command":"rg -n foo"}', result: found.join('\n') }] },
+        {
+          calls: [
+            { name: 'Glob', input: '{"pattern":"*"}', result: `error: ${'no such folder '.repeat(90)}` },
+          ],
+        },
+      ]),
+    );
+    const stubs = offloadResults()
+      .propose(foldView(conversation, { idOf: () => 'mem_1' }))
+      .map((edit) => (edit.kind === 'replace-text' ? edit.stub.replace(/ read_memory .*/, '') : ''));
+    expect(stubs[0]).toBe(
+      '[Folded result: 40 hits in 3 files of src: dir0/a.ts:1,4,7; dir1/a.ts:2,5,8; dir2/a.ts:3,6,9; 31 hits left out.',
+    );
+    expect(stubs[1]).toMatch(
+      /^\[Folded result: 60 hits in 3 files of src: dir0\/a\.ts:1,4,.*; 51 hits left out\.$/,
+    );
+    expect(stubs[2]).toMatch(/in it "error: no such folder|it begins "error/);
+  });
+
+  it('takes searches after the other results of the same reply, but before those of later ones', () => {
+    const grep = { name: 'Grep', input: '{"pattern":"foo"}', result: found.join('\n') };
+    const read = { name: 'Read', input: '{"file_path":"a.ts"}', result: file };
+    const conversation = readChat(chatBody([{ user: 'Go' }, { calls: [grep, read] }, { calls: [read] }]));
+    const folded = (amount: number) =>
+      offloadResults()
+        .propose(foldView(conversation, { excess: { unit: 'tokens', amount } }))
+        .map((edit) => (edit.kind === 'replace-text' ? edit.at.message : -1));
+    expect(folded(1)).toEqual([3]);
+    expect(folded(600)).toEqual([3, 2]);
+    expect(folded(Number.POSITIVE_INFINITY)).toEqual([3, 2, 5]);
+  });
+
   it('keeps results below the threshold in UTF-8 bytes', () => {
     const results = ['é'.repeat(499), 'é'.repeat(500)].map((result) => ({ name: 'run', result }));
     const conversation = readChat(chatBody([{ calls: results }]));

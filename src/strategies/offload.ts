@@ -23,7 +23,7 @@ import { resultStub, argumentStub, mediaStub } from './lib/stubs.ts';
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { bytesOf, inputOf } from '../conversation/messages.ts';
 import { quoted } from '../outline/outcome.ts';
-import { filesRead } from '../outline/files-shown.ts';
+import { filesRead, findsPlaces } from '../outline/files-shown.ts';
 import { type CallWords, callWords, label, type StepCall } from '../outline/step-line.ts';
 import { type PartPlace, beginsReply, callsByResult, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type Splice, applySplices, literalBytes } from '../conversation/json-scan.ts';
@@ -47,17 +47,17 @@ function* proposeResults(view: FoldView): Steps<readonly Edit[]> {
   if (view.excess.unit === 'messages') return [];
   const edits: Edit[] = [];
   let saved = 0;
-  let calls: ResultCalls | undefined;
-  for (const slot of editableTexts(view, 'tool-result')) {
+  const open = yield* openResults(view);
+  if (open.length === 0) return [];
+  const calls = yield* callsOfResults(view);
+  for (const slot of searchesLast(view.conversation, open, calls)) {
     if (saved >= view.excess.amount) break;
     yield;
-    if (!isCandidate(view, slot)) continue;
     const text = yield* slot.textInSteps();
     if (!hasBytes(text, view.minResultBytes)) continue;
     yield;
     const memory = view.idOf(slot.literal);
     yield;
-    calls ??= yield* callsOfResults(view);
     const { isError } = slot.part as Part & { readonly type: 'tool-result' };
     const isRules = view.protects.isInView?.(slot.at.message, slot.at.part);
     const stub = yield* resultStub({
@@ -76,6 +76,36 @@ function* proposeResults(view: FoldView): Steps<readonly Edit[]> {
     saved += gain;
   }
   return edits;
+}
+
+/** Returns the results that may be offloaded, in order. */
+function* openResults(view: FoldView): Steps<readonly EditableText[]> {
+  const open: EditableText[] = [];
+  for (const slot of editableTexts(view, 'tool-result')) {
+    yield;
+    if (isCandidate(view, slot)) open.push(slot);
+  }
+  return open;
+}
+
+/** Puts searches and listings behind the other results of the same reply: they are short, and say where everything is. */
+function searchesLast(
+  { messages }: Conversation,
+  results: readonly EditableText[],
+  calls: ResultCalls,
+): readonly EditableText[] {
+  const steps = stepNumbers(messages);
+  return results
+    .map((slot) => {
+      const { call } = calls(slot.at);
+      return {
+        slot,
+        step: steps[slot.at.message]!,
+        isLast: Number(call?.isListing === true && call.kind !== 'read' && findsPlaces(call)),
+      };
+    })
+    .toSorted((a, b) => a.step - b.step || a.isLast - b.isLast)
+    .map(({ slot }) => slot);
 }
 
 /** Finds the call of a result, and whether a later call edited the file that it read. */
@@ -280,12 +310,7 @@ const maxFrameBytes = 40;
 /** Returns a function that says where media came from: the step, and its call. */
 function originsIn(conversation: Conversation): (at: EditableMedia['at']) => string {
   const { messages } = conversation;
-  const steps: number[] = [];
-  let step = 0;
-  for (const { index } of messages) {
-    if (beginsReply(messages, index)) step++;
-    steps.push(step);
-  }
+  const steps = stepNumbers(messages);
   const calls = callsByResult(conversation);
   const callOf = (result: string): string | undefined => {
     const call = calls.get(result);
@@ -299,6 +324,12 @@ function originsIn(conversation: Conversation): (at: EditableMedia['at']) => str
     const last = before?.role === 'tool' ? callOf(`${message - 1}.${before.parts.length - 1}`) : undefined;
     return `sent after step ${steps[message]}${last === undefined ? '' : `, ${last}`}`;
   };
+}
+
+/** Returns the number of the step that each message belongs to; 0 before the first reply. */
+function stepNumbers(messages: readonly Message[]): readonly number[] {
+  let step = 0;
+  return messages.map(({ index }) => (beginsReply(messages, index) ? ++step : step));
 }
 
 /** Characters of the arguments that a stub shows. */

@@ -5,6 +5,7 @@
  */
 import { answerWords, countOf, planWords, quoted, resultEnds, wholePlan } from '../../outline/outcome.ts';
 import { type Steps, runSteps } from '../../conversation/steps.ts';
+import { placesFound } from '../../outline/files-shown.ts';
 import {
   addTo,
   type CallWords,
@@ -37,14 +38,14 @@ export function* resultStub(folded: {
   return `[Folded result: ${yield* gist(folded)}${since}. ${shows(memory, recallTool)}]`;
 }
 
-type FoldedResult = Pick<Parameters<typeof resultStub>[0], 'text' | 'call' | 'isError'>;
-
-/** Says what a result holds: the lines of a file, the failing and the last line of a command, or the first line that tells something. */
-function* gist({ text, call, isError }: FoldedResult): Steps<string> {
+/** Says what a result holds: lines of a file, places, the failing and the last line of a command, or the first line that tells something. */
+function* gist({ text, call, isError }: Parameters<typeof resultStub>[0]): Steps<string> {
   const { first, failing, last } = resultEnds({ ...(call ?? unknownCall), isError }, text);
   if (call?.kind === 'read' && failing === undefined) return yield* linesRead(text);
   if (failing !== undefined && failing !== last)
     return `${yield* size(text)}; in it ${quoted(failing, 80)}, at its end ${quoted(last, 60)}`;
+  const places = failing === undefined && call?.isListing ? yield* placesFound(call, text) : undefined;
+  if (places !== undefined) return places;
   if (call?.kind === 'edit') return `ok, ${yield* size(text)}`;
   const isEnd = call?.kind === 'command' && !call.isListing;
   const line = answerWords(text, isEnd ? last : first, 80);
@@ -66,7 +67,7 @@ function* linesRead(text: string): Steps<string> {
   let to: string | undefined;
   for (let at = text.length - 1; at >= -1; at--) {
     if (at % unitsPerStep === unitsPerStep - 1) yield;
-    if (at >= 0 && text.charCodeAt(at) !== NEWLINE) continue;
+    if (at >= 0 && text[at] !== '\n') continue;
     count++;
     to ??= numberAt(text, at + 1);
   }
@@ -82,7 +83,6 @@ function numberAt(text: string, lineStart: number): string | undefined {
 
 /** UTF-16 units that are read in one step: less than 1 ms. */
 const unitsPerStep = 131_072;
-const NEWLINE = 10;
 
 /** Replaces one long text in the arguments of a call. The original is the whole arguments; `path` leads to this text in them. */
 export function argumentStub(folded: {
@@ -393,7 +393,7 @@ export function way(memory: string, recallTool: string | undefined, path?: strin
 function* size(text: string): Steps<string> {
   let lines = 1;
   for (let at = 0; at < text.length; at++) {
-    if (text.charCodeAt(at) === NEWLINE) lines++;
+    if (text[at] === '\n') lines++;
     if (at % unitsPerStep === unitsPerStep - 1) yield;
   }
   return lines > 1 ? `${lines} lines` : `${text.length} characters`;
