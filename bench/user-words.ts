@@ -16,6 +16,7 @@ import { textOf, textsOf } from '../src/conversation/messages.ts';
 import { oneLine, userReply, wholeWords } from '../src/outline/outcome.ts';
 import { typedText } from '../src/outline/sentences.ts';
 import { maxUserWords } from '../src/outline/step-line.ts';
+import { textBefore } from '../src/strategies/lib/drop-log.ts';
 import { createClient } from '../src/replay/client.ts';
 import { messageText } from '../src/replay/needs.ts';
 import { enginePolicy } from '../src/replay/policies.ts';
@@ -105,10 +106,11 @@ async function play(session: BenchRecord, window: number, counter: TokenCounter)
 
 function saidIn(conversation: Conversation, upTo: number): readonly Said[] {
   return conversation.messages.slice(0, upTo).flatMap((message) =>
-    message.parts.flatMap((part): readonly Said[] => {
+    message.parts.flatMap((part, at): readonly Said[] => {
       const texts = textsOf(part).map((span) => textOf(conversation.body, message, span));
+      const before = textBefore(conversation, message, at);
       if (part.type === 'text' && message.role === 'user')
-        return texts.flatMap((text) => saying('typed', typedText(text).words, text));
+        return texts.flatMap((text) => saying('typed', typedText(text, before).words, text));
       if (part.type === 'tool-result')
         return texts.flatMap((text) => saying('refusal', userReply(text)?.words ?? '', text));
       return [];

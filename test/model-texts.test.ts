@@ -2,6 +2,7 @@
  * Keeps every text that Leporello writes for a model in one golden file, so that a change of a word is seen in review: stubs, the recall
  * tool and its answers, marks of shortened results, summaries, prompts and trajectories. Update it with `npm test -- test/model-texts.test.ts -u`.
  */
+import { itemsNote } from '../src/strategies/compress-items.ts';
 import { clipStub } from '../src/strategies/clip-newest.ts';
 import { shrunkNote } from '../src/strategies/shrink-results.ts';
 import { expect, it } from 'vitest';
@@ -158,7 +159,7 @@ function stubTexts(recallTool: string | undefined): readonly string[] {
   const log = {
     maxCharacters: 2_000,
     maxWords: 2_000,
-    known: stubs.knownNames('', [], []),
+    known: stubs.knownNames({ logs: '', staying: [], dropped: [], paths: [], repaired: new Set() }),
     recallTool,
   };
   const readRules = callWords({ tool: 'Read', input: '{"file_path":"AGENTS.md"}' });
@@ -180,8 +181,8 @@ function stubTexts(recallTool: string | undefined): readonly string[] {
     clipStub({ characters: 900, fromLine: 10, toLine: 40, memory, recallTool }),
     clipStub({ characters: 900, fromLine: 10, toLine: 10, memory, recallTool }),
     shrunkNote({ characters: 9_000, memory, recallTool }),
-    stubs.itemsNote({ items: 4, of: 9, memory, recallTool }),
-    stubs.itemsNote({ items: 9, of: 9, memory, recallTool, isReworded: true }),
+    itemsNote({ items: 4, of: 9, memory, recallTool }),
+    itemsNote({ items: 9, of: 9, memory, recallTool, isReworded: true }),
     spellRecord(
       { messages: 12, calls: 4, memories: [{ id: memory, messages: 12 }], body: 'The body of the summary.' },
       recallTool,

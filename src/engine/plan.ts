@@ -316,6 +316,7 @@ export function viewOf(
     shrunk: (at) => stubs.get(textKey(at)),
     excess: { unit: demand.goal.unit, amount: wanted },
     isForced: demand.force,
+    mustSave: demand.atMost === undefined ? undefined : from.tokens - demand.atMost,
     tokensBefore: input.tokensBefore ?? from.tokens,
     isHistoryKept: input.isHistoryKept,
     ready: input.ready,

@@ -11,7 +11,7 @@ import { type Compression, compressionOf } from '../receipts/receipt.ts';
 import { type EncryptedStore, sha256 } from '../store/encrypted-store.ts';
 import { decodeRecord, encodeRecord } from '../store/records.ts';
 import { isSearch } from '../outline/outcome.ts';
-import { itemsNote } from '../strategies/lib/stubs.ts';
+import { itemsNote } from '../strategies/compress-items.ts';
 
 export type ResultRequest = {
   readonly text: string;

@@ -2,9 +2,9 @@
  * Finds the sentences of replies and results, and scores them by their position, the rare names and numbers in them, and whether later steps use
  * those; no list of words of any language takes part. Linear. Pure.
  */
-import { echo, userReply } from './outcome.ts';
-import { clientSummary, typedText } from './sentences.ts';
-import { endsOf, nameOf, sentencesOf, termsOf } from './sentences.ts';
+import { userReply } from './outcome.ts';
+import { announcesText, clientSummary, typedText } from './sentences.ts';
+import { endsOf, isProse, isSentence, nameOf, sentencesOf, termsOf } from './sentences.ts';
 import type { StepWords } from './step-line.ts';
 import type { SummaryStep } from './summarizer.ts';
 
@@ -95,7 +95,8 @@ function candidatesIn(
       if (replies < maxReplies) add(sentencesOf(step.text).filter(isSentence), isCalled ? 'reply' : 'final');
       replies += step.text.length;
     } else {
-      if (step.by === 'client' || step.text.length > maxTyped) add(sentencesOfClient(step.text), 'client');
+      if (step.by === 'client' || step.text.length > maxTyped)
+        add(sentencesOfClient(step.text, textOfStep(steps[at - 1])), 'client');
       if (step.by === 'user') isCalled = false;
     }
   }
@@ -106,9 +107,16 @@ function candidatesIn(
  * Returns sentences of a text that a client sent in the user's place. A skill says the same in every conversation, and a summary by the client
  * is told as such.
  */
-function sentencesOfClient(text: string): readonly string[] {
-  if (clientSummary.test(text) || typedText(text).note.startsWith('skill ')) return [];
+function sentencesOfClient(text: string, before: string): readonly string[] {
+  if (announcesText.test(before) || clientSummary.test(text) || typedText(text).note.startsWith('skill '))
+    return [];
   return sentencesOf(text, maxResult).filter(isProse);
+}
+
+/** Returns the text of a step that may announce another one: of a user message or a result. */
+export function textOfStep(step: SummaryStep | undefined): string {
+  if (step?.type === 'called') return step.result ?? '';
+  return step?.by === 'assistant' ? '' : (step?.text ?? '');
 }
 
 /** Maximum sentences of a file of code. One with more is full of comments, which say what its code says. */
@@ -130,27 +138,6 @@ function sentencesInResult(result: string, words: StepWords | undefined): readon
   const after = text.slice(Math.max(text.lastIndexOf('}'), text.lastIndexOf(']')) + 1);
   return [...texts, after].flatMap((one) => sentencesOf(one)).filter(isProse);
 }
-
-/** True for more than a word or two, and no announcement of what follows it. */
-function isSentence(text: string): boolean {
-  return text.length >= 6 && !/[:：]$/.test(text) && !text.startsWith('|');
-}
-
-/** True for a sentence in a language rather than code, a table or a path: most of its words are letters alone. */
-export function isProse(text: string): boolean {
-  if (!isSentence(text) || text.length < 10 || echo.test(text)) return false;
-  const unspaced =
-    text.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/gu)?.length ?? 0;
-  if (unspaced >= 5 && unspaced * 3 >= text.length) return true;
-  const words = text.split(' ');
-  const plainWords = words.filter((word) =>
-    /^["'“„«(¿¡]?[\p{L}\p{M}'’-]+["'”»)]?[,.;:!?…]*$/u.test(word),
-  ).length;
-  return words.length >= 4 && plainWords * 2 >= words.length && !code.test(text);
-}
-
-/** Matches signs of code: operators, escapes, formats, a call with a literal, the end of a statement. */
-const code = /[!=<>:]=|&&|\|\||[=-]>|[;{}]$|\\[nt"]|\$\{|%[sdvqw]\b|\w\(["'`]/;
 
 const worthOf: Readonly<Record<Fact['from'], number>> = { final: 1.6, reply: 1.2, result: 0.6, client: 0.6 };
 

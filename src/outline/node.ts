@@ -2,7 +2,7 @@
  * Makes the nodes of an outline: sub-goals, phases, overviews, a whole history. A node holds what was asked, what it was for and what came of it, what was
  * found and done, files, and what is open. Records (record.ts) and summaries (extract.ts) are views of it. Linear, but for sorting. Pure.
  */
-import { factsIn, isProse, maxTyped } from './facts.ts';
+import { factsIn, maxTyped, textOfStep } from './facts.ts';
 import { oneLine, tellingLines, wholeWords } from './outcome.ts';
 import {
   doneLines,
@@ -19,6 +19,7 @@ import {
   clientSummary,
   firstSentences,
   interruptionNote,
+  isProse,
   linesOf,
   partsOf,
   questionBefore,
@@ -124,7 +125,7 @@ export function nodeOf(
         lastSaid = step.text;
         continue;
       }
-      const { words, note } = typedText(step.text);
+      const { words, note } = typedText(step.text, textOfStep(steps[at - 1]));
       if (clientSummary.test(step.text)) prose.push(...proseLines(step.text, at));
       else if (step.by === 'user') {
         if (words !== '') demandsSince++;

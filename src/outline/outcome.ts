@@ -1,11 +1,10 @@
 /**
  * Says what came of a call: finds the telling lines of a result (the first failing one, the last one), and refusals and answers of the user that
- * clients report as results. Cuts and quotes texts in whole words, and tells what tools and commands do by their names and settings. Pure; linear
- * in its input.
+ * clients report as results. Cuts and quotes texts in whole words, and tells what tools and commands do by their names and settings. Pure;
+ * linear in its input.
  */
 import { type JsonRecord, parseRecord } from '../conversation/json-scan.ts';
 import { wholeBefore } from '../conversation/messages.ts';
-import { groupBy } from '../es2024.ts';
 
 export type StepKind = 'read' | 'search' | 'edit' | 'command' | 'plan' | 'other';
 
@@ -50,7 +49,7 @@ export function outcomeOf(call: EndedCall): StepOutcome {
         return nothing.test(first) || first === '' ? 'nothing found' : placesIn(lines);
       case 'command':
         if (success.test(last)) return 'ok';
-        return isListing && first !== '' ? countOf(lines.length, 'line') : answerWords(result, last);
+        return isListing && lines.length > 1 ? countOf(lines.length, 'line') : answerWords(result, last);
       case 'other':
         return answerWords(result, first);
     }
@@ -99,8 +98,8 @@ export function resultEnds(
 export function tellingLines(result: string): readonly string[] {
   const text =
     result.length > maxRead * 2 ? `${result.slice(0, maxRead)}\n${result.slice(-maxRead)}` : result;
-  const end = text.indexOf('<system-reminder>');
-  return (end < 0 ? text : text.slice(0, end))
+  return text
+    .split('<system-reminder>', 1)[0]!
     .split('\n')
     .map((line) => line.slice(0, 1_000).trim())
     .filter((line) => /[\p{L}\p{N}]/u.test(line) && !clientLine.test(line));
@@ -162,7 +161,7 @@ const place = /[\w./@-]+\.\w{1,6}:\d+/;
 const counted = /\b([1-9]\d*) (?:tests? |specs? )?(failed|failing|failures?|errors?|issues?|problems?)\b/i;
 
 /** Matches tags around what a tool says. */
-const markup = /<\/?(?:\w+_\w+|error)>/g;
+const markup = /<\/?(?:\w+[_-]\w+|error)>/g;
 
 /** Returns how many failed and where, or else the line that reports the failure. */
 function failureWords(failing: string, lines: readonly string[]): string {
@@ -175,7 +174,7 @@ function failureWords(failing: string, lines: readonly string[]): string {
     .slice(Math.max(0, at), at + 4)
     .map((line) => place.exec(line)?.[0])
     .find((found) => found);
-  const line = quoted(failing.replaceAll(markup, ''), 80);
+  const line = [failing, ...lines].map((one) => quoted(one.replaceAll(markup, ''), 80)).find(Boolean) ?? '';
   if (count && where) return `${count[1]} ${count[2]!.toLowerCase()}, ${where}`;
   const failed = count && !failing.includes(count[0]) ? `${count[1]} ${count[2]!.toLowerCase()}` : 'failed';
   return line === '' ? failed : `${failed}, ${line}`;
@@ -293,6 +292,23 @@ export function commandIn(sent: JsonRecord): string | undefined {
   return Array.isArray(found) ? found.filter((word) => typeof word === 'string').join('\n') : undefined;
 }
 
+/** Returns the first line of a command, without the folder that it is run in; of a text that it is given, the first line. */
+export function commandWords(command: string, max = 120): string {
+  const [first = '', second = ''] = command
+    .trim()
+    .replace(/^cd \S+ *(?:&&|;) */, '')
+    .split('\n', 2);
+  const line = oneLine(first);
+  const given = line.replace(/["']?(?:\$\()?(?:cat )?<<-?\s*["']?\w+["']?$/, '');
+  if (given.length < line.length) return `${wholeWords(given, max)}${quoted(second, max)}`;
+  const whole = wholeWords(line, max);
+  return second.trim() === '' || whole.endsWith('…') ? whole : `${whole} …`;
+}
+
+/** Matches a command that takes back changes of files. */
+export const undoing =
+  /(?:^|&& |; )git (?:-\S+ \S+ )*(?:restore|revert|reset|clean|stash(?! (?:list|show))|checkout (?!-b )(?:\S+ )?(?:--|\.|\S+\.\w+)(?: |$))/;
+
 /** Returns the words in a tool's name: `read_file`, `ReadFile` and `mcp__files__read` all contain the word read. */
 export function wordsOf(tool: string): readonly string[] {
   return tool
@@ -331,45 +347,6 @@ export function isSearch(name: string): boolean {
 
 const searchWords = new Set(['search', 'find', 'query', 'retrieve', 'lookup', 'browse', 'recommend']);
 
-// Plans in words
-
-/** Maximum items that one line names; the rest are counted. */
-export const maxJoined = 12;
-
-/** An item of a plan. `words` is empty if none of its values is a text of several words; `also` if there is no other such text. */
-export type PlanItem = { readonly status: string; readonly words: string; readonly also: string };
-
-const isDone = /^(?:completed?|done|finished)$/i;
-
-/** Writes a plan: a new one as a whole, a later one by its progress. Items that `isNew` does not accept are counted only. */
-export function planWords(
-  items: readonly PlanItem[],
-  isNew: (words: string) => boolean = () => true,
-): string {
-  const done = items.filter(({ status }) => isDone.test(status)).length;
-  const now = items.find(({ status }) => isNow.test(status));
-  const shown = done === 0 ? items.slice(0, maxJoined) : now ? [now] : [];
-  const words = shown
-    .map((item) => (isNew(item.words) ? quoted(item.words, 80) : ''))
-    .filter((text) => text !== '');
-  if (done === 0) return words.length > 0 ? words.join(', ') : countOf(items.length, 'item');
-  return `${done} of ${items.length} done${words.length === 0 ? '' : `, ${oneLine(now!.status)} ${words.join('')}`}`;
-}
-
-const isNow = /progress|active|doing/i;
-
-/** Writes a plan as it stands, in its own words: the next call of its tool repeats them. */
-export function wholePlan(items: readonly PlanItem[]): string {
-  return [...groupBy(items, ({ status }) => status)]
-    .map(([status, of]) => {
-      const texts = of.map(
-        ({ words, also }) => `"${oneLine(words)}"${also === '' ? '' : ` (${oneLine(also)})`}`,
-      );
-      return `${oneLine(status)}: ${texts.join(', ')}`;
-    })
-    .join('; ');
-}
-
 // Settings in the arguments of calls, which later calls are likely to use again
 
 /** Arguments that are content, or say how a tool is to work: no line quotes them. */
@@ -397,4 +374,24 @@ function scalarsOf(sent: JsonRecord): readonly string[] {
     if (typeof value === 'number') return value >= 100 ? [`${key} ${value}`] : [];
     return typeof value === 'string' && /^[a-z]{1,20}(?:_[a-z]{1,20}){1,4}$/.test(value) ? [value] : [];
   });
+}
+
+// Names of files
+
+/** Maximum segments of a path in its short name. */
+const maxSegments = 8;
+
+/** Names a path by its last segment, or by as many as tell it from the other paths. The end of a longer path is the same file. */
+export function shortNames(paths: Iterable<string>): (path: string) => string {
+  const times = new Map<string, number>();
+  for (const path of [...new Set(paths)].toSorted((a, b) => b.length - a.length)) {
+    if (times.has(path)) continue;
+    for (const end of endsOfPath(path)) times.set(end, (times.get(end) ?? 0) + 1);
+  }
+  return (path) => endsOfPath(path).find((end) => (times.get(end) ?? 0) < 2) ?? path;
+}
+
+function endsOfPath(path: string): readonly string[] {
+  const segments = path.split('/').filter((segment) => segment !== '');
+  return segments.slice(0, maxSegments).map((_, at) => segments.slice(-1 - at).join('/'));
 }

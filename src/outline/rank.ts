@@ -4,6 +4,7 @@
  * sorting. Pure.
  */
 import type { Fact } from './facts.ts';
+import { shortNames } from './outcome.ts';
 import { termsOf } from './sentences.ts';
 import { spellQuote, type Section } from './summary-text.ts';
 import { addTo, type CallCounts, stepLines, type StepWords } from './step-line.ts';
@@ -105,7 +106,7 @@ export function doneLines(
   idOf?: (at: number) => string,
 ): readonly OutlineLine[] {
   const words = calls.map((call) => call.words);
-  const nameOfPath = shortPaths(words.map(({ path }) => path));
+  const nameOfPath = shortNames(words.map(({ path }) => path));
   const worth = (steps: readonly number[]): number =>
     Math.max(
       ...steps.map((at) => {
@@ -140,29 +141,9 @@ function idsOf(ids: readonly string[]): string {
   return ids.length === 1 ? first : `${first}-${ids.at(-1)}`;
 }
 
-/** Names a path by its last segment, or by its last two if others end alike. */
-function shortPaths(paths: readonly string[]): (path: string) => string {
-  const full = new Map<string, string>();
-  const isShared = new Set<string>();
-  for (const path of paths) {
-    const name = lastSegment(path);
-    if (full.has(name) && full.get(name) !== path) isShared.add(name);
-    full.set(name, path);
-  }
-  return (path) => {
-    const name = lastSegment(path);
-    return isShared.has(name) ? lastSegments(path, 2) : name;
-  };
-}
-
 /** Returns the last segment of a path. */
 export function lastSegment(path: string): string {
-  return lastSegments(path, 1);
-}
-
-function lastSegments(path: string, count: number): string {
-  const segments = path.split('/').filter((segment) => segment !== '');
-  return segments.slice(-count).join('/') || path;
+  return path.split('/').findLast((segment) => segment !== '') ?? path;
 }
 
 /** Returns the files that calls touched, with what was done to them; edited ones first, newest first. */

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { firstSentences, linesOf, questionBefore, shortenedSummary, typedText } from './sentences.ts';
+import {
+  firstSentences,
+  interruptionNote,
+  linesOf,
+  questionBefore,
+  shortenedSummary,
+  typedText,
+} from './sentences.ts';
 
 describe('the question before a short answer', () => {
   const options = [
@@ -118,4 +125,26 @@ it('the first sentences of a text leave out a short exclamation', () => {
   expect(firstSentences('Perfect! The parser caches its tokens.', 100)).toBe('The parser caches its tokens.');
   expect(firstSentences('太好了！解析器缓存了结果。', 100)).toBe('解析器缓存了结果。');
   expect(firstSentences('`scan()` is gone!', 100)).toBe('`scan()` is gone!');
+});
+
+describe('a text in a user message', () => {
+  const skill = '**ACTION REQUIRED: Spawn a subagent.** Do NOT review code directly.';
+
+  it('was not typed if it is that of a command or a skill, which the client names right ahead of it', () => {
+    const command =
+      '<command-message>reviewer is running</command-message>\n<command-name>/reviewer</command-name>';
+    expect(typedText(skill)).toEqual({ words: skill, note: '' });
+    expect(typedText(skill, command)).toEqual({ words: '', note: '' });
+    expect(typedText(skill, 'Launching skill: reviewer')).toEqual({ words: '', note: '' });
+    expect(typedText('[Request interrupted by user]', command)).toEqual({
+      words: '',
+      note: interruptionNote,
+    });
+  });
+
+  it('was typed behind a command without a text, and behind any other text', () => {
+    const ide = '<command-name>/ide</command-name>\n<command-message>ide</command-message>';
+    for (const before of [ide, '<local-command-stdout>Connected</local-command-stdout>', 'Done.', ''])
+      expect(typedText('fix the lint', before).words).toBe('fix the lint');
+  });
 });

@@ -3,7 +3,7 @@
  * pairs of characters in languages without spaces. Finds what the user typed in a message, among skills, commands and reminders of the client.
  * Every pass is linear, also on hostile text. Pure.
  */
-import { oneLine, wholeWords } from './outcome.ts';
+import { echo, oneLine, wholeWords } from './outcome.ts';
 
 /** Longer sentences are cut between words. */
 const maxSentence = 400;
@@ -16,7 +16,8 @@ export function linesOf(text: string, max = maxRead): readonly string[] {
   return markedLines(text, max).map(withoutBullet);
 }
 
-function markedLines(text: string, max: number): readonly string[] {
+/** Returns the lines of a text with their bullets and marks of headings. */
+export function markedLines(text: string, max: number): readonly string[] {
   const lines: string[] = [];
   let isFenced = false;
   for (const raw of endsOf(text, max).split(/[\n\r\u2028\u2029]/)) {
@@ -88,6 +89,27 @@ export function firstSentences(text: string, max: number): string {
 function isExclamation(sentence: string): boolean {
   return sentence.length < 40 && /[!！]$/.test(sentence) && !/[\d`/_]|\p{Ll}\p{Lu}/u.test(sentence);
 }
+
+/** True for more than a word or two, and no announcement of what follows it. */
+export function isSentence(text: string): boolean {
+  return text.length >= 6 && !/[:：]$/.test(text) && !text.startsWith('|');
+}
+
+/** True for a sentence in a language rather than code, a table or a path: most of its words are letters alone. */
+export function isProse(text: string): boolean {
+  if (!isSentence(text) || text.length < 10 || echo.test(text)) return false;
+  const unspaced =
+    text.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/gu)?.length ?? 0;
+  if (unspaced >= 5 && unspaced * 3 >= text.length) return true;
+  const words = text.split(' ');
+  const plainWords = words.filter((word) =>
+    /^["'“„«(¿¡]?[\p{L}\p{M}'’-]+["'”»)]?[,.;:!?…]*$/u.test(word),
+  ).length;
+  return words.length >= 4 && plainWords * 2 >= words.length && !code.test(text);
+}
+
+/** Matches signs of code: operators, escapes, formats, a call with a literal, the end of a statement. */
+const code = /[!=<>:]=|&&|\|\||[=-]>|[;{}]$|\\[nt"]|\$\{|%[sdvqw]\b|\w\(["'`]/;
 
 /** Joins sentences. Items of a list, which have no sign at their end, get one. */
 export function joinedSentences(before: string, sentence: string): string {
@@ -263,8 +285,14 @@ function newestLines(lines: readonly string[], max: number): string {
 /** The note of the text that clients send when the user stops the model. */
 export const interruptionNote = 'interrupted by the user';
 
-/** Separates what the user typed from texts of skills, commands, reminders and summaries, which clients send in the user's place. */
-export function typedText(text: string): TypedText {
+/** Matches what clients send right ahead of the text of a command or a skill. Commands without a text of their own begin with their name. */
+export const announcesText = /^\s*(?:<command-message>|Launching skill: )/;
+
+/**
+ * Separates what the user typed from texts of skills, commands, reminders and summaries, which clients send in the user's place. `before` is the
+ * text right ahead of it, of a user message or a result.
+ */
+export function typedText(text: string, before = ''): TypedText {
   if (clientSummary.test(text)) return { words: '', note: 'summary of an earlier part, by the client' };
   const skill = /^\s*Base directory for this skill: *(\S+)/.exec(text)?.[1];
   if (skill !== undefined) {
@@ -272,6 +300,8 @@ export function typedText(text: string): TypedText {
     return { words: given.trim(), note: `skill ${skill.split('/').at(-1)}` };
   }
   if (/^\s*\[Request interrupted by user/.test(text)) return { words: '', note: interruptionNote };
+  // The words behind the name of a command stand beside it.
+  if (announcesText.test(before)) return { words: '', note: '' };
   const bare = /^\s*(\/[\p{L}\d:_-]{1,60})\s*$/u.exec(text)?.[1];
   if (bare !== undefined) return { words: '', note: `command ${bare}` };
   const { inside, rest } = elementsIn(text);

@@ -172,7 +172,7 @@ describe('a step in one line', () => {
         'Task #5 created successfully: Fix the bug',
       ),
       line('TaskUpdate', { taskId: '5', status: 'completed' }, 'Updated task #5 status'),
-    ]).toEqual(['TaskCreate "Fix the bug": ok #5', 'TaskUpdate 5, completed: ok']);
+    ]).toEqual(['TaskCreate "Fix the bug": #5', 'TaskUpdate #5 completed']);
   });
 
   it('cuts no word', () => {

@@ -6,13 +6,11 @@ import { isRecord, type JsonRecord, parseRecord } from '../conversation/json-sca
 import { groupBy } from '../es2024.ts';
 import {
   commandIn,
+  commandWords,
   countOf,
   isListingCall,
-  maxJoined,
   oneLine,
   outcomeOf,
-  type PlanItem,
-  planWords,
   quoted,
   settingsOf,
   shellCall,
@@ -23,6 +21,15 @@ import {
   wholeWords,
   wordsOf,
 } from './outcome.ts';
+import {
+  isTaskCall,
+  type PlanItem,
+  planWords,
+  type TaskChange,
+  taskChanges,
+  taskWords,
+} from './lib/plans.ts';
+import { verdictOf } from './lib/verdict.ts';
 
 /** A call and its result, as plain texts. */
 export type StepCall = {
@@ -60,6 +67,8 @@ export type StepWords = CallWords & {
   readonly hasFailed: boolean;
   /** The user's words in the result; empty for a refusal without words. Undefined if the user said nothing. */
   readonly user: UserReply | undefined;
+  /** The items that a call of a tool that keeps a plan changes. Undefined for other calls. */
+  readonly tasks?: readonly TaskChange[];
 };
 
 /** Reads a call and its result. */
@@ -68,16 +77,21 @@ export function stepWords(step: StepCall): StepWords {
   const call = callWords(step);
   const user = result === undefined ? undefined : userReply(result);
   if (user) return { ...call, outcome: '', hasFailed: user.isRefusal, user };
+  const report =
+    call.kind === 'other' && isError !== true && result !== undefined ? verdictOf(result) : undefined;
+  if (report !== undefined) return { ...call, outcome: report, hasFailed: false, user };
   const came = outcomeOf({ ...call, result, isError });
+  if (call.kind === 'plan' && call.plan.length === 0 && !came.hasFailed) {
+    const tasks = taskChanges(sentIn(step), result ?? '');
+    const made = tasks.map(({ id }) => `#${id}`).find((id) => !call.about.includes(id));
+    return { ...call, hasFailed: false, outcome: made ?? '', user, tasks };
+  }
   return { ...call, ...came, outcome: came.hasFailed ? came.outcome : newWords(came.outcome, call), user };
 }
 
 /** Leaves out of an outcome what its call says: `Task #5 created successfully: Fix the bug` tells only `#5`. */
 function newWords(outcome: string, { kind, about, tool }: CallWords): string {
-  if (
-    kind !== 'other' ||
-    !/\b(?:updated|created|saved|added|deleted|removed|sent|success\w*)\b/i.test(outcome)
-  )
+  if (kind !== 'other' || !/\b(?:updated|created|saved|added|deleted|removed|sent)\b/i.test(outcome))
     return outcome;
   const said = `${tool} ${about}`.toLowerCase();
   const ids = outcome.match(/#?[\p{L}-]*\d[\p{L}\d-]*/gu) ?? [];
@@ -87,7 +101,7 @@ function newWords(outcome: string, { kind, about, tool }: CallWords): string {
 
 /** Reads a call. */
 export function callWords({ tool, input }: Pick<StepCall, 'tool' | 'input'>): CallWords {
-  const sent = (input.length > maxInput ? undefined : parseRecord(input)) ?? {};
+  const sent = sentIn({ input });
   const path = pathIn(sent);
   const kind = kindOf(tool, sent, path);
   const { description } = sent;
@@ -102,6 +116,10 @@ export function callWords({ tool, input }: Pick<StepCall, 'tool' | 'input'>): Ca
     plan: kind === 'plan' ? (planIn(sent) ?? []) : [],
     isListing: isListingCall(kind, sent),
   };
+}
+
+function sentIn({ input }: Pick<StepCall, 'input'>): JsonRecord {
+  return (input.length > maxInput ? undefined : parseRecord(input)) ?? {};
 }
 
 /** Writes one step as a line. `pathOf` spells its path; default: in full. */
@@ -124,28 +142,19 @@ export function stepLines(
   pathOf?: (path: string) => string,
 ): readonly StepsLine[] {
   const lines: StepsLine[] = [];
+  const lineOf = (same: readonly number[]): string => {
+    const joined = same.map((at) => steps[at]!);
+    return joinedLine(joined, pathOf);
+  };
   let quiet: number[] = [];
   const flush = (): void => {
     if (quiet.length === 0) return;
     const byTool = groupBy(quiet, (at) => `${steps[at]!.kind} ${steps[at]!.tool}`);
-    const texts = [...byTool.values()].map((same) =>
-      joinedLine(
-        same.map((at) => steps[at]!),
-        pathOf,
-      ),
-    );
-    lines.push({ text: texts.join(' · '), steps: quiet });
+    lines.push({ text: [...byTool.values()].map(lineOf).join(' · '), steps: quiet });
     quiet = [];
   };
   const add = (same: readonly number[]): void => {
-    if (same.length > 0)
-      lines.push({
-        text: joinedLine(
-          same.map((at) => steps[at]!),
-          pathOf,
-        ),
-        steps: same,
-      });
+    if (same.length > 0) lines.push({ text: lineOf(same), steps: same });
   };
   // Neighbors with one tool and one outcome, such as a test that is run again.
   let alike: number[] = [];
@@ -200,6 +209,9 @@ function joinedLine(steps: readonly StepWords[], pathOf?: (path: string) => stri
   const count = named.length > 1 ? ` ×${steps.length}:` : '';
   return `${first!.tool}${count} ${named.join(', ')}${more}${outcome}`;
 }
+
+/** Maximum items that one line names; the rest are counted. */
+const maxJoined = 12;
 
 /** Maximum places of one file in a joined line. */
 const maxPlaces = 4;
@@ -271,7 +283,8 @@ export function kindOf(tool: string, sent: JsonRecord, path: string): StepKind {
   if (planIn(sent) !== undefined) return 'plan';
   if (typeof sent['pattern'] === 'string') return 'search';
   if (path !== '' && words.some((word) => readWords.has(word))) return 'read';
-  return path !== '' && words.some((word) => findWords.has(word)) ? 'search' : 'other';
+  if (path !== '' && words.some((word) => findWords.has(word))) return 'search';
+  return isTaskCall(tool, sent) ? 'plan' : 'other';
 }
 
 function aboutOf(kind: StepKind, sent: JsonRecord): string {
@@ -280,10 +293,10 @@ function aboutOf(kind: StepKind, sent: JsonRecord): string {
       return commandWords((commandIn(sent) ?? '').replace(shellCall, ''));
     case 'edit': {
       const { content } = sent;
-      return typeof content === 'string' ? `(${countOf(lineCount(content), 'line')})` : '';
+      return typeof content === 'string' ? `(${countOf(content.split('\n').length, 'line')})` : '';
     }
     case 'plan':
-      return planWords(planIn(sent) ?? []);
+      return planIn(sent) === undefined ? taskWords(sent) : planWords(planIn(sent)!);
     case 'search':
       return typeof sent['pattern'] === 'string' ? quoted(sent['pattern'], 80) : '';
     case 'read':
@@ -297,19 +310,6 @@ function aboutOf(kind: StepKind, sent: JsonRecord): string {
 function linesOf({ offset, limit }: JsonRecord): string {
   if (typeof offset !== 'number') return '';
   return typeof limit === 'number' ? `${offset}-${offset + limit - 1}` : `${offset}-`;
-}
-
-/** Returns the first line of a command, without the folder that it is run in; of a text that it is given, the first line. */
-function commandWords(command: string): string {
-  const [first = '', second = ''] = command
-    .trim()
-    .replace(/^cd \S+ *(?:&&|;) */, '')
-    .split('\n', 2);
-  const line = oneLine(first);
-  const given = line.replace(/["']?(?:\$\()?(?:cat )?<<-?\s*["']?\w+["']?$/, '');
-  if (given.length < line.length) return `${wholeWords(given, maxAbout)}${quoted(second, maxAbout)}`;
-  const whole = wholeWords(line, maxAbout);
-  return second.trim() === '' || whole.endsWith('…') ? whole : `${whole} …`;
 }
 
 /** Returns the short values of other arguments, those with long texts left out. */
@@ -339,10 +339,6 @@ function valuesOf(sent: JsonRecord): string {
 /** Writes the name of a tool. Clients and models choose names, so anything unusual is quoted. */
 export function label(tool: string): string {
   return /^[\w.:/-]{1,64}$/.test(tool) ? tool : quoted(tool.slice(0, 200), 64);
-}
-
-function lineCount(text: string): number {
-  return text.split('\n').length;
 }
 
 // Plans in the arguments of calls

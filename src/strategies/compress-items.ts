@@ -13,7 +13,7 @@ import { type Compression, compressionOf } from '../receipts/receipt.ts';
 import { isSearch } from '../outline/outcome.ts';
 import { type WantedText, itemRequest } from '../outline/summarizer.ts';
 import { isFileContent } from '../outline/files-shown.ts';
-import { itemsNote } from './lib/stubs.ts';
+import { type KeptText, way } from './lib/stubs.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import {
   type MinBytesOptions,
@@ -266,4 +266,21 @@ function compressionFor(
     by: 'extractive',
     problem: undefined,
   });
+}
+
+/** Ends a result whose items were shortened. */
+export function itemsNote(
+  shortened: KeptText & {
+    readonly items: number;
+    readonly of: number;
+    /** True if the items were rewritten in other words. */
+    readonly isReworded?: boolean;
+  },
+): string {
+  const { items, of, memory, recallTool, isReworded = false } = shortened;
+  const which = items === of ? `All ${of} items` : `${items} of ${of} items, the least relevant,`;
+  const how = isReworded
+    ? 'told in fewer words, or shortened where it says […]'
+    : 'shortened where it says […]';
+  return `[${which} ${how}. ${way(memory, recallTool)}]`;
 }

@@ -65,17 +65,17 @@ function* proposeOldest(view: FoldView): Steps<readonly Edit[]> {
     saved += inTokens ? tokens - speaks : messages.length;
   }
   if (dropped.size === 0 || saved <= 0) return [];
-  // If space is tight, the log is short; if the request would not fit otherwise, it has only the words of the user.
+  // If space is tight, the log is short; if the request would hardly fit otherwise, it has only the words of the user.
   const left = savedWithLog();
   const isTight = left <= 0 || (Number.isFinite(view.excess.amount) && left < view.excess.amount);
-  // Even the words of the user give way if the request would not fit with them.
-  const isTooMuch = view.isForced && inTokens && saved < view.excess.amount;
+  const mustSave = Math.min(view.excess.amount, view.mustSave ?? Number.POSITIVE_INFINITY);
+  const room = view.isForced ? Math.max(0, saved - mustSave) * 2 : Number.POSITIVE_INFINITY;
+  // Even the words of the user give way if the request does not fit with them, whatever else is cut.
+  const isTooMuch = view.isForced && view.protects.hasGivenWay === true && inTokens && saved < mustSave;
   yield;
   return yield* logEdits(view, dropped, {
-    maxCharacters: isTight ? (view.isForced ? 0 : maxCharactersFor(bytes) / 2) : maxCharactersFor(bytes),
-    maxWords: isTooMuch
-      ? Math.max(0, saved + wordsTokens - view.excess.amount) * 2
-      : Number.POSITIVE_INFINITY,
+    maxCharacters: isTight ? Math.min(room, maxCharactersFor(bytes) / 2) : maxCharactersFor(bytes),
+    maxWords: isTooMuch ? Math.max(0, saved + wordsTokens - mustSave) * 2 : Number.POSITIVE_INFINITY,
   });
 }
 

@@ -158,12 +158,90 @@ describe('drop-oldest', () => {
     expect(logsIn(dropOldest().propose(view))).toEqual([
       '[Folded 13 earlier messages, in order; read_memory with the id ahead of a line shows them:\n' +
         'mem_…: USER: Fix the login.\n' +
-        'TodoWrite "Fix the login", "Run the tests"\n' +
         'Read ×2: login.ts 20-49, /app/src/session.ts\n' +
         'TodoWrite completed: "Fix the login" (Fixing the login); in_progress: "Run the tests" (Running the tests)\n' +
         'mem_…: Bash npm test (Run tests, timeout 120000): "12 passed"\n' +
         'Bash npm test: "13 passed"]',
     ]);
+  });
+
+  it('tells items of a plan that a tool keeps one by one only as they stand at the end', () => {
+    const task = (subject: string, id: number) =>
+      step('TaskCreate', { subject, description: 'Long.' }, `Task #${id} created successfully: ${subject}`);
+    const update = (taskId: string, status: string) =>
+      step('TaskUpdate', { taskId, status }, `Updated task #${taskId} status`);
+    const conversation = readChat(
+      chatBody([
+        { user: 'Fix the login.' },
+        task('Fix the session', 1),
+        task('Run the tests', 2),
+        update('1', 'in_progress'),
+        step('Edit', { file_path: '/app/session.ts', old_string: 'a', new_string: 'b' }, 'Updated.'),
+        update('1', 'completed'),
+        step('Bash', { command: 'npm test' }, '13 passed'),
+        { user: 'Go' },
+      ]),
+    );
+    const view = foldView(conversation, { excess: everything, protects: onlyLast(conversation) });
+    expect(logsIn(dropOldest().propose(view))).toEqual([
+      '[Folded 13 earlier messages, in order; read_memory with the id ahead of a line shows them:\n' +
+        'mem_…: USER: Fix the login.\n' +
+        'Edit /app/session.ts: ok\n' +
+        'mem_…: Tasks completed: "#1 Fix the session"; pending: "#2 Run the tests"\n' +
+        'Bash npm test: "13 passed"]',
+    ]);
+  });
+
+  it('names a file by as much of its path as tells it from all files of the conversation', () => {
+    const edit = (path: string) =>
+      step('Edit', { file_path: path, old_string: 'a', new_string: 'b' }, 'Updated.');
+    const conversation = readChat(
+      chatBody([
+        { user: 'Fix the login.' },
+        step('Grep', { pattern: 'a', path: 'src/store/session.ts' }, 'src/store/session.ts:3:a'),
+        edit('/app/src/store/session.ts'),
+        step('Bash', { command: 'npm test' }, '12 passed'),
+        edit('/app/src/store/session.ts'),
+        step('Bash', { command: 'npm run lint' }, '0 problems'),
+        { user: 'Go' },
+        step('Read', { file_path: '/app/src/page/session.ts' }, '1→a'),
+      ]),
+    );
+    const view = foldView(conversation, {
+      excess: everything,
+      protects: { ...onlyLast(conversation), message: (index) => index >= 11 },
+    });
+    const [text = ''] = logsIn(dropOldest().propose(view));
+    expect(text).toContain('Edit store/session.ts: ok\n');
+    expect(text).not.toMatch(/Edit session\.ts/);
+  });
+
+  it('keeps no failure whose repair is left out', () => {
+    const fails = (at: number) =>
+      step('Bash', { command: `npm run check${at} 2>&1 | tail -20` }, `FAIL part${at}.test.ts:12\n2 failed`);
+    const jobs = Array.from({ length: 12 }, (_, at): readonly Step[] => [
+      fails(at),
+      step('Edit', { file_path: `/app/part${at}.ts`, old_string: 'a', new_string: 'b' }, 'Error: not found'),
+      step('Edit', { file_path: `/app/part${at}.ts`, old_string: 'c', new_string: 'b' }, 'Updated.'),
+      step('Bash', { command: `npm run check${at}` }, `${'More of it. '.repeat(200)}\n14 passed`),
+    ]).flat();
+    const conversation = readChat(chatBody([{ user: 'Fix the login.' }, ...jobs, fails(99), { user: 'Go' }]));
+    for (const amount of [2_000, 4_000, 6_000, 9_000, 12_000]) {
+      const view = foldView(conversation, {
+        excess: { unit: 'tokens', amount },
+        protects: onlyLast(conversation),
+      });
+      const edits = dropOldest().propose(view);
+      const [text = ''] = logsIn(edits);
+      const dropped = edits.flatMap((edit) => (edit.kind === 'drop-message' ? [edit.message] : []));
+      const last = Math.max(...dropped);
+      for (let at = 0; 9 + 8 * at < last; at++) {
+        if (text.includes(`part${at}.test.ts:12`)) expect(text).toContain(`npm run check${at}: "14 passed"`);
+        if (text.includes(`Edit /app/part${at}.ts: failed`)) expect(text).toContain(`part${at}.ts: ok`);
+      }
+    }
+    const all = foldView(conversation, { excess: everything, protects: onlyLast(conversation) });
+    expect(logsIn(dropOldest().propose(all))[0]).toContain('part99.test.ts:12');
   });
 
   it('leaves one log for each gap, and takes in the log of an earlier fold beside it', () => {
@@ -211,7 +289,7 @@ describe('drop-oldest', () => {
     const conversation = readChat(chatBody([...demands, { user: 'Last' }]));
     const used = foldView(conversation).measure.message(0) * 30;
     const view = foldView(conversation, {
-      excess: { unit: 'tokens', amount: 30 * 1_000 + used },
+      excess: { unit: 'tokens', amount: 60 * 1_000 + used },
       isForced: true,
       protects: onlyLast(conversation),
     });

@@ -55,6 +55,8 @@ export type FoldView = {
   readonly excess: { readonly unit: 'tokens' | 'messages'; readonly amount: number };
   /** True if the request would not fit otherwise: then stubs name nothing that is not necessary. */
   readonly isForced: boolean;
+  /** Tokens that must be saved for the request to fit, if it is forced: less than the excess, which aims lower. Default: the excess. */
+  readonly mustSave?: number | undefined;
   /** Tokens of the request before this fold. A strategy may be asked several times for one fold. Default: those of the messages now. */
   readonly tokensBefore?: number;
   /** A summary of old messages that was written ahead, if there is one. */

@@ -4,7 +4,7 @@
  */
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { type Edit, isLog, originalOfMessages } from '../../conversation/edit.ts';
-import { inputOf, messagesPerStep, textInSteps } from '../../conversation/messages.ts';
+import { inputOf, messagesPerStep, textInSteps, textOf, textsOf } from '../../conversation/messages.ts';
 import type { Steps } from '../../conversation/steps.ts';
 import { type PartPlace, pairCalls, placeKey, unitsInSteps } from '../../conversation/turns.ts';
 import { oneLine, wholeWords } from '../../outline/outcome.ts';
@@ -69,7 +69,8 @@ export function* logEdits(
       yield;
     }
   const others = insertedTexts(view.edits.filter((edit) => !takenIn.has(edit)));
-  const known = knownNames(others, yield* stayingCalls(view, dropped), steps);
+  const calls = yield* allCalls(view, dropped);
+  const known = knownNames({ ...calls, logs: others, dropped: steps, repaired: repairedSteps(steps) });
   for (const { range, pages } of read)
     gaps.push({ ...range, pages, characters: yield* wholeLogCharacters(pages, known) });
   const before = insertedTexts(takenIn);
@@ -110,23 +111,55 @@ export function* logEdits(
   return edits;
 }
 
-/** Reads the calls that neither this fold nor an earlier one drops. */
-function* stayingCalls(
+/** Reads the calls that neither this fold nor an earlier one drops, and the paths of all. */
+function* allCalls(
   { conversation, edits, recallTool }: FoldView,
   dropped: ReadonlyMap<number, number>,
-): Steps<readonly CallWords[]> {
+): Steps<{ readonly staying: readonly CallWords[]; readonly paths: readonly string[] }> {
   const gone = placesEdited(edits).messages;
-  const calls: CallWords[] = [];
+  const staying: CallWords[] = [];
+  const paths: string[] = [];
   for (const message of conversation.messages) {
     if (message.index % 64 === 63) yield;
-    if (gone.has(message.index) || dropped.has(message.index)) continue;
+    const stays = !gone.has(message.index) && !dropped.has(message.index);
     for (const part of message.parts) {
       if (part.type !== 'tool-call' || part.name === recallTool) continue;
-      calls.push(callWords({ tool: part.name, input: inputOf(conversation.body, message, part) }));
+      const words = callWords({ tool: part.name, input: inputOf(conversation.body, message, part) });
+      if (words.path !== '') paths.push(words.path);
+      if (stays) staying.push(words);
       yield;
     }
   }
-  return calls;
+  return { staying, paths };
+}
+
+/** Returns the failed steps that a later one repaired: an edit of the same file that worked, or the same command without a failure. */
+function repairedSteps(steps: readonly StepWords[]): ReadonlySet<StepWords> {
+  const repaired = new Set<StepWords>();
+  const edited = new Set<string>();
+  const worked = new Set<string>();
+  for (const step of steps.toReversed()) {
+    const { kind, path, hasFailed, user } = step;
+    if (user || (kind !== 'edit' && kind !== 'command')) continue;
+    const names = kind === 'edit' ? [path] : commandNames(step.about);
+    const seen = kind === 'edit' ? edited : worked;
+    if (!hasFailed) for (const name of names) seen.add(name);
+    else if (names.length > 0 && seen.has(names.at(-1)!)) repaired.add(step);
+  }
+  return repaired;
+}
+
+/** Returns the commands of a line, by which it is told that one was run again: without what only shows or redirects their output. */
+function commandNames(about: string): readonly string[] {
+  return about
+    .split(/&&|;|\|\|/)
+    .map((command) =>
+      command
+        .replace(/\||\d?>.*$/s, '')
+        .trim()
+        .replaceAll(/ (?:-v|-count=\d+|--verbose)(?= |$)/g, ''),
+    )
+    .filter((command) => command !== '' && !/^(?:cd|echo) /.test(command));
 }
 
 /** Returns the texts that folds put in the place of messages. */
@@ -271,7 +304,12 @@ function* addEntries(
     for (const [at, part] of message.parts.entries()) {
       yield;
       if (part.type === 'text' && message.role === 'user') {
-        for (const span of part.texts) addSaid(entries, yield* textInSteps(body, message, span));
+        let before = textBefore(conversation, message, at);
+        for (const span of part.texts) {
+          const text = yield* textInSteps(body, message, span);
+          addSaid(entries, text, before);
+          before = text;
+        }
       } else if (part.type === 'text' && message.role === 'assistant' && !isStep) {
         for (const span of part.texts) {
           const said = yield* textInSteps(body, message, span);
@@ -309,8 +347,8 @@ function firstWords(said: string): string {
   );
 }
 
-function addSaid(entries: LogEntry[], text: string): void {
-  const { words, note } = typedText(text);
+function addSaid(entries: LogEntry[], text: string, before: string): void {
+  const { words, note } = typedText(text, before);
   const shortened = clientSummary.test(text) ? shortenedSummary(text) : [];
   if (shortened.length > 0)
     for (const line of [`(${note}, shortened:)`, ...shortened, '(end of that summary)'])
@@ -332,10 +370,25 @@ function askedBefore(entries: LogEntry[], answer: string): void {
 }
 
 /** Returns what the user typed in a message. */
-function* typedIn({ body }: Conversation, message: Message): Steps<string> {
+function* typedIn(conversation: Conversation, message: Message): Steps<string> {
   const words: string[] = [];
-  for (const part of message.parts)
-    if (part.type === 'text')
-      for (const span of part.texts) words.push(typedText(yield* textInSteps(body, message, span)).words);
+  for (const [at, part] of message.parts.entries()) {
+    if (part.type !== 'text') continue;
+    const before = textBefore(conversation, message, at);
+    for (const span of part.texts)
+      words.push(typedText(yield* textInSteps(conversation.body, message, span), before).words);
+  }
   return words.join('\n').trim();
+}
+
+/** Bytes of the longest text that is read as one that may announce another. */
+const maxAnnouncing = 4_000;
+
+/** Returns the text right ahead of a part, of a user message or a result: it may announce the text of a skill. Empty for a long one. */
+export function textBefore({ body, messages }: Conversation, message: Message, part: number): string {
+  const other = part > 0 ? message : messages[message.index - 1];
+  if (other === undefined || other.role === 'assistant') return '';
+  const before = part > 0 ? other.parts[part - 1] : other.parts.at(-1);
+  const span = before && textsOf(before).at(-1);
+  return span && span.end - span.start <= maxAnnouncing ? textOf(body, other, span) : '';
 }

@@ -3,7 +3,9 @@
  * the original, so that the same fold gives the same bytes. Quotes from the original are JSON-quoted and short: a stub is data,
  * not instructions. Dropped messages leave a log of what was said and done in them.
  */
-import { answerWords, countOf, planWords, quoted, resultEnds, wholePlan } from '../../outline/outcome.ts';
+import { answerWords, countOf, quoted, resultEnds, shortNames, undoing } from '../../outline/outcome.ts';
+import { newestPlan, planWords, wholePlan } from '../../outline/lib/plans.ts';
+import { verdictOf } from '../../outline/lib/verdict.ts';
 import { type Steps, runSteps } from '../../conversation/steps.ts';
 import { placesFound } from '../../outline/files-shown.ts';
 import {
@@ -47,6 +49,8 @@ function* gist({ text, call, isError }: Parameters<typeof resultStub>[0]): Steps
   const places = failing === undefined && call?.isListing ? yield* placesFound(call, text) : undefined;
   if (places !== undefined) return places;
   if (call?.kind === 'edit') return `ok, ${yield* size(text)}`;
+  const report = call?.kind === 'other' && isError !== true ? verdictOf(text) : undefined;
+  if (report !== undefined) return `${yield* size(text)}; it says ${report}`;
   const isEnd = call?.kind === 'command' && !call.isListing;
   const line = answerWords(text, isEnd ? last : first, 80);
   if (!line.startsWith('"')) return `${yield* size(text)}${line === '' ? '' : '; '}${line}`;
@@ -165,14 +169,16 @@ type LogCut = { readonly rank: number; readonly from: number };
 const ranks = { words: 0, failure: 1, edit: 2, outcome: 3, reading: 4, plan: 5, search: 6 };
 const lastRank = ranks.search;
 
-function rankOf(entry: LogEntry, { plan }: KnownNames): number {
+function rankOf(entry: LogEntry, { plan, repaired }: KnownNames): number {
   if (entry.kind === 'user' || entry.kind === 'summary') return ranks.words;
   if (entry.kind !== 'step') return ranks.outcome;
   const { step } = entry;
   if (step.user) return ranks.words;
+  if (step.kind === 'plan') return step === plan?.call ? ranks.edit : ranks.plan;
+  // A failure that was repaired stays no longer than the repair: alone, it would read as if it were still there.
+  if (repaired.has(step)) return step.kind === 'command' ? ranks.outcome : ranks.search;
   if (step.hasFailed) return ranks.failure;
-  if (step.kind === 'edit') return ranks.edit;
-  if (step.kind === 'plan') return step === plan ? ranks.edit : ranks.plan;
+  if (step.kind === 'edit' || (step.kind === 'command' && undoing.test(step.about))) return ranks.edit;
   if (step.kind === 'search' || (step.kind === 'command' && step.isListing)) return ranks.search;
   return step.kind === 'read' ? ranks.reading : ranks.outcome;
 }
@@ -247,7 +253,9 @@ function* spellPages(
         if (steps.length >= entriesPerStep) flush();
         const step = namedOnce(entry.step, known, names.isNew);
         // How far an older plan had come says nothing without words that are new.
-        if (step.kind === 'plan' && step.user === undefined && !step.about.includes('"') && at > 1) continue;
+        const isState = entry.step === known.plan?.call;
+        const isOld = step.kind === 'plan' && step.user === undefined && !isState;
+        if (isOld && (step.tasks !== undefined || (!step.about.includes('"') && at > 1))) continue;
         steps.push(step);
       } else {
         flush();
@@ -265,7 +273,11 @@ function* spellPages(
 /** Leaves out of a step what the reader has elsewhere, and adds its settings to its title. */
 function namedOnce(step: StepWords, { plan }: KnownNames, isNew: (words: string) => boolean): StepWords {
   const { kind, about, plan: items, settings } = step;
-  if (kind === 'plan') return { ...step, about: step === plan ? wholePlan(items) : planWords(items, isNew) };
+  if (kind === 'plan') {
+    if (step === plan?.call)
+      return { ...step, ...(step.tasks && { tool: 'Tasks', outcome: '' }), about: wholePlan(plan.items) };
+    return { ...step, about: step.tasks ? about : planWords(items, isNew) };
+  }
   const title = isNew(step.title) || isLongCommand(about) ? step.title : '';
   return { ...step, title: [title, ...settings.filter(isNew)].filter((words) => words !== '').join(', ') };
 }
@@ -278,30 +290,40 @@ const minLeftOut = 3;
 
 const speakers = { user: 'USER: ', summary: '', reply: 'YOU: ', note: '' };
 
-/** The names that a reader of a log has elsewhere in the request. */
+/** The names that a reader of a log has elsewhere, and facts about its steps together. */
 export type KnownNames = {
-  /** Paths in full, with the folders above them. */
+  /** Paths in full that the reader has elsewhere, with the folders above them. */
   readonly full: Set<string>;
-  /** One path in full for each name. */
-  readonly byName: Map<string, string>;
-  /** Titles of commands, settings of calls, and items of plans. */
+  /** Names a path that was given in full before. */
+  readonly shortName: (path: string) => string;
+  /** Titles of commands, settings of calls, and items of plans that the reader has elsewhere. */
   readonly words: Set<string>;
-  /** The newest plan, if no call that stays has it: a log tells it as a whole. */
-  readonly plan: StepWords | undefined;
+  /** The newest plan and its step, if no call that stays has it: a log tells it as a whole. */
+  readonly plan: ReturnType<typeof newestPlan<StepWords>>;
+  /** Failed steps that a later one repaired. */
+  readonly repaired: ReadonlySet<StepWords>;
 };
 
-/** Returns the names in the texts of other logs and in calls that stay. `plan` is the newest plan among the dropped calls. */
-export function knownNames(
-  logs: string,
-  staying: readonly CallWords[],
-  dropped: readonly StepWords[],
-): KnownNames {
-  const hasPlan = staying.some(({ kind }) => kind === 'plan');
+/** Sources of the names: texts of other logs, calls that stay, dropped steps, and the paths of all calls. */
+export type NameSources = {
+  readonly logs: string;
+  readonly staying: readonly CallWords[];
+  readonly dropped: readonly StepWords[];
+  readonly paths: readonly string[];
+  readonly repaired: ReadonlySet<StepWords>;
+};
+
+/** Collects what logs need to know. */
+export function knownNames({ logs, staying, dropped, paths, repaired }: NameSources): KnownNames {
   const known: KnownNames = {
     full: new Set(),
-    byName: new Map(),
+    shortName: shortNames(paths),
     words: new Set(),
-    plan: hasPlan ? undefined : dropped.findLast(({ kind }) => kind === 'plan'),
+    plan:
+      staying.some(({ plan }) => plan.length > 0) || !dropped.some(({ kind }) => kind === 'plan')
+        ? undefined
+        : newestPlan(dropped),
+    repaired,
   };
   for (const { path, title, settings, plan: items } of staying) {
     if (path.includes('/')) addPath(known, path);
@@ -319,58 +341,34 @@ export function addNamesIn(text: string, known: KnownNames): KnownNames {
   return known;
 }
 
-function addPath({ full, byName }: KnownNames, path: string): void {
+function addPath({ full }: Pick<KnownNames, 'full'>, path: string): void {
   let folder = path;
   for (let depth = 0; depth < 30 && folder !== '' && !full.has(folder); depth++) {
     full.add(folder);
-    const name = nameOf(folder);
-    if (!byName.has(name)) byName.set(name, folder);
     folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')));
   }
 }
 
 /** Names of a log while it is written. */
 type NamesOnce = {
-  /** Spells a path in full once, and then by its name, or by its last two names where another file has the same one. */
+  /** Spells a path in full once, and then by its short name. */
   readonly pathOf: (path: string) => string;
   /** True for words that were not given yet. */
   readonly isNew: (words: string) => boolean;
 };
 
-function namesOnce({ full, byName, words: given, ...rest }: KnownNames): NamesOnce {
-  const known = { ...rest, full: new Set(full), byName: new Map(byName), words: new Set(given) };
+function namesOnce({ full, shortName, words, plan }: KnownNames): NamesOnce {
+  const paths = { full: new Set(full) };
+  // The plan as it stands at the end repeats the items of older ones.
+  const given = new Set([...words, ...(plan?.items ?? []).map((item) => item.words)]);
   return {
     pathOf: (path) => {
-      if (!known.full.has(path)) {
-        addPath(known, path);
-        return path;
-      }
-      const name = nameOf(path);
-      return known.byName.get(name) === path ? name : path.split('/').slice(-2).join('/');
+      if (paths.full.has(path)) return shortName(path);
+      addPath(paths, path);
+      return path;
     },
-    isNew: (words) => words !== '' && !known.words.has(words) && known.words.add(words) !== undefined,
+    isNew: (text) => text !== '' && !given.has(text) && given.add(text) !== undefined,
   };
-}
-
-function nameOf(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1);
-}
-
-/** Ends a result whose items were shortened. */
-export function itemsNote(
-  shortened: KeptText & {
-    readonly items: number;
-    readonly of: number;
-    /** True if the items were rewritten in other words. */
-    readonly isReworded?: boolean;
-  },
-): string {
-  const { items, of, memory, recallTool, isReworded = false } = shortened;
-  const which = items === of ? `All ${of} items` : `${items} of ${of} items, the least relevant,`;
-  const how = isReworded
-    ? 'told in fewer words, or shortened where it says […]'
-    : 'shortened where it says […]';
-  return `[${which} ${how}. ${way(memory, recallTool)}]`;
 }
 
 /** The id of an original, and the tool that shows it. */

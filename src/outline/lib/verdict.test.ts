@@ -1,0 +1,84 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { stepLine, stepWords } from '../step-line.ts';
+import { verdictOf } from './verdict.ts';
+
+const announced = 'Now I have a complete picture of the changes. Let me provide a comprehensive review:';
+const report = (...sections: readonly string[]): string => [announced, ...sections].join('\n\n');
+const padding = 'The module keeps its state in one place, and the tests cover each of its branches well.';
+
+describe('a report in a line', () => {
+  it('says its verdict, not how it announces itself', () => {
+    const text = report(
+      '## Review Summary',
+      '**Verdict: APPROVE**',
+      '### What was checked',
+      `- All 17 packages pass.\n- ${padding}\n- ${padding}`,
+    );
+    const task = { tool: 'Task', input: '{"description":"Review PR 102"}', result: text, isError: undefined };
+    expect(stepLine(stepWords(task))).toMatch(
+      /^Task "Review PR 102": "Verdict: APPROVE; All 17 packages pass\./,
+    );
+  });
+
+  it('says its conclusion, in any language', () => {
+    const of = (title: string, said: string) =>
+      verdictOf(report('## Details', padding, padding, padding, `## ${title}`, said));
+    expect([
+      of('Conclusion', 'The `cache` in store.ts is never cleared, so memory grows.'),
+      of('Fazit', 'Der Zwischenspeicher in store.ts wird nie geleert, daher wächst der Speicher.'),
+      of('Conclusión', 'La memoria intermedia de store.ts nunca se vacía, por eso crece.'),
+      of('結論', 'store.tsのキャッシュは消去されないため、メモリが増え続けます。'),
+      of('结论', 'store.ts的缓存从不清除，所以内存不断增长。'),
+    ]).toEqual([
+      expect.stringMatching(/^"The `cache` in store.ts is never cleared/),
+      expect.stringMatching(/^"Der Zwischenspeicher in store.ts wird nie geleert/),
+      expect.stringMatching(/^"La memoria intermedia de store.ts nunca/),
+      expect.stringMatching(/^"store.tsのキャッシュは消去されない/),
+      expect.stringMatching(/^"store.ts的缓存从不清除/),
+    ]);
+  });
+
+  it('takes the newest of several verdicts, and no value that a label only announces', () => {
+    const text = report(
+      '## Storage',
+      '**Recommendation:** Rename `save`.',
+      padding,
+      '## Transport',
+      '**Recommendation:** Consider this:',
+      padding,
+      '## All',
+      '**Recommendation: REQUEST CHANGES** until `save` is renamed.',
+    );
+    expect(verdictOf(text)).toMatch(/^"Recommendation: REQUEST CHANGES until `save` is renamed\./);
+  });
+
+  it('leaves out what clients add to the answer of a sub-agent', () => {
+    const text = `${report('## Findings', 'The hooks run `go build` each time.', padding, padding)}\nagentId: a102bdd (for resuming)\n<usage>total_tokens: 1</usage>`;
+    expect(verdictOf(text)).toContain('The hooks run `go build` each time.');
+    expect(verdictOf(text)).not.toMatch(/agentId|total_tokens/);
+  });
+
+  it('is none of a log, of JSON, of a short answer, or of a task that was only started', () => {
+    const log = Array.from({ length: 90 }, (_, at) => `job ${at}: step 50 took 30 ms`).join('\n');
+    const started = `Async agent launched successfully.\nagentId: a2f0c7b\n${'The agent is working in the background. '.repeat(8)}`;
+    expect([log, JSON.stringify({ log }), 'Verdict: APPROVE', started].map(verdictOf)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it('cuts no word, and is short, for any text', () => {
+    fc.assert(
+      fc.property(fc.array(fc.lorem({ maxCount: 12 }), { minLength: 5, maxLength: 40 }), (lines) => {
+        const text = report('## Findings', ...lines.map((line) => `${line} in \`store.ts\`.`));
+        const said = verdictOf(text)?.replaceAll(/^"|"$| …|;(?= )/g, '') ?? '';
+        expect(said.length).toBeLessThanOrEqual(190);
+        const words = new Set(text.replaceAll('"', "'").split(/\s+/));
+        for (const word of said.split(/\s+/).filter(Boolean)) expect(words).toContain(word);
+      }),
+    );
+  });
+});

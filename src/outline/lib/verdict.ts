@@ -1,0 +1,100 @@
+/**
+ * Finds what a report says: its verdict or conclusion, or else its first findings, without the words by which it announces itself. Sub-agents
+ * return reports of many sections, and begin them with what they are going to tell. Any language. Linear. Pure.
+ */
+import { quoted, wholeWords } from '../outcome.ts';
+import { isProse, joinedSentences, markedLines, partsOf, termsOf } from '../sentences.ts';
+
+/** UTF-16 units and lines of the shortest text that counts as a report. */
+const minReport = 300;
+/** UTF-16 units of the shortest report without headings. */
+const longReport = 1_500;
+const minLines = 4;
+
+/** Characters read of a report. */
+const maxReport = 60_000;
+
+/** UTF-16 units of the quoted words of a report. */
+const maxVerdict = 180;
+
+/** Words that name a conclusion, in headings and ahead of colons. */
+const concluding = [
+  'verdict|recommendation|conclusion|assessment|outcome|bottom line|root cause|final answer|tl;?dr',
+  'fazit|ergebnis|empfehlung|urteil|ursache',
+  'veredicto|recomendación|conclusión|resultado',
+  '結論|判定|推奨|原因|结论|建议|根本原因',
+].join('|');
+
+/** Matches a line with a label that names a conclusion: `**Verdict:** approve`. */
+const labeled = new RegExp(
+  String.raw`^[^\p{L}\p{N}]{0,8}(?:[\p{L}-]+ ){0,2}(?:${concluding})s?[^\p{L}\p{N}:：]{0,4}[:：][^\p{L}\p{N}]{0,6}(?=[\p{L}\p{N}].*[^:：]$)`,
+  'iu',
+);
+
+/** Matches a line with a label that names a state, in capitals: `Report: REQUEST CHANGES`. */
+const stated =
+  /^[^\p{L}\p{N}]{0,8}(?:[\p{L}-]+ ){0,2}\p{L}+[^\p{L}\p{N}:：]{0,4}[:：][^\p{L}\p{N}]{0,6}(?:\p{Lu}{2,} ?)*\p{Lu}{4,}/u;
+
+/** Matches a heading that names a conclusion, or a summary of the report. */
+const concludes = new RegExp(String.raw`\b(?:${concluding})s?\b|(?:結論|判定|推奨|结论|建议)`, 'iu');
+const sumsUp =
+  /\b(?:summary|overview|findings?|zusammenfassung|resumen|hallazgos)\b|(?:要約|まとめ|摘要|总结)/iu;
+
+/** Matches a heading, or a line of emphasized words alone. */
+const heading = /^(?:#{1,6}\s|\*\*[^*]{1,80}\*\*:?$)/;
+
+/** Matches what clients add to the answers of sub-agents. */
+const ofClient = /^(?:agentId: \S|<\/?usage|total_tokens: |tool_uses: |duration_ms: )/;
+
+/** Quotes what a report says in a line. Undefined for a text that is no report, or in which nothing is said. */
+export function verdictOf(text: string): string | undefined {
+  if (text.length < minReport || /^\s*[[{<]/.test(text)) return undefined;
+  const lines = markedLines(text, maxReport).filter((line) => !ofClient.test(line));
+  if (lines.length < minLines) return undefined;
+  const isWritten = lines.filter((line) => /[.!?。！？]["'”)`]*$/.test(line)).length * 2 >= lines.length;
+  if (!lines.some((line) => heading.test(line)) && (text.length < longReport || !isWritten)) return undefined;
+  const verdict = lines.findLast((line) => labeled.test(line)) ?? lines.findLast((line) => stated.test(line));
+  const said = [...(verdict === undefined ? [] : [bare(verdict)]), ...conclusionsIn(lines)];
+  let words = '';
+  for (const sentence of said) {
+    if (words.includes(sentence)) continue;
+    const more = words === '' ? sentence : joinedSentences(words, sentence);
+    if (words !== '' && more.length > maxVerdict) break;
+    words = more;
+  }
+  return words === '' ? undefined : quoted(wholeWords(words, maxVerdict), maxVerdict);
+}
+
+/** Returns sentences of a report, the most telling section first: a conclusion, a summary, its beginning; then its end. */
+function conclusionsIn(lines: readonly string[]): readonly string[] {
+  const sections: { readonly title: string; readonly said: string[] }[] = [{ title: '', said: [] }];
+  for (const line of lines) {
+    if (heading.test(line)) sections.push({ title: line, said: [] });
+    else sections.at(-1)!.said.push(...partsOf(bare(line)).filter((part) => isProse(part)));
+  }
+  // A section, too, may begin with a sentence that only says what follows.
+  for (const { said } of sections) if (said.length > 1 && !hasNames(said[0]!)) said.push(said.shift()!);
+  // Ahead of its first heading, a report says what it is going to tell.
+  const [preamble, ...titled] = sections;
+  const filled = titled.filter(({ said }) => said.length > 0);
+  const best =
+    filled.findLast(({ title }) => concludes.test(title)) ?? filled.find(({ title }) => sumsUp.test(title));
+  const rest = filled.filter((section) => section !== best);
+  const told = [...(best ? [best] : []), ...rest].flatMap(({ said }) => said);
+  const last = filled.at(-1)?.said.at(-1);
+  if (best === undefined && told.length > 1) return [told[0]!, last!, ...told.slice(1)];
+  return told.length > 0 ? told : preamble!.said;
+}
+
+/** True for a sentence with a name or number. */
+function hasNames(sentence: string): boolean {
+  return [...termsOf(sentence)].some((term) => term.startsWith('='));
+}
+
+/** Removes the signs of a list and of emphasis. */
+function bare(line: string): string {
+  return line
+    .replace(/^(?:[-*•+>]|\d{1,3}[.)]|#{1,6})\s+/, '')
+    .replaceAll('**', '')
+    .trim();
+}
