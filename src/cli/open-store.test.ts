@@ -67,6 +67,22 @@ describe('memory in a service of the user', () => {
     expect(terminal.written.out() + terminal.written.err()).not.toContain('hush');
   });
 
+  it('makes serve warn if another secret has written it', async () => {
+    const warnings: string[] = [];
+    for (const secret of ['the secret of the first gateway ever', 'a secret that somebody made later']) {
+      const terminal = testTerminal({ cwd: folder, env: { ...env, LEPORELLO_SECRET: secret } });
+      const ended = run(['serve', '--port', '0', '--set', 'logLevel=warn'], terminal);
+      await terminal.shows('Leporello listens');
+      terminal.stop();
+      expect(await ended).toBe(0);
+      warnings.push(terminal.written.err().replace(/"time":"[^"]+",/, ''));
+    }
+    expect(warnings).toEqual([
+      '',
+      '{"level":"warn","variable":"LEPORELLO_SECRET","msg":"the store was written with another secret, so what it holds from then cannot be read: set LEPORELLO_SECRET to that secret or restore the file secret in the data folder"}\n',
+    ]);
+  });
+
   it('cannot be configured beside Redis', async () => {
     const both = { ...env, LEPORELLO_MEMORY_REDIS: 'true' };
     const terminal = testTerminal({ cwd: folder, env: both, input: [sample] });

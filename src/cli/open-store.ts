@@ -5,7 +5,7 @@ import { type OpenedStore, missingIn, storeFile } from '../store/data-folder.ts'
 import { inMemoryStore } from '../store/in-memory.ts';
 import { httpStore } from '../store/http.ts';
 import { redisStore } from '../store/redis/redis.ts';
-import { givenSecret, loadSecret } from '../store/secret.ts';
+import { givenSecret, isOfOtherSecret, loadSecret } from '../store/secret.ts';
 import { sqliteStore } from '../store/sqlite/sqlite.ts';
 import { isBusy } from '../store/sqlite/database.ts';
 import type { Store } from '../store/store.ts';
@@ -50,15 +50,23 @@ export async function openStore(
   throw problem;
 }
 
+/** See `openStoreOrFallBack`. */
+export type StoreProblems = {
+  readonly lost?: string;
+  readonly away?: string;
+  readonly hasOtherSecret?: boolean;
+};
+
 /**
  * Opens secret and store, with fallbacks, so that the gateway can always serve. If the data folder cannot be used, the store is in memory, and
- * `lost` says why. If a server is down, it is used as soon as it is back, and `away` says why it cannot be used now. Rejects with `bad-config`.
+ * `lost` says why. If a server is down, it is used as soon as it is back, and `away` says why it cannot be used now. `hasOtherSecret`: see
+ * `isOfOtherSecret`. Rejects with `bad-config`.
  */
 export async function openStoreOrFallBack(
   dataDir: string | undefined,
   env: Environment,
   config: StoreConfig = inDataFolder,
-): Promise<OpenedStore & { readonly lost?: string; readonly away?: string }> {
+): Promise<OpenedStore & StoreProblems> {
   // Not inside `try`: a missing client library is a configuration error, not a reason to fall back.
   const server = storeServer(config);
   const remote = await server?.open();
@@ -67,7 +75,8 @@ export async function openStoreOrFallBack(
     secret = await secretIn(dataDir, env, server);
     const store = remote ?? (await storeInFolder(dataDir));
     const problem = await whyUnwritable(store);
-    if (problem === undefined) return { secret, store };
+    if (problem === undefined)
+      return { secret, store, hasOtherSecret: await isOfOtherSecret(store, secret).catch(() => false) };
     if (remote) return { secret, store, away: problem.message };
     await store.close().catch(() => undefined);
     throw problem;

@@ -71,7 +71,7 @@ describe('the wire format of a body', () => {
     );
     expect(refused({ messages: 'a secret' })).toThrow('an object with the members messages, so');
     expect(refused({})).toThrow('an object with no members, so');
-    expect(refused('[1]')).toThrow('request.body is not one JSON object, so');
+    expect(refused('[1]')).toThrow('request.body is not one JSON object. Pass the whole body of a request');
     const many = Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`k${at}`, at]));
     expect(refused(many)).toThrow('k0, k1, k2, k3, k4, k5, k6, k7 and 2 more, so');
     const own: { self?: object } = {};

@@ -45,10 +45,14 @@ export function codecFor(body: Uint8Array): Promise<Codec> {
   const members = membersOf(body);
   const name = members && formatOf(body, members);
   if (name) return load[name]();
-  const saw = members ? `an object with ${keysOf(members)}` : 'not one JSON object';
+  if (!members)
+    throw new LeporelloError(
+      'bad-config',
+      'request.body is not one JSON object. Pass the whole body of a request to a model.',
+    );
   throw new LeporelloError(
     'bad-config',
-    `request.body is ${saw}, so its wire format cannot be found. Pass codec, one of those that leporello/codecs/ exports: ${Object.keys(load).join(', ')}.`,
+    `request.body is an object with ${keysOf(members)}, so its wire format cannot be found. Pass codec, one of those that leporello/codecs/ exports: ${Object.keys(load).join(', ')}.`,
   );
 }
 

@@ -49,7 +49,7 @@ const wrong: readonly (readonly [name: string, call: WrongCall, message: string]
   [
     'prepare with a text that is no JSON',
     (library) => library.prepare({ body: 'a secret' }),
-    `request.body is not one JSON object, ${noFormat}`,
+    'request.body is not one JSON object. Pass the whole body of a request to a model.',
   ],
   [
     'prepare with a misspelled option',

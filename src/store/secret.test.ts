@@ -3,7 +3,8 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { loadSecret } from './secret.ts';
+import { inMemoryStore } from './in-memory.ts';
+import { isOfOtherSecret, loadSecret } from './secret.ts';
 
 const folders: string[] = [];
 
@@ -57,6 +58,14 @@ describe('loadSecret', () => {
     expect(await loadSecret({ dataDir, env: {} })).toEqual(secret);
   });
 
+  it.skipIf(process.platform !== 'linux')('fails at once where no folder can be made', async () => {
+    await expect(loadSecret({ dataDir: '/proc/leporello/data', env: {} })).rejects.toMatchObject({
+      code: 'bad-config',
+      message:
+        "Cannot read or create the secret file /proc/leporello/data/secret: ENOENT: no such file or directory, mkdir '/proc/leporello'. Let this user write there, or set LEPORELLO_SECRET to at least 32 characters.",
+    });
+  });
+
   it('returns the same secret when the file is copied into the environment', async () => {
     const dataDir = newFolder();
     const secret = await loadSecret({ dataDir, env: {} });
@@ -108,5 +117,20 @@ describe('loadSecret', () => {
         /^Cannot read or create the secret file .*a-file.secret: ENOTDIR.* Let this user write there, or set LEPORELLO_SECRET to at least 32 characters\.$/,
       ),
     });
+  });
+});
+
+describe('isOfOtherSecret', () => {
+  const one = new TextEncoder().encode('a secret that two gateways share');
+  const other = new TextEncoder().encode('a secret that nobody shares with us');
+
+  it('is false for an empty store, which it marks, and true for every other secret from then on', async () => {
+    const store = inMemoryStore();
+    expect(await isOfOtherSecret(store, other, { readOnly: true })).toBe(false);
+    expect(await isOfOtherSecret(store, one)).toBe(false);
+    expect(await isOfOtherSecret(store, one)).toBe(false);
+    expect(await isOfOtherSecret(store, other)).toBe(true);
+    expect(await isOfOtherSecret(store, other, { readOnly: true })).toBe(true);
+    expect(await isOfOtherSecret(store, one, { readOnly: true })).toBe(false);
   });
 });

@@ -2,10 +2,12 @@
  * Loads the secret from which ids, tenant labels and encryption keys are derived. The environment gives it, or it is created once in the
  * data folder. The file holds text, so that it can be copied unchanged into the environment of a second gateway.
  */
-import { randomBytes, randomUUID } from 'node:crypto';
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { createHmac, randomBytes, randomUUID } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { link, open, readFile, rm } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { LeporelloError } from '../errors.ts';
+import type { Store } from './store.ts';
 
 const variable = 'LEPORELLO_SECRET';
 const minCharacters = 32;
@@ -49,6 +51,24 @@ export function givenSecret(env: Readonly<Record<string, string | undefined>>): 
   return env[variable]?.trim() || undefined;
 }
 
+/** The key in a store for the mark of the secret that was first used with it. */
+const markKey = 'secret';
+
+/**
+ * True if a store was first used with another secret, so that what it holds from then cannot be read with this one. A store without a mark gets that of this
+ * secret, unless `readOnly`. Rejects with `store-failed`.
+ */
+export async function isOfOtherSecret(
+  store: Store,
+  secret: Uint8Array,
+  { readOnly = false } = {},
+): Promise<boolean> {
+  const mark = new Uint8Array(createHmac('sha256', secret).update('leporello: mark of a store').digest());
+  const entry = { key: markKey, value: mark, expiresAt: undefined };
+  const found = readOnly ? await store.get(markKey) : (await store.putUnless([markKey], [entry]))?.value;
+  return found !== undefined && !mark.every((byte, at) => byte === found[at]);
+}
+
 async function read(file: string): Promise<Uint8Array | undefined> {
   try {
     const remedy =
@@ -62,7 +82,7 @@ async function read(file: string): Promise<Uint8Array | undefined> {
 
 /** Creates the file. It is written under another name and then linked: nobody ever reads half a secret, and the first link wins. */
 async function make(folder: string, file: string): Promise<Uint8Array> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  makePrivateFolder(folder);
   const draft = `${file}.${randomUUID()}.new`;
   try {
     await writeThrough(draft, `${randomBytes(32).toString('base64url')}\n`);
@@ -96,4 +116,26 @@ function secretOf(text: string, where: string, remedy: string): Uint8Array {
     'bad-config',
     `${where} has ${secret.length} characters; it needs at least ${minCharacters}. ${remedy}`,
   );
+}
+
+/**
+ * Creates a folder and those above it; one that exists stays as it is. Throws the system's error. Node's own `recursive` never returns where the
+ * system says of an existing folder that it does not exist, as in /proc.
+ */
+export function makePrivateFolder(folder: string): void {
+  if (tryToMake(folder) !== 'no parent') return;
+  makePrivateFolder(dirname(folder));
+  mkdirSync(folder, { mode: 0o700 });
+}
+
+function tryToMake(folder: string): 'exists' | 'no parent' {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+    return 'exists';
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'EEXIST') return 'exists';
+    if (code === 'ENOENT' && dirname(folder) !== folder) return 'no parent';
+    throw error;
+  }
 }

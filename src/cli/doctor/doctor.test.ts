@@ -6,7 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { freePort as findFreePort } from '../../../test/support/free-port.ts';
 import { testTerminal } from '../../../test/support/test-terminal.ts';
+import { isOfOtherSecret } from '../../store/secret.ts';
+import { sqliteStore } from '../../store/sqlite/sqlite.ts';
 import { doctor } from './doctor.ts';
 import type { DoctorDeps, Finding } from './setup-checks.ts';
 
@@ -16,11 +19,7 @@ const servers: Server[] = [];
 
 beforeEach(async () => {
   home = mkdtempSync(join(tmpdir(), 'leporello-doctor-'));
-  freePort = await listening('').then(async ({ server, port }) => {
-    server.close();
-    await once(server, 'close');
-    return port;
-  });
+  freePort = await findFreePort();
 });
 
 afterEach(() => {
@@ -280,6 +279,23 @@ ok       No base URL is set in this shell or in a settings file of a client.
       },
     ],
     [
+      'a store that was written with another secret',
+      2,
+      async () => {
+        const store = await sqliteStore({ file: join(home, '.leporello', 'memory.sqlite') });
+        await isOfOtherSecret(store, new TextEncoder().encode('the secret of an earlier gateway'));
+        await store.close();
+        write('.leporello/secret', 's'.repeat(40));
+        return {};
+      },
+      {
+        check: 'secret',
+        level: 'failure',
+        says: 'The store HOME/.leporello/memory.sqlite was first used with another secret, so what it holds from then cannot be read.',
+        fix: 'Restore HOME/.leporello/secret, or set LEPORELLO_SECRET to that secret. If it is lost, move the store away: mv HOME/.leporello/memory.sqlite HOME/.leporello/memory.sqlite.unreadable',
+      },
+    ],
+    [
       'a base URL of Claude Code without tool search',
       1,
       () => {
@@ -379,7 +395,6 @@ ok       No base URL is set in this shell or in a settings file of a client.
     chmodSync(join(home, 'locked'), 0o500);
     const { found } = await examined({ env: { LEPORELLO_DATA: join(home, 'locked', 'data') } });
     // The administrator may write everywhere.
-    const isAdministrator = process.getuid?.() === 0;
-    expect(found.map(({ check }) => check)).toEqual(isAdministrator ? [] : ['data']);
+    expect(found.map(({ check }) => check)).toEqual(process.getuid?.() === 0 ? [] : ['data']);
   });
 });

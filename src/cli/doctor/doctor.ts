@@ -56,7 +56,7 @@ export async function doctor(
 }
 
 function spelled({ level, says, fix }: Finding): string {
-  const line = `${level.padEnd(8)} ${says}\n`;
+  const line = `${level.padEnd(8)} ${says.replaceAll('\n', '\n         ')}\n`;
   return fix === undefined ? line : `${line}         fix: ${fix}\n`;
 }
 
@@ -107,9 +107,9 @@ async function setupFindings(
   const gateway = await gatewayFindings(config, secret.secret, deps);
   return [
     ...configuration,
-    ...(await dataFindings(dataDir, config.memory)),
+    ...(await dataFindings(dataDir, config.memory, secret.secret)),
     ...secret.findings,
-    ...(await storeFindings(config.memory, deps.deadlineMs)),
+    ...(await storeFindings(config.memory, deps.deadlineMs, secret.secret)),
     ...(await upstreamFindings(config, deps)),
     ...proxyFindings(terminal.env),
     ...gateway,

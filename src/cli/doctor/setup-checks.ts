@@ -4,7 +4,9 @@ import { access, constants, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { LeporelloError } from '../../errors.ts';
 import { defaultUpstreams } from '../../gateway/routing/routes.ts';
-import { givenSecret, loadSecret } from '../../store/secret.ts';
+import { givenSecret, isOfOtherSecret, loadSecret } from '../../store/secret.ts';
+import { sqliteStore } from '../../store/sqlite/sqlite.ts';
+import type { Store } from '../../store/store.ts';
 import type { Config } from '../config/schema.ts';
 import { storeFile } from '../../store/data-folder.ts';
 import { runtimeProblem } from '../home.ts';
@@ -44,10 +46,11 @@ export function nodeFinding(version: string): Finding {
       };
 }
 
-/** Checks that the data folder can be written, and that the store in it is a database. */
+/** Checks that the data folder can be written, and that the store in it is a database that this secret can read. */
 export async function dataFindings(
   dataDir: string | undefined,
   config: StoreConfig,
+  secret: Uint8Array | undefined,
 ): Promise<readonly Finding[]> {
   if (config.redis || config.http) return [];
   const check = 'data';
@@ -86,7 +89,37 @@ export async function dataFindings(
     ];
   }
   const mb = (size / 1e6).toFixed(1);
-  return [{ check, level: 'ok', says: `The data folder ${dataDir} can be used. Its store has ${mb} MB.` }];
+  const usable: Finding = {
+    check,
+    level: 'ok',
+    says: `The data folder ${dataDir} can be used. Its store has ${mb} MB.`,
+  };
+  if (size === 0 || secret === undefined) return [usable];
+  try {
+    const store = await sqliteStore({ file });
+    const fix = `Restore ${join(dataDir, 'secret')}, or set LEPORELLO_SECRET to that secret. If it is lost, move the store away: mv ${file} ${file}.unreadable`;
+    return [usable, ...(await otherSecretFindings(store, `The store ${file}`, secret, fix))];
+  } catch (error) {
+    if (!LeporelloError.isInstance(error)) throw error;
+    const fix = `Mend that, or set another folder with LEPORELLO_DATA.`;
+    return [{ check, level: 'failure', says: error.message, fix }];
+  }
+}
+
+/** Reports a store that was first used with another secret, and closes it. */
+async function otherSecretFindings(
+  store: Store,
+  place: string,
+  secret: Uint8Array,
+  fix: string,
+): Promise<readonly Finding[]> {
+  try {
+    if (!(await isOfOtherSecret(store, secret, { readOnly: true }))) return [];
+    const says = `${place} was first used with another secret, so what it holds from then cannot be read.`;
+    return [{ check: 'secret', level: 'failure', says, fix }];
+  } finally {
+    await store.close().catch(() => undefined);
+  }
 }
 
 /** Returns why a folder cannot be written or created; undefined if it can. */
@@ -140,7 +173,10 @@ export async function secretFindings(
     return { findings: [{ check, level: 'ok', says: `The secret can be read (${where}).` }], secret };
   } catch (error) {
     if (!LeporelloError.isInstance(error)) throw error;
-    const fix = `Restore the secret: ${file}, or LEPORELLO_SECRET.`;
+    const isUnreadable = error.cause !== undefined;
+    const fix = isUnreadable
+      ? `Let this user read the file and its folder: chown -R "$USER" ${dataDir}; chmod -R u+rwX ${dataDir}`
+      : `Restore the secret: ${file}, or LEPORELLO_SECRET.`;
     return { findings: [{ check, level: 'failure', says: error.message, fix }], secret: undefined };
   }
 }
@@ -152,8 +188,12 @@ function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Checks that a store outside of the data folder answers. */
-export async function storeFindings(config: StoreConfig, deadlineMs: number): Promise<readonly Finding[]> {
+/** Checks that a store outside of the data folder answers, and that this secret can read it. */
+export async function storeFindings(
+  config: StoreConfig,
+  deadlineMs: number,
+  secret: Uint8Array | undefined,
+): Promise<readonly Finding[]> {
   const check = 'store';
   const fix = `Start the server, or correct the options of memory.${config.http ? 'http' : 'redis'}.`;
   let place = 'The store';
@@ -170,7 +210,11 @@ export async function storeFindings(config: StoreConfig, deadlineMs: number): Pr
           throw new Error(`it did not answer within ${deadlineMs} ms.`);
         }),
       ]);
-      return [{ check, level: 'ok', says: `${place} answers.` }];
+      const sharedSecret = 'Set LEPORELLO_SECRET to the secret of the other gateways.';
+      return [
+        { check, level: 'ok', says: `${place} answers.` },
+        ...(secret ? await otherSecretFindings(store, place, secret, sharedSecret) : []),
+      ];
     } finally {
       await store.close().catch(() => undefined);
     }

@@ -14,7 +14,7 @@ import { loadConfig } from '../config/load-config.ts';
 import type { Config } from '../config/schema.ts';
 import { gatewaySettings, isLoopback } from '../config/to-settings.ts';
 import { setGcFlags, smallHeapFlagsFor } from '../gc-flags.ts';
-import { openStoreOrFallBack, storeServer } from '../open-store.ts';
+import { type StoreProblems, openStoreOrFallBack, storeServer } from '../open-store.ts';
 import { clientHelp, clientSnippets } from '../wrap/clients.ts';
 import { ownCommand, packageVersion } from '../home.ts';
 import { type LocalAddress, type PortUser, anotherPort, portUser, urlFor } from '../running-gateway.ts';
@@ -316,7 +316,7 @@ function startText(server: NodeServer, json: boolean, place: string | undefined,
 function warn(
   log: Log,
   { host }: Config,
-  { lost, away }: { readonly lost?: string; readonly away?: string },
+  { lost, away, hasOtherSecret }: StoreProblems,
   unknown: readonly string[],
 ): void {
   if (lost !== undefined) {
@@ -331,6 +331,11 @@ function warn(
       'the store cannot be used now: until it can, requests are folded only when they would not fit the window',
     );
   }
+  if (hasOtherSecret === true)
+    log.warn(
+      { variable: 'LEPORELLO_SECRET' },
+      'the store was written with another secret, so what it holds from then cannot be read: set LEPORELLO_SECRET to that secret or restore the file secret in the data folder',
+    );
   if (!isLoopback(host)) {
     log.warn(
       { host },

@@ -4,6 +4,7 @@
  * lost with it, and requests are served all the same.
  */
 import { nextTurn } from '../../conversation/steps.ts';
+import { reasonOf } from '../../errors.ts';
 import { groupBy } from '../../es2024.ts';
 import type { ReceiptStore } from '../../store/receipt-store.ts';
 import { createReceiptStore } from '../../store/receipt-store.ts';
@@ -95,7 +96,7 @@ export function receiptArchive({ groupMs = 250, maxReceipts }: ArchiveOptions = 
     } catch (error) {
       if (!hasFailed)
         log?.warn(
-          { receipts: group.length, error: error instanceof Error ? error.name : 'error' },
+          { receipts: group.length, reason: reasonOf(error) },
           'receipts could not be stored: they are lost when this process ends',
         );
       hasFailed = true;

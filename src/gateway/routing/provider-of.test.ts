@@ -304,6 +304,11 @@ describe("a refusal says what was sent and what would make the provider certain,
       'openaiKey',
       'openai-chat: The request was not sent: /v2/models belongs to no provider that this gateway knows: provider paths begin with /v1 or /v1beta, so check the base URL of the client.',
     ],
+    [
+      'GET /',
+      'openaiKey',
+      'openai-chat: The request was not sent: / is the root of this gateway: for people, its page is at /_leporello/; a client asks for paths that begin with /v1 or /v1beta, so check its base URL.',
+    ],
   ])('%s with %s', (line, head, message) => {
     expect(reasonOf(line, heads[head])).toBe(message);
   });

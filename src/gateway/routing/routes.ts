@@ -224,7 +224,9 @@ function destinationOf(head: RequestHead, rule: PathRule | undefined, urls: Upst
   if (rule === undefined)
     return refusal(
       head,
-      'belongs to no provider that this gateway knows: provider paths begin with /v1 or /v1beta, so check the base URL of the client',
+      head.path === '/'
+        ? 'is the root of this gateway: for people, its page is at /_leporello/; a client asks for paths that begin with /v1 or /v1beta, so check its base URL'
+        : 'belongs to no provider that this gateway knows: provider paths begin with /v1 or /v1beta, so check the base URL of the client',
       'openai',
     );
   if (rule.unserved !== undefined) return refusal(head, rule.unserved, 'openai');

@@ -2,11 +2,12 @@
  * Opens the database file of the SQLite store and explains SQLite's errors. Creates folder, file and table; opens read-only if writing is
  * not allowed. Loads node:sqlite only when called. Does blocking file I/O.
  */
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type * as Sqlite from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { LeporelloError } from '../../errors.ts';
+import { makePrivateFolder } from '../secret.ts';
 
 /**
  * How long SQLite itself waits for a lock while it opens the file, in milliseconds. The thread is blocked meanwhile, so it is short, and
@@ -69,7 +70,7 @@ function versionOf(database: Sqlite.DatabaseSync, file: string): number {
 /** Creates a file that only this user may read; SQLite gives its -wal and -shm files the same rights. SQLite reports errors better. */
 function makePrivateFile(file: string): void {
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    makePrivateFolder(dirname(file));
     closeSync(openSync(file, 'a', 0o600));
   } catch {
     // Opening the database fails the same way, or the file exists and can be read.
@@ -96,6 +97,7 @@ const codes = {
   busy: 5,
   locked: 6,
   readOnly: 8,
+  io: 10,
   corrupt: 11,
   full: 13,
   cantOpen: 14,
@@ -119,14 +121,14 @@ export function storeFailed(file: string, error: unknown): LeporelloError {
   const said = error instanceof Error ? error.message : String(error);
   return new LeporelloError(
     'store-failed',
-    `The store ${file} failed: ${said}. ${remedy(resultCode(error))}`,
+    `The store ${file} failed: ${said}. ${remedy(resultCode(error), file)}`,
     {
       cause: error,
     },
   );
 }
 
-function remedy(code: number | undefined): string {
+function remedy(code: number | undefined, file: string): string {
   switch (code) {
     case codes.busy:
     case codes.locked:
@@ -137,13 +139,24 @@ function remedy(code: number | undefined): string {
     case codes.cantOpen:
       return 'Check that its folder exists and that this user may write there, or choose another file.';
     case codes.full:
-      return 'The disk is full: free some space.';
+    case codes.io:
+      return `${spaceOf(dirname(file))} Free some space if that is too little; else check the disk.`;
     case codes.corrupt:
     case codes.notDatabase:
       return 'It is damaged or not a store: move it away (then a new one is created), or restore it from a backup.';
     case undefined:
     default:
       return 'Check the disk, and the permissions of the file and its folder.';
+  }
+}
+
+/** Says how much space the disk of a folder has. On a full disk, SQLite often reports only an error of input or output. */
+function spaceOf(folder: string): string {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return `The disk of ${folder} has ${((bavail * bsize) / 1e6).toFixed(1)} MB free.`;
+  } catch {
+    return `The folder ${folder} cannot be reached.`;
   }
 }
 
