@@ -13,7 +13,7 @@ const checks = {
   lint: [...bin('oxlint/bin/oxlint'), '--type-aware', '--deny-warnings'],
   format: [...bin('@biomejs/biome/bin/biome'), 'format'],
   'dead-code': [...bin('knip/bin/knip.js'), '--no-progress'],
-  build: [process.execPath, 'scripts/build.mjs'],
+  package: [process.execPath, 'scripts/check-package.mjs'],
   figures: [process.execPath, 'bench/publish.ts', '--check'],
   speed: [process.execPath, 'bench/speed.ts', '--check'],
 };

@@ -75,6 +75,7 @@ describe.each(['installed', ...versions])('TypeScript %s', (version) => {
     if (compiler === undefined)
       return context.skip(`TypeScript ${version} could not be fetched from the registry`);
     const problems = Object.entries(resolutions).flatMap(([name, resolution]) => {
+      const hasCommonJs = name === 'NodeNext' && !['5.6', '5.7'].includes(version);
       const config = {
         compilerOptions: {
           ...resolution,
@@ -88,7 +89,7 @@ describe.each(['installed', ...versions])('TypeScript %s', (version) => {
           // Declarations of this package use the generic typed arrays of TypeScript 5.7.
           skipLibCheck: version === '5.6',
         },
-        files: ['program.ts', 'node-program.ts'],
+        files: ['program.ts', 'node-program.ts', ...(hasCommonJs ? ['common-js.cts'] : [])],
       };
       const file = join(folder, `tsconfig.${name}.json`);
       writeFileSync(file, JSON.stringify(config));
