@@ -28,7 +28,7 @@ import type { Store } from '../store/store.ts';
 import { type StrategyChoice, choiceCheck, chosenStrategy } from '../strategies/by-name.ts';
 import { type StrategySettings, defaultStrategies } from '../strategies/default-strategies.ts';
 import type { Strategy, Reach } from '../strategies/strategy.ts';
-import { loadTokenCounter } from '../tokens/load-counter.ts';
+import type { TokenCounter } from '../tokens/token-counter.ts';
 import { defaultTriggers } from '../triggers/default-triggers.ts';
 import type { Trigger } from '../triggers/trigger.ts';
 import { LeporelloError, reasonOf } from '../errors.ts';
@@ -186,7 +186,7 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
     readMemory(argumentsJson, { tenant = 'local', maxTokens = 8_000 } = {}) {
       checkRecall(argumentsJson, maxTokens);
       checkTenant(tenant);
-      return Promise.all([import('../recall/resolve.ts'), loadTokenCounter(undefined)]).then(
+      return Promise.all([import('../recall/resolve.ts'), loadUsualCounter()]).then(
         ([{ resolveRecall }, counter]) =>
           resolveRecall({
             argumentsJson,
@@ -202,7 +202,7 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
     compressResult(request) {
       checkResult(request);
       const { name } = recallToolFor([]);
-      return Promise.all([import('./compress-result.ts'), loadTokenCounter(undefined)]).then(
+      return Promise.all([import('./compress-result.ts'), loadUsualCounter()]).then(
         ([{ compressResult }, counter]) => {
           const count = (text: string) => counter.count(text);
           return compressResult(request, { encryptedStore, count, recallTool: name, pendingWords });
@@ -359,6 +359,12 @@ function checkOldForm(options: unknown): void {
     );
   }
   if (problems.length > 0) throw new LeporelloError('bad-config', problems.join('\n'));
+}
+
+/** Counts like the usual models. It is loaded when a text is first counted. */
+async function loadUsualCounter(): Promise<TokenCounter> {
+  const { loadTokenCounter } = await import('../tokens/load-counter.ts');
+  return loadTokenCounter(undefined);
 }
 
 /** The model reads it in place of an image in a program that shows only texts. */

@@ -26,7 +26,7 @@ import type { Price } from '../tokens/model-facts.ts';
 import { strategyChecks } from '../strategies/default-strategies.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import type { CalibrationOptions, CorrectionBounds } from '../tokens/calibration.ts';
-import { tokenizerWords, whyNoTokenizer } from '../tokens/load-counter.ts';
+import { tokenizerWords, whyNoTokenizer } from '../tokens/own-counter.ts';
 import type { ModelOverride } from '../tokens/models.ts';
 import { triggerChecks, type TriggerSettings } from '../triggers/default-triggers.ts';
 

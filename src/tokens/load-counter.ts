@@ -10,15 +10,8 @@ import {
   partsOf,
 } from './bpe.ts';
 import { bestMatch, nameOf } from './catalog.ts';
-import {
-  type Encoding,
-  type ModelOverrides,
-  type Tokenizer,
-  costsOf,
-  rankData,
-  tokenizerOf,
-} from './models.ts';
-import { type OwnCounter, completeCounter, ownCounterWords, whyNoCounter } from './own-counter.ts';
+import { type ModelOverrides, type Tokenizer, costsOf, rankData, tokenizerOf } from './models.ts';
+import { type Encoding, type OwnCounter, completeCounter } from './own-counter.ts';
 import { type Costs, type TokenCounter, USUAL_COSTS, estimateFrom, imageTokens } from './token-counter.ts';
 
 /**
@@ -57,31 +50,8 @@ function countersFor(overrides: ModelOverrides): Cache<string, TokenCounter> {
   return counters;
 }
 
-const encodings: readonly unknown[] = ['o200k_base', 'cl100k_base'] satisfies Encoding[];
-
 function isTokenizer(value: Tokenizer | OwnCounter): value is Tokenizer {
   return typeof value === 'object' && 'encoding' in value;
-}
-
-export const tokenizerWords = `{ encoding: "o200k_base" } or { encoding: "cl100k_base" }, ${ownCounterWords}`;
-
-/** Says what is wrong with the tokenizer of a model, as the end of the sentence "..., which"; undefined for a usable one. */
-export function whyNoTokenizer(value: unknown): string | undefined {
-  if (typeof value !== 'object' || value === null || !('encoding' in value)) return whyNoCounter(value);
-  const { encoding, estimate, ...more } = value as {
-    readonly encoding: unknown;
-    readonly estimate?: unknown;
-  };
-  if (!encodings.includes(encoding)) return 'names an encoding that is not known';
-  const [unknown] = Object.keys(more);
-  if (unknown !== undefined) return `has ${unknown}, which is not an option`;
-  if (estimate === undefined) return undefined;
-  const { factor = 1 } = (typeof estimate === 'object' ? (estimate ?? {}) : { factor: 0 }) as {
-    readonly factor?: unknown;
-  };
-  return typeof factor === 'number' && factor > 0 && Number.isFinite(factor)
-    ? undefined
-    : 'has an estimate without a factor above 0';
 }
 
 async function createCounter(model: string | undefined, tokenizer: Tokenizer): Promise<TokenCounter> {

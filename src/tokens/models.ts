@@ -5,11 +5,8 @@
  */
 import { bestMatch, loadCatalog } from './catalog.ts';
 import { type Costs, type ImageRule, USUAL_COSTS, type Estimate } from './token-counter.ts';
-import type { OwnCounter } from './own-counter.ts';
+import type { Encoding, OwnCounter } from './own-counter.ts';
 import type { Token } from './pack-vocabulary.ts';
-
-/** The tokenizers whose vocabulary is public. */
-export type Encoding = 'o200k_base' | 'cl100k_base';
 
 /** The tokens of each encoding in the order of their ranks. */
 export const rankData: Readonly<Record<Encoding, () => Promise<readonly Token[]>>> = {

@@ -20,8 +20,34 @@ export type OwnCounter =
       readonly overhead?: Partial<TokenCounter['overhead']>;
     };
 
-export const ownCounterWords =
+const ownCounterWords =
   'a function that returns the tokens of a text (or a promise of them), or { count } with such a function';
+
+/** The tokenizers whose vocabulary is public. */
+export type Encoding = 'o200k_base' | 'cl100k_base';
+
+const encodings: readonly unknown[] = ['o200k_base', 'cl100k_base'] satisfies Encoding[];
+
+export const tokenizerWords = `{ encoding: "o200k_base" } or { encoding: "cl100k_base" }, ${ownCounterWords}`;
+
+/** Says what is wrong with the tokenizer of a model, as the end of the sentence "..., which"; undefined for a usable one. */
+export function whyNoTokenizer(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null || !('encoding' in value)) return whyNoCounter(value);
+  const { encoding, estimate, ...more } = value as {
+    readonly encoding: unknown;
+    readonly estimate?: unknown;
+  };
+  if (!encodings.includes(encoding)) return 'names an encoding that is not known';
+  const [unknown] = Object.keys(more);
+  if (unknown !== undefined) return `has ${unknown}, which is not an option`;
+  if (estimate === undefined) return undefined;
+  const { factor = 1 } = (typeof estimate === 'object' ? (estimate ?? {}) : { factor: 0 }) as {
+    readonly factor?: unknown;
+  };
+  return typeof factor === 'number' && factor > 0 && Number.isFinite(factor)
+    ? undefined
+    : 'has an estimate without a factor above 0';
+}
 
 /**
  * Says what is wrong with a tokenizer, as the end of the sentence "The tokenizer ..."; undefined for a usable counter. Counts one

@@ -19,7 +19,6 @@ import { addCompression, type CompressionTotals, noCompressions } from '../recei
 import { recallToolFor } from '../recall/tool.ts';
 import { resolveRecall } from '../recall/resolve.ts';
 import type { Summarizer } from '../outline/summarizer.ts';
-import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { completeCounter, type OwnCounter, whyNoCounter } from '../tokens/own-counter.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import {
@@ -321,6 +320,7 @@ function measureOf(counter: TokenCounter, budget: number): ContextMeasure {
 }
 
 async function counterOf({ counter, model }: TrajectoryOptions): Promise<TokenCounter> {
+  const { loadTokenCounter } = await import('../tokens/load-counter.ts');
   const usual = await loadTokenCounter(model);
   if (counter === undefined) return usual;
   const problem = whyNoCounter(counter);
