@@ -208,7 +208,7 @@ describe('file sizes and names', () => {
     ]);
   });
 
-  it('are small only where several files import them, or where one loads them late', () => {
+  it('are small only where several files import them, one loads them late, or they are a part in a list', () => {
     expect(
       smallFileProblems([
         file('src/a.ts', `import { b } from './b.ts';\nimport type { C } from './c.ts';\n`),
@@ -216,8 +216,17 @@ describe('file sizes and names', () => {
         file('src/c.ts', ''),
         file('src/d.ts', `export { e } from './e/e.ts';\n`),
         file('src/e/e.ts', lines(80)),
+        file(
+          'src/triggers/default-triggers.ts',
+          `import { t } from './t.ts';\nimport { u } from './lib/u.ts';\n`,
+        ),
+        file('src/triggers/t.ts', ''),
+        file('src/triggers/lib/u.ts', ''),
       ]),
-    ).toEqual(['src/b.ts has 2 lines and one importer, src/a.ts: merge them']);
+    ).toEqual([
+      'src/b.ts has 2 lines and one importer, src/a.ts: merge them',
+      'src/triggers/lib/u.ts has 1 lines and one importer, src/triggers/default-triggers.ts: merge them',
+    ]);
   });
 
   it('are followed in the repository', () => {
