@@ -27,6 +27,9 @@ const peersFolder = join(tmpdir(), 'leporello-peers');
 /** LiteLLM does not start without a key that is hard to guess. */
 const masterKey = `sk-${randomUUID()}`;
 
+/** The version of LiteLLM that benchmarks and client tests run. */
+export const liteLlmVersion = '1.106.2';
+
 export const peers: readonly Peer[] = [
   {
     name: 'Portkey',
@@ -41,7 +44,7 @@ export const peers: readonly Peer[] = [
     env: { TRUSTED_CUSTOM_HOSTS: '127.0.0.1,localhost', NODE_ENV: 'production' },
     headers: (upstream) => ({ 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `${upstream}/v1` }),
   },
-  liteLlm({ version: '1.106.2', model: 'gpt-4.1' }),
+  liteLlm({ version: liteLlmVersion, model: 'gpt-4.1' }),
   {
     name: 'Headroom',
     version: '0.42.0',

@@ -3,7 +3,7 @@
  * which needs python3 with venv.
  */
 import { once } from 'node:events';
-import { installPeer, liteLlm, startPeer } from '../../bench/peers/peers.ts';
+import { installPeer, liteLlm, liteLlmVersion, startPeer } from '../../bench/peers/peers.ts';
 import { startStack } from '../e2e/stack.ts';
 import type { Script } from '../support/fake-provider/script.ts';
 import { reactorLog, readsLogs } from '../support/reactor-logs.ts';
@@ -17,7 +17,7 @@ export async function playGuardrail(): Promise<readonly GuardrailResult[]> {
   });
   const parameters = { guardrail: 'headroom', mode: 'pre_call', default_on: true };
   const peer = liteLlm({
-    version: '1.109.1',
+    version: liteLlmVersion,
     model: 'gpt-4o',
     guardrails: [
       {

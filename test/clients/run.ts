@@ -19,6 +19,7 @@ import { figuresOf, problemsOf } from './judge.ts';
 import { type MatrixRow, clientRow, spelledMatrix } from './matrix.ts';
 import { foldedLoop, type Loop, plainLoop, sizesOf, stepsOf, toolSearchLoop } from './loops.ts';
 import { playLoop } from './play-loop.ts';
+import { freePort } from '../support/free-port.ts';
 import { labelOf, playWrapped, wrappedClients } from './wrapped.ts';
 
 const clients: readonly Client[] = [codex, claudeCode, geminiCli, opencode, pi, qwenCode];
@@ -36,8 +37,6 @@ const { values, positionals: names } = parseArgs({
 });
 const all = clients.flatMap((client) => client.variants.map((variant) => ({ client, variant })));
 const unknown = names.filter((name) => !all.some((one) => isCalled(one, name)));
-/** The first of the ports of wrapped clients. */
-const firstPort = 38_787;
 const counts = { passed: 0, failed: 0 };
 const matrix: MatrixRow[] = [];
 
@@ -162,11 +161,10 @@ async function driveWrapped(): Promise<void> {
     );
     return;
   }
-  const waiting = [...chosen.entries()];
+  const waiting = [...chosen];
   const lane = async (): Promise<void> => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) {
-      const [at, one] = next;
-      for (const { problems, closing } of await playWrapped(one, firstPort + at)) {
+    for (let one = waiting.shift(); one; one = waiting.shift()) {
+      for (const { problems, closing } of await playWrapped(one, await freePort())) {
         counts[problems.length === 0 ? 'passed' : 'failed']++;
         say(`${problems.length === 0 ? 'passed' : 'failed'} ${labelOf(one).padEnd(13)} ${closing}`);
         for (const problem of problems) say(`       ${problem}`);
