@@ -1,6 +1,7 @@
 /**
  * Implements `leporello savings`: adds up what the sessions in the files of agent CLIs cost, and estimates what they would have cost through
- * Leporello, by replaying them. Reads only; nothing is sent and nothing is stored.
+ * Leporello, by replaying them. Sessions that already ran through a gateway of this user count as they are. Reads only; nothing is sent and nothing is
+ * stored.
  */
 import type { Usage } from '../../conversation/conversation.ts';
 import { groupBy } from '../../es2024.ts';
@@ -8,7 +9,7 @@ import { pricesFrom } from '../../gateway/receipts/receipts.ts';
 import { type Price, type PriceList } from '../../tokens/model-facts.ts';
 import { addedUsage, noUsage, plainUsage } from '../../receipts/cost.ts';
 import { billOf } from '../../receipts/cost.ts';
-import { number, usdText } from '../../receipts/detail.ts';
+import { type KeptReceipt, number, requestReceipt, usdText } from '../../receipts/detail.ts';
 import { enginePolicy, fullContext } from '../../replay/policies.ts';
 import { readRecording } from '../../replay/recording.ts';
 import { play } from '../../replay/replay.ts';
@@ -18,14 +19,18 @@ import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
 import type { TokenCounter } from '../../tokens/token-counter.ts';
 import type { SavingsArgs } from '../command-args.ts';
 import { type AgentCliName, agentClis } from '../wrap/clients.ts';
-import { loadConfig } from '../config/load-config.ts';
-import { gatewaySettings } from '../config/to-settings.ts';
+import { count } from '../wrap/wrap.ts';
+import { createEncryptedStore } from '../../store/encrypted-store.ts';
+import { createReceiptStore } from '../../store/receipt-store.ts';
+import { type LoadedConfig, loadConfig } from '../config/load-config.ts';
+import { gatewaySettings, tenantToRead } from '../config/to-settings.ts';
 import { homeOf } from '../home.ts';
 import { chat } from '../replay/sources.ts';
 import { conversationBody, replayedModel } from '../replay/conversation-body.ts';
-import type { Terminal } from '../terminal.ts';
+import { openExistingStore } from '../open-store.ts';
+import type { Environment, Terminal } from '../terminal.ts';
 import { findSessions } from './find-sessions.ts';
-import { type ClientSession, type SessionConversation, replayable } from './session.ts';
+import { type ClientSession, type SessionCall, type SessionConversation, replayable } from './session.ts';
 
 /** The clock, and the time that the replay may take. Tests replace both. */
 export type SavingsDeps = {
@@ -45,7 +50,8 @@ export async function savings(
   terminal: Terminal,
   deps: SavingsDeps = usualDeps,
 ): Promise<number> {
-  const { config } = await loadConfig(args.settings, terminal);
+  const loaded = await loadConfig(args.settings, terminal);
+  const { config } = loaded;
   const settings = gatewaySettings(config);
   const prices = await pricesFrom(settings.usdPerMillionTokens)();
   const days = args.days ?? 7;
@@ -57,16 +63,21 @@ export async function savings(
     terminal.err(`leporello: no session of ${names} in the last ${days} days was found.\n`);
     return 1;
   }
+  const servedBefore = await servedRequests(loaded, terminal.env);
+  const served = new Set(paid.filter(({ conversation }) => conversation.calls.some(servedBefore)));
   const latest = deps.now() + deps.replayMs;
   const counter = await loadExactCounter('o200k_base');
   const ratios = new Map<PaidConversation, number>();
   for (const one of paid.toSorted((a, b) => (b.usd ?? 0) - (a.usd ?? 0))) {
+    if (served.has(one)) continue;
     if (!args.all && deps.now() > latest) break;
     const ratio = await relativeCost(one, settings, prices, counter);
     if (ratio !== undefined) ratios.set(one, ratio);
   }
-  const rows = [...groupBy(paid, ({ client }) => client)].map(([client, own]) => sumUp(client, own, ratios));
-  const total = sumUp('total', paid, ratios);
+  const rows = [...groupBy(paid, ({ client }) => client)].map(([client, own]) =>
+    sumUp(client, own, ratios, served),
+  );
+  const total = sumUp('total', paid, ratios, served);
   await terminal.out(
     args.json ? `${JSON.stringify({ days, clients: rows, total })}\n` : table(days, rows, total),
   );
@@ -116,6 +127,46 @@ async function paidIn(
     }
   }
   return found;
+}
+
+/** The receipts that are compared with session files. */
+const maxReceipts = 2_000;
+
+/** Milliseconds by which the time of a call in a session file may differ from that of its receipt. */
+const maxApartMs = 30 * 60 * 1_000;
+
+/**
+ * Returns whether a gateway of this user served a call: its receipt has the same usage at about the same time. The clients have no id in common with
+ * receipts. Without a store that can be read, no call counts as served.
+ */
+async function servedRequests(
+  { config, dataDir }: LoadedConfig,
+  env: Environment,
+): Promise<(call: SessionCall) => boolean> {
+  const timesByUsage = new Map<string, number[]>();
+  for (const { at, usage } of await receiptsIn(config, dataDir, env).catch(() => []))
+    if (usage) timesByUsage.set(usageKey(usage), [...(timesByUsage.get(usageKey(usage)) ?? []), at]);
+  return ({ at, usage }) =>
+    timesByUsage.get(usageKey(usage))?.some((time) => Math.abs(time - at) < maxApartMs) ?? false;
+}
+
+function usageKey({ input, cacheRead, output }: Usage): string {
+  return [input, cacheRead, output].join(' ');
+}
+
+async function receiptsIn(config: LoadedConfig['config'], dataDir: string | undefined, env: Environment) {
+  const opened = await openExistingStore(dataDir, env, config.memory);
+  if ('missing' in opened) return [];
+  const { store, secret } = opened;
+  try {
+    const receipts = createReceiptStore<KeptReceipt>({
+      encryptedStore: createEncryptedStore({ store, secret }),
+    });
+    const kept = await receipts.list(tenantToRead(undefined, config), maxReceipts);
+    return kept.flatMap((one) => requestReceipt(one) ?? []);
+  } finally {
+    await store.close();
+  }
 }
 
 /** Replays a conversation, and returns its cost through Leporello relative to its cost without; undefined if it cannot be replayed. */
@@ -175,12 +226,16 @@ type SavingsRow = {
   readonly withLeporello: number;
   /** The part of `usd` that was replayed. */
   readonly replayedUsd: number;
+  /** Sessions that already ran through Leporello, at least in part, and what they cost. */
+  readonly servedSessions: number;
+  readonly servedUsd: number;
 };
 
 function sumUp(
   client: string,
   paid: readonly PaidConversation[],
   ratios: ReadonlyMap<PaidConversation, number>,
+  served: ReadonlySet<PaidConversation>,
 ): SavingsRow {
   const sum = (value: (one: PaidConversation) => number): number =>
     paid.reduce((total, one) => total + value(one), 0);
@@ -193,6 +248,8 @@ function sumUp(
     unpriced: sum(({ unpriced }) => unpriced),
     withLeporello: rounded(sum((one) => (one.usd ?? 0) * (ratios.get(one) ?? 1))),
     replayedUsd: rounded(sum((one) => (ratios.has(one) ? (one.usd ?? 0) : 0))),
+    servedSessions: new Set(paid.filter((one) => served.has(one)).map(({ session }) => session)).size,
+    servedUsd: rounded(sum((one) => (served.has(one) ? (one.usd ?? 0) : 0))),
   };
 }
 
@@ -225,9 +282,10 @@ function table(days: number, rows: readonly SavingsRow[], total: SavingsRow): st
   return `Sessions of the last ${days} days, at list prices\n\n${lines.map((line) => `${line}\n`).join('')}\n${closing(total)}`;
 }
 
-function closing({ usd, withLeporello, replayedUsd, unpriced, requests }: SavingsRow): string {
-  const rest = usd - replayedUsd;
-  const after = withLeporello - rest;
+function closing(total: SavingsRow): string {
+  const { usd, withLeporello, replayedUsd, unpriced, requests, servedSessions, servedUsd } = total;
+  const rest = usd - replayedUsd - servedUsd;
+  const after = withLeporello - rest - servedUsd;
   const saved = replayedUsd - after;
   const share = replayedUsd === 0 ? 0 : (100 * saved) / replayedUsd;
   const part =
@@ -237,6 +295,9 @@ function closing({ usd, withLeporello, replayedUsd, unpriced, requests }: Saving
       ? 'No conversation could be replayed.\n'
       : `Replayed: ${usdText(replayedUsd)} would have been ${usdText(after)} with Leporello, ${Math.abs(share).toFixed(1)} % ${saved < 0 ? 'more' : 'less'}, recalls included.${part}\n` +
         'This is an estimate: it assumes that the agent does the same with the folded context.\n',
+    servedSessions === 0
+      ? ''
+      : `${count(servedSessions, 'session')} (${usdText(servedUsd)}) already ran through Leporello, so ${servedSessions === 1 ? 'it counts' : 'they count'} unchanged: the receipts of its gateway say what it saved there.\n`,
     unpriced === 0
       ? ''
       : `${number(unpriced)} of ${number(requests)} requests are of models without a known price.\n`,
