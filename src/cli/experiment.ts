@@ -1,4 +1,5 @@
 /** Implements `leporello experiment`: prints what the holdout and the shadow found out, from the store. The gateway need not run. */
+import { runSteps } from '../conversation/steps.ts';
 import { reportsOf } from '../experiment/holdout.ts';
 import { openShadowNotes, shadowReportsOf } from '../experiment/shadow.ts';
 import { spellResults } from '../experiment/spell.ts';
@@ -25,7 +26,10 @@ export async function experiment(args: ExperimentArgs, terminal: Terminal): Prom
     const now = Date.now();
     const trials = await createJournal(encryptedStore, trialJournal).list(tenant);
     const findings = await openShadowNotes(encryptedStore).read(tenant);
-    const results = { experiments: reportsOf(trials, now), shadows: shadowReportsOf(findings, now) };
+    const results = {
+      experiments: runSteps(reportsOf(trials, now)),
+      shadows: shadowReportsOf(findings, now),
+    };
     const texts = spellResults(results);
     if (args.json) await terminal.out(`${JSON.stringify(results)}\n`);
     else await terminal.out(texts.length === 0 ? none : texts.join('\n'));

@@ -3,6 +3,7 @@
  * may go against us. Arms are weighted by their probability, and costs are adjusted by what was known before the arms parted. All bounds are
  * fixed before the first conversation, so every interval is valid at every look. Pure.
  */
+import type { Steps } from '../conversation/steps.ts';
 import {
   type Interval,
   isPossible,
@@ -47,12 +48,18 @@ export type HoldoutEstimate = {
   readonly capped: number;
 };
 
-/** Estimates the effect of folding. `rate` is the probability of the control group; trials are in the order in which they ended. */
-export function estimateHoldout(trials: readonly EndedTrial[], rate: number, caps: Caps): HoldoutEstimate {
+/** Estimates the effect of folding, in steps. `rate` is the probability of the control group; trials are in the order in which they ended. */
+export function* estimateHoldout(
+  trials: readonly EndedTrial[],
+  rate: number,
+  caps: Caps,
+): Steps<HoldoutEstimate> {
   const cost = costData(trials, rate, caps);
+  yield;
   const lambda = lambdaData(trials, rate, caps);
+  yield;
   const estimate = ratioOf(cost.samples);
-  const interval = trials.length === 0 ? unbounded : ratioInterval(cost);
+  const interval = trials.length === 0 ? unbounded : yield* ratioInterval(cost);
   const verdict = verdictOf(cost, estimate);
   const control = trials.filter((trial) => trial.isControl).length;
   return {
@@ -61,7 +68,7 @@ export function estimateHoldout(trials: readonly EndedTrial[], rate: number, cap
     costRatio: { estimate, interval },
     verdict,
     needed: verdict === 'cannot tell' ? neededFor(trials.length, estimate, interval) : undefined,
-    lambda: { estimate: ratioOf(lambda.samples), interval: ratioInterval(lambda) },
+    lambda: { estimate: ratioOf(lambda.samples), interval: yield* ratioInterval(lambda) },
     breakEven: breakEvenOf(trials, rate),
     capped: trials.length === 0 ? 0 : trials.filter(({ usd }) => usd >= caps.usd).length / trials.length,
   };

@@ -3,7 +3,7 @@
  * about a second after the reply has ended, for all requests since then at once; no request waits for them, and an error loses only a note.
  */
 import { readInSlices, unremembered } from '../codecs/read-body.ts';
-import { openSlices } from '../conversation/steps.ts';
+import { openSlices, runInSlices, type Steps } from '../conversation/steps.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
 import { groupBy } from '../es2024.ts';
@@ -16,7 +16,7 @@ import {
   outcomeDifference,
 } from './estimate.ts';
 import { createJournal, trialJournal, type TrialEra, type TrialRecord } from './journal.ts';
-import { noCounts, type OutcomeCounts, addedCounts, outcomesOf } from './outcomes.ts';
+import { noCounts, addedCounts, outcomesOf } from './outcomes.ts';
 
 /** A request that has ended: its receipt, the client's own request, and how it was prepared. */
 export type EndedExchange = {
@@ -158,7 +158,7 @@ export function openHoldout({
     async report(tenant) {
       writePending();
       await work;
-      return reportsOf(await journal.list(tenant), clock());
+      return runInSlices(reportsOf(await journal.list(tenant), clock()), openSlices());
     },
   };
 }
@@ -186,29 +186,43 @@ function remember(map: Map<string, string>, key: string, value: string): void {
   if (map.size > maxRemembered) map.delete(map.keys().next().value!);
 }
 
-/** Reports each experiment of these records, the newest first. */
-export function reportsOf(records: readonly TrialRecord[], now: number): readonly ExperimentReport[] {
-  return [...groupBy(records, ({ era }) => JSON.stringify(era)).values()]
-    .map((units) => reportOf(units, now))
-    .toSorted((one, other) => other.since - one.since);
+/** Reports each experiment of these records, the newest first, in steps: there may be very many conversations. */
+export function* reportsOf(records: readonly TrialRecord[], now: number): Steps<readonly ExperimentReport[]> {
+  const reports: ExperimentReport[] = [];
+  for (const units of groupBy(records, ({ era }) => JSON.stringify(era)).values())
+    reports.push(yield* reportOf(units, now));
+  return reports.toSorted((one, other) => other.since - one.since);
 }
 
 /** Requests, folded tokens and counts of one conversation at most. They are fixed, so that intervals hold at every look. */
 const fixedCaps: Omit<Caps, 'usd'> = { requests: 200, foldedTokens: 200_000 };
 const maxCount = 100;
 
-function reportOf(units: readonly TrialRecord[], now: number): ExperimentReport {
+/** The outcomes that are reported, by name. */
+const outcomeFigures: Readonly<Record<string, (unit: TrialRecord) => number>> = {
+  requests: ({ requests }) => requests,
+  recalls: ({ recalls }) => recalls,
+  'calls that fetch the same again': ({ counts }) => counts.refetches,
+  'failed edits': ({ counts }) => counts.failedEdits,
+  'failed calls': ({ counts }) => counts.toolErrors,
+  "user's messages": ({ counts }) => counts.userTurns,
+  'conversations begun later in the session': ({ newConversations }) => newConversations,
+};
+
+function* reportOf(units: readonly TrialRecord[], now: number): Steps<ExperimentReport> {
   const { rate, capUsd, model } = units[0]!.era;
   const ended = units.filter(({ lastAt }) => now - lastAt > silentMs);
   const priced = ended.filter(({ unpriced }) => unpriced === 0);
   const trials = priced.map((unit) => ({ ...unit, foldedTokens: unit.isControl ? 0 : unit.foldedTokens }));
-  const difference = (figureOf: (unit: TrialRecord) => number): Estimated =>
-    outcomeDifference(
-      ended.map((unit) => ({ isControl: unit.isControl, count: Math.min(figureOf(unit), maxCount) })),
-      rate,
-      maxCount,
-    );
-  const byName = (name: keyof OutcomeCounts) => difference(({ counts }) => counts[name]);
+  const outcomes: Record<string, Estimated> = {};
+  for (const [name, figureOf] of Object.entries(outcomeFigures)) {
+    yield;
+    const counts = ended.map((unit) => ({
+      isControl: unit.isControl,
+      count: Math.min(figureOf(unit), maxCount),
+    }));
+    outcomes[name] = outcomeDifference(counts, rate, maxCount);
+  }
   return {
     rate,
     capUsd,
@@ -217,15 +231,7 @@ function reportOf(units: readonly TrialRecord[], now: number): ExperimentReport 
     open: units.length - ended.length,
     unpriced: ended.length - priced.length,
     rescued: ended.filter(({ isRescued }) => isRescued).length,
-    estimate: estimateHoldout(trials, rate, { ...fixedCaps, usd: capUsd }),
-    outcomes: {
-      requests: difference(({ requests }) => requests),
-      recalls: difference(({ recalls }) => recalls),
-      'calls that fetch the same again': byName('refetches'),
-      'failed edits': byName('failedEdits'),
-      'failed calls': byName('toolErrors'),
-      "user's messages": byName('userTurns'),
-      'conversations begun later in the session': difference(({ newConversations }) => newConversations),
-    },
+    estimate: yield* estimateHoldout(trials, rate, { ...fixedCaps, usd: capUsd }),
+    outcomes,
   };
 }

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { runSteps } from '../conversation/steps.ts';
 import { sha256 } from '../store/encrypted-store.ts';
 import { createAgentCounts } from '../cli/bench-ab/traffic.ts';
 import { reportsOf } from './holdout.ts';
@@ -49,8 +50,9 @@ it('counts the same for an agent whose requests come one by one, and for one who
   expect([refetches, failedEdits]).toEqual([1, 2]);
 });
 
-it('are reported for more conversations than one call takes arguments', () => {
-  const units = Array.from({ length: 150_000 }, (_, at) => ({
+/** Returns conversations of one experiment that were silent since 200,000 ms. */
+const unitsOf = (count: number) =>
+  Array.from({ length: count }, (_, at) => ({
     unit: `unit ${at}`,
     isControl: at % 5 === 0,
     era: { rate: 0.2, capUsd: 10, settings: 'own', model: 'm' },
@@ -67,5 +69,16 @@ it('are reported for more conversations than one call takes arguments', () => {
     counts: noCounts,
     counted: {},
   }));
-  expect(reportsOf(units, 200_001)).toMatchObject([{ since: 1_000, open: 150_000 }]);
+
+it('are reported for more conversations than one call takes arguments', () => {
+  const units = unitsOf(150_000);
+  expect(runSteps(reportsOf(units, 200_001))).toMatchObject([{ since: 1_000, open: 150_000 }]);
+});
+
+it('are reported in many steps, so that requests are served in between', () => {
+  const steps = reportsOf(unitsOf(2_000), 200_000 + 24 * 60 * 60 * 1_000);
+  let count = 0;
+  for (let step = steps.next(); !step.done; step = steps.next()) count += 1;
+  // Each reads all conversations once: 7 outcomes, and about 60 tests for the ends of two intervals.
+  expect(count).toBeGreaterThan(50);
 });

@@ -4,6 +4,7 @@
  * by betting", JRSS B 86(1), 2024, theorem 2). With probability 95 %, the interval contains the mean at every sample at once, so stopping as
  * soon as it excludes zero raises no more false alarms than promised. Pure.
  */
+import type { Steps } from '../conversation/steps.ts';
 
 /** An interval; an infinite end says that nothing bounds it yet. */
 export type Interval = { readonly low: number; readonly high: number };
@@ -77,15 +78,15 @@ const farthest = 1e6;
 
 /**
  * Returns the interval for the ratio of two means: all ratios for which the mean of `numerator - ratio * denominator` can be zero. It is
- * valid at every look, because each of these tests is.
+ * valid at every look, because each of these tests is. One step for each test, which reads all samples.
  */
-export function ratioInterval(data: RatioData): Interval {
+export function* ratioInterval(data: RatioData): Steps<Interval> {
   const { samples } = data;
   const estimate = ratioOf(samples);
   if (estimate === undefined || !isPossible(data, estimate)) {
     return { low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
   }
-  return { low: edge(data, estimate, -1), high: edge(data, estimate, 1) };
+  return { low: yield* edge(data, estimate, -1), high: yield* edge(data, estimate, 1) };
 }
 
 /** Returns the ratio of the two sums; undefined when the denominators do not add up to a positive number. */
@@ -104,17 +105,19 @@ export function isPossible({ samples, bounds }: RatioData, ratio: number): boole
 }
 
 /** Finds the last possible ratio in one direction: doubles the step until a ratio is excluded, then halves the gap. */
-function edge(data: RatioData, from: number, direction: 1 | -1): number {
+function* edge(data: RatioData, from: number, direction: 1 | -1): Steps<number> {
   let inside = from;
   let step = Math.max(Math.abs(from) / 8, 0.01);
   let outside = from + direction * step;
   while (isPossible(data, outside)) {
+    yield;
     inside = outside;
     step *= 2;
     outside += direction * step;
     if (Math.abs(outside) > farthest) return direction * Number.POSITIVE_INFINITY;
   }
   for (let round = 0; round < 24; round++) {
+    yield;
     const middle = (inside + outside) / 2;
     if (isPossible(data, middle)) inside = middle;
     else outside = middle;

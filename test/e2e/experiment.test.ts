@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { runSteps } from '../../src/conversation/steps.ts';
 import { run } from '../../src/cli/run.ts';
 import { openStore } from '../../src/cli/open-store.ts';
 import { type ExperimentReport, reportsOf } from '../../src/experiment/holdout.ts';
@@ -83,7 +84,7 @@ it('a holdout leaves its control group untouched, in every gateway, and counts b
       const controls = [...arms.values()].filter(Boolean).length;
       expect(controls).toBeGreaterThan(0);
       expect(controls).toBeLessThan(sessions.length);
-      const [report, ...others] = reportsOf(records, Date.now() + hoursLater);
+      const [report, ...others] = runSteps(reportsOf(records, Date.now() + hoursLater));
       expect(others).toEqual([]);
       expect(report).toMatchObject({ rate: 0.5, model: 'claude-sonnet-5', open: 0, rescued: 0, unpriced: 0 });
       expect(report!.estimate).toMatchObject({

@@ -1,5 +1,6 @@
 /** Proves the statistics of the holdout against scripted providers with known effects: 500 experiments each, looked at after every conversation. */
 import { describe, expect, it, vi } from 'vitest';
+import { runSteps } from '../../src/conversation/steps.ts';
 import { costData, estimateHoldout, lambdaData } from '../../src/experiment/estimate.ts';
 import { openSequence, type RatioData, ratioInterval } from '../../src/experiment/sequence.ts';
 import { caps, noEffect, scripts, trialsOf, truthOf } from './scripted.ts';
@@ -47,7 +48,9 @@ describe.each(scripts)('an experiment with a provider that has $name', (script) 
 
   it('has the true effect in its interval in at least 95 % of the runs', () => {
     const covered = shareOfRuns((seed) => {
-      const { low, high } = ratioInterval(costData(trialsOf(script, 0.5, conversations, seed), 0.5, caps));
+      const { low, high } = runSteps(
+        ratioInterval(costData(trialsOf(script, 0.5, conversations, seed), 0.5, caps)),
+      );
       return low <= truth.costRatio && truth.costRatio <= high;
     });
     expect(covered).toBeGreaterThanOrEqual(0.95);
@@ -56,7 +59,7 @@ describe.each(scripts)('an experiment with a provider that has $name', (script) 
 
 describe('a verdict', () => {
   const verdictAfter = (count: number, script: (typeof scripts)[number]) =>
-    estimateHoldout(trialsOf(script, 0.5, count, 7), 0.5, caps);
+    runSteps(estimateHoldout(trialsOf(script, 0.5, count, 7), 0.5, caps));
 
   it('is reached for large effects, in both directions', () => {
     expect(verdictAfter(20_000, { ...noEffect, saved: 0.4 }).verdict).toBe('pays');

@@ -2,6 +2,7 @@
  * Compares the two arms of `leporello bench-ab`, task by task. A pair is refused when its counts cannot be right; a failed request saves nothing;
  * nothing is pooled with other runs. All intervals are confidence sequences, so a run may be looked at, and stopped, at any time. Pure.
  */
+import { runSteps } from '../../conversation/steps.ts';
 import { groupBy } from '../../es2024.ts';
 import {
   type Interval,
@@ -162,7 +163,7 @@ function mean(pairs: readonly TaskPair[], of: (pair: TaskPair) => number): numbe
 const unknown: Interval = { low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
 
 function figureOf(samples: readonly RatioSample[], bounds: (value: number) => Interval): Figure {
-  const interval = samples.length === 0 ? unknown : ratioInterval({ samples, bounds });
+  const interval = samples.length === 0 ? unknown : runSteps(ratioInterval({ samples, bounds }));
   return { estimate: ratioOf(samples), interval };
 }
 
