@@ -62,7 +62,9 @@ describe('a program that keeps its own messages', () => {
     expect(others).toEqual([]);
     const lines = textsOf(agent.state()).flatMap((text) => text.split('\n'));
     const demands = Array.from({ length: 40 }, (_, at) => `Demand ${at}: never write to table t${at}.`);
-    expect(demands.filter((demand) => !lines.includes(`- ${demand}`) && !lines.includes(demand))).toEqual([]);
+    expect(
+      demands.filter((demand) => !lines.includes(`- USER: ${demand}`) && !lines.includes(demand)),
+    ).toEqual([]);
     const read: string[] = [];
     for (const id of summary.match(/mem_[0-9a-z]{16}/g) ?? [])
       read.push(await leporello.readMemory(JSON.stringify({ id, query: 'check t0' })));

@@ -4,18 +4,29 @@
  */
 import { spellValue } from '../conversation/messages.ts';
 import { groupBy } from '../es2024.ts';
-import { nodeOf } from './node.ts';
-import { countWithin, inTurns, namedLines, openLines, type OutlineLine, saidLast } from './rank.ts';
-import { firstSentences, joinedSentences } from './sentences.ts';
-import type { Summarizer, SummaryRequest } from './summarizer.ts';
-import { addTo, spellLeftOut } from './step-line.ts';
+import { type AskedLine, nodeOf } from './node.ts';
 import {
-  callsIn,
+  countWithin,
+  inTurns,
+  namedLines,
+  openLines,
+  type OutlineLine,
+  readFileLine,
+  saidLast,
+} from './rank.ts';
+import { firstSentences, joinedSentences } from './sentences.ts';
+import type { StayingText, Summarizer, SummaryRequest } from './summarizer.ts';
+import {
+  interruption,
+  type LogItem,
   readFiles,
-  readLeftOut,
   readSections,
   readValues,
+  type Run,
+  runsIn,
   type Section,
+  spellLogItem,
+  spellRuns,
   spellSections,
   spellValues,
   titles,
@@ -38,29 +49,31 @@ export function extract(request: SummaryRequest): string | undefined {
   let used = 0;
   let binding = 0;
   for (const line of lines) {
-    if (line.isHidden) continue;
+    if (line.isInShort) continue;
     // A value that another line tells is known.
     if (line.section === 'named' && taken.some(({ text }) => text.includes(line.text))) continue;
     const cost = costOf(line, begun, count);
     if (used + cost > (line.isBinding ? budget.max : aim)) break;
     used += cost;
     if (line.isBinding) binding = used;
-    begun.add(line.section);
+    begun.add(logged.has(line.section) ? 'log' : line.section);
     if (line.group !== undefined) begun.add(groupKey(line.group));
     taken.push(line);
   }
-  // Lines for calls that are left out take room, too.
-  for (;;) {
-    const text = spell(taken, log);
-    if (text === '') return undefined;
-    if (count(text) <= (taken.at(-1)!.isBinding ? budget.max : Math.min(budget.max, Math.max(aim, binding))))
-      return text;
+  // Calls that are told in short take room, too, but no word of the user gives way to them.
+  for (let last = taken.at(-1); last; last = taken.at(-1)) {
+    const room = last.isBinding ? budget.max : Math.min(budget.max, Math.max(aim, binding));
+    const text = [spell(taken, log), ...(last.isBinding ? [spell(taken, [])] : [])].find(
+      (one) => count(one) <= room,
+    );
+    if (text !== undefined) return text;
     taken.pop();
   }
+  return undefined;
 }
 
-/** UTF-16 units of other lines before values of calls take half of the rest: values help a model to go on, but do not read well. */
-const maxBefore = 2000;
+/** UTF-16 units of what was found and done that come before values of calls, which help a model to go on, but do not read well. */
+const maxBefore = 500;
 
 /** UTF-16 units of another summarizer's text that come before all other lines. */
 const maxProse = 2_400;
@@ -73,26 +86,35 @@ function historyLines({
   steps,
   earlier,
   known,
+  staying = [],
+  stepsAbove = 0,
   isPlanKnown = false,
+  values = 'early',
 }: SummaryRequest): readonly OutlineLine[] {
   const elsewhere = known.map(readSections);
-  const node = nodeOf(steps, { goal: '', known: elsewhere.flatMap(({ found }) => found) });
+  const node = nodeOf(steps, {
+    goal: '',
+    known: elsewhere.flatMap(({ found }) => found),
+    breaks: staying.map(({ at }) => at),
+  });
   const before = earlier.map(readSections);
   const items = (section: Section): readonly string[] => [
     ...new Set(before.flatMap((body) => body[section])),
   ];
-  const oldDone = before
-    .flatMap((body) => body.done)
-    .map((text, at, all) => earlierCall(text, at - all.length));
   const old = (section: Section): readonly OutlineLine[] => {
     const texts = items(section);
     return texts.map((text, at) => ({ section, text, at: at - texts.length })).toReversed();
   };
+  const log = earlierLog(before);
+  const inPlace = <Line extends { readonly at: number }>(line: Line): Line =>
+    line.at < stepsAbove ? { ...line, at: line.at - maxSteps } : line;
+  const ofLog = (...sections: readonly Section[]): readonly OutlineLine[] =>
+    log.filter(({ section }) => sections.includes(section)).toReversed();
 
-  const earlierAsked = items('asked').map((text, at, { length }) => ({ text, worth: 2, at: at - length }));
-  const isKnown = new Set(earlierAsked.map(({ text }) => text));
-  const [first, ...others] = [...earlierAsked, ...node.asked.filter(({ text }) => !isKnown.has(text))].map(
-    (line) => ({ ...line, section: 'asked' as const, isBinding: true }),
+  const [first, ...others] = askedLines(
+    ofLog('asked').toReversed(),
+    { asked: node.asked, staying, inPlace },
+    elsewhere.flatMap((body) => body.log.filter(({ isAbove }) => isAbove).map(({ text }) => text)),
   );
   const lastSaid = firstSentences(node.lastSaid, maxLast);
   const open = openLines(node.isPlanOver || isPlanKnown ? new Map() : node.plan, lastSaid);
@@ -104,13 +126,13 @@ function historyLines({
   const knownFiles = new Set(
     elsewhere.flatMap((body) => body.files.flatMap((item) => readFiles(item).files)),
   );
-  const touched = new Set(node.artifacts);
   const oldFiles = items('files')
     .map(readFiles)
-    .flatMap(({ group, files: texts }) =>
-      texts.map((text): OutlineLine => ({ section: 'files', text, group, at: -1 })),
-    )
-    .filter(({ text }) => !touched.has(text.replace(/ ×\d+$/, '')));
+    .flatMap(({ group, files }) => files.map((text, at) => readFileLine(group, text, -1 - at)));
+  const files = node.files(oldFiles).filter(({ text }) => !knownFiles.has(text));
+  const edited = files.filter(({ group }) => group !== 'read');
+  const wholeEdited = countWithin(edited, maxEdited);
+  const touched = new Set(node.artifacts);
   const planned = new Set(open.map(({ text }) => text.slice(text.indexOf(': ') + 2)));
   const knownValues = new Set(
     elsewhere.flatMap(({ named }) => named.flatMap((item) => readValues(item).values)),
@@ -129,20 +151,124 @@ function historyLines({
     { lines: [...prose.slice(whole), ...ofClient.filter(({ worth }) => worth <= 1)], share: 1 },
     { lines: others.filter(({ worth }) => worth <= 1).toReversed(), share: 1 },
     {
-      lines: [...node.found.filter(({ text }) => !lastSaid.includes(text)), ...old('found'), ...old('shown')],
+      lines: [
+        ...node.found.filter(({ text }) => !lastSaid.includes(text)).map(inPlace),
+        ...ofLog('found'),
+        ...ofLog('shown'),
+      ],
       share: 4,
     },
-    { lines: [...node.done, ...oldDone.toReversed()], share: 4 },
-    { lines: [...node.files.filter(({ text }) => !knownFiles.has(text)), ...oldFiles], share: 2 },
+    { lines: [...withoutToldByUser(node.done, node.asked).map(inPlace), ...ofLog('done')], share: 4 },
+    { lines: [...edited.slice(wholeEdited), ...files.filter(({ group }) => group === 'read')], share: 2 },
   ];
-  return [
+  const binding = [
     ...(first ? [first] : []),
     ...open,
     ...stillOpen,
     ...others.filter(({ worth }) => worth > 1).toReversed(),
+    ...edited.slice(0, wholeEdited),
     ...prose.slice(0, whole),
-    ...inTurns(turns, { lines: named, share: 20 }, maxBefore),
   ];
+  if (values === 'last') return [...binding, ...inTurns(turns), ...named];
+  return [...binding, ...inTurns(turns, { lines: named, share: 60 }, maxBefore)];
+}
+
+/** More steps than a conversation has, and more items than a log. */
+const maxSteps = 1e9;
+
+/** UTF-16 units of the files that were edited, newest first, that come before what was found and done. */
+const maxEdited = 800;
+
+/** Returns the log of earlier summaries as lines, in order, ahead of those of the steps. */
+function earlierLog(before: readonly ReturnType<typeof readSections>[]): readonly OutlineLine[] {
+  const seen = new Set<string>();
+  const items = before
+    .flatMap(({ log }) => log)
+    // A call may be made twice; words that are repeated say nothing new.
+    .filter(({ section, text }) => section === 'done' || (!seen.has(text) && seen.add(text)));
+  return items.map((item, index) => ({
+    ...item,
+    at: index - items.length,
+    ...(item.section === 'done' && isInShort.test(item.text) && { isInShort: true }),
+  }));
+}
+
+const isInShort = /^\(\d+ calls? (?:in short|left out): .*\)$/;
+
+type RequestLine = OutlineLine & { readonly worth: number };
+
+function requestLine(text: string, at: number, worth = 2): RequestLine {
+  return { section: 'asked', text, at, worth, isBinding: true };
+}
+
+/**
+ * Returns the user's words in order. A message that stayed when an earlier summary was written was quoted there at its place, so its words go there now.
+ * `known` are those that another summary quotes.
+ */
+function askedLines(
+  earlier: readonly OutlineLine[],
+  now: {
+    readonly asked: readonly AskedLine[];
+    readonly staying: readonly StayingText[];
+    readonly inPlace: (line: AskedLine) => AskedLine;
+  },
+  known: readonly string[],
+): readonly RequestLine[] {
+  const earlierTexts = new Set(earlier.map(({ text }) => text));
+  const knownTexts = new Set(known);
+  const places = earlier.filter(({ isAbove }) => isAbove);
+  const placeOf = (text: string) => places.find((place) => isSameBeginning(place.text, text));
+  const moved = new Map<number, number>();
+  const retold = new Set<OutlineLine>();
+  const fresh = now.asked.flatMap((asked): readonly RequestLine[] => {
+    const { text, at, worth } = asked;
+    const step = Math.floor(at);
+    const place = moved.has(step) ? undefined : placeOf(text);
+    if (place) {
+      moved.set(step, place.at);
+      retold.add(place);
+    }
+    const movedTo = moved.get(step);
+    if (movedTo !== undefined) return [requestLine(text, movedTo + at - step, worth)];
+    return earlierTexts.has(text) || knownTexts.has(text)
+      ? []
+      : [requestLine(text, now.inPlace(asked).at, worth)];
+  });
+  const stillAbove = new Set<OutlineLine>();
+  const ofStaying = now.staying.flatMap(({ text: words, at }): readonly RequestLine[] => {
+    const text = firstSentences(words, maxStaying);
+    const place = placeOf(text);
+    if (place) stillAbove.add(place);
+    return place || at < -1 || knownTexts.has(text) || earlierTexts.has(text)
+      ? []
+      : [{ ...requestLine(text, at), isAbove: true }];
+  });
+  const before = earlier.flatMap((item): readonly RequestLine[] =>
+    retold.has(item)
+      ? []
+      : [{ ...requestLine(item.text, item.at), ...(stillAbove.has(item) && { isAbove: true }) }],
+  );
+  return [...before, ...fresh, ...ofStaying].toSorted((a, b) => a.at - b.at);
+}
+
+/** UTF-16 units of a message that stays. */
+const maxStaying = 240;
+/** UTF-16 units by which a message is found again. */
+const maxBeginning = 60;
+
+function isSameBeginning(a: string, b: string): boolean {
+  return a.startsWith(b.slice(0, maxBeginning)) || b.startsWith(a.slice(0, maxBeginning));
+}
+
+/** Leaves out of a log what the words of the user tell at the same place. */
+function withoutToldByUser(
+  done: readonly OutlineLine[],
+  asked: readonly AskedLine[],
+): readonly OutlineLine[] {
+  const told = new Set(asked.map(({ at }) => Math.floor(at)));
+  return done.filter(
+    ({ isUsers, text, at }) => !isUsers || !(told.has(at) || (text === interruption && told.has(at + 1))),
+  );
 }
 
 function groupKey(group: string): string {
@@ -154,8 +280,15 @@ function costOf(
   begun: ReadonlySet<string>,
   count: SummaryRequest['count'],
 ): number {
-  const title = begun.has(section) ? 0 : count(`${titles[section]}\n`);
-  if (group === undefined) return title + count(`- ${text}\n`);
+  const titled = logged.has(section) ? 'log' : (section as keyof typeof titles);
+  const title = begun.has(titled) ? 0 : count(`${titles[titled]}\n`);
+  if (group === undefined)
+    return (
+      title +
+      count(
+        `- ${logged.has(section) ? spellLogItem({ section: section as LogItem['section'], text }) : text}\n`,
+      )
+    );
   return (
     title +
     count(`${section === 'named' ? spellValue(text) : text}, `) +
@@ -163,74 +296,77 @@ function costOf(
   );
 }
 
-/** Makes a line of an item of an earlier log. */
-function earlierCall(text: string, at: number): OutlineLine {
-  const leftOut = readLeftOut(text);
-  return { section: 'done', text, at, calls: leftOut ?? callsIn(text), ...(leftOut && { isHidden: true }) };
-}
-
-/** Returns the lines of the log that are taken, in order, with a line for the calls between them that are not. */
-function withLeftOut(taken: readonly OutlineLine[], log: readonly OutlineLine[]): readonly string[] {
+/** Returns the items of the log, in order, with the calls between them that are not taken in short. */
+function logItems(taken: readonly OutlineLine[], done: readonly OutlineLine[]): readonly string[] {
   const isTaken = new Set(taken);
-  const texts: string[] = [];
-  let leftOut = new Map<string, number>();
+  const texts: (string | readonly Run[])[] = [];
+  let last: OutlineLine | undefined;
+  let text = '';
+  let inShort: readonly Run[] = [];
   const flush = (): void => {
-    if (leftOut.size > 0) texts.push(spellLeftOut(leftOut));
-    leftOut = new Map();
+    if (inShort.length > 0) texts.push(inShort);
+    inShort = [];
   };
-  for (const line of log.toSorted((a, b) => a.at - b.at)) {
-    if (!isTaken.has(line)) {
-      for (const [tool, count] of line.calls ?? []) addTo(leftOut, tool, count);
+  const end = (): void => {
+    if (last) texts.push(spellLogItem({ ...last, section: last.section as LogItem['section'], text }));
+    last = undefined;
+  };
+  const all = [
+    ...taken.filter(({ section }) => logged.has(section)),
+    ...done.filter((line) => !isTaken.has(line)),
+  ];
+  for (const line of all.toSorted((a, b) => a.at - b.at)) {
+    const join = joins[line.section];
+    const isNext = join && last?.section === line.section && Math.floor(last.at) === Math.floor(line.at);
+    if (isNext) {
+      text = join(text, line.text);
       continue;
     }
-    flush();
-    texts.push(line.text);
+    end();
+    if (isTaken.has(line)) {
+      flush();
+      [last, text] = [line, line.text];
+    } else inShort = [...inShort, ...runsIn(line.text)];
   }
+  end();
   flush();
-  return texts;
+  let units = 0;
+  return texts
+    .toReversed()
+    .map((item) => {
+      if (typeof item === 'string') return item;
+      const spelled = spellRuns(item, units < maxNamed ? 'names' : units < maxInShort ? 'edits' : 'counts');
+      units += spelled.length;
+      return spelled;
+    })
+    .toReversed();
 }
 
-function spell(taken: readonly OutlineLine[], log: readonly OutlineLine[]): string {
+/** UTF-16 units of the calls in short, newest first, that are told with all names, and then with those of edited files. */
+const maxNamed = 600;
+const maxInShort = 900;
+
+const logged: ReadonlySet<Section> = new Set(['asked', 'done', 'found', 'shown']);
+
+/** Join lines of one message that follow each other. */
+const joins: { readonly [section in Section]?: (before: string, line: string) => string } = {
+  asked: (before, line) => `${before} / ${line}`,
+  found: joinedSentences,
+};
+
+function spell(taken: readonly OutlineLine[], done: readonly OutlineLine[]): string {
   const items: Partial<Record<Section, readonly string[]>> = {};
   for (const [section, lines] of groupBy(taken, (line) => line.section)) {
+    if (logged.has(section)) continue;
     const groups = groupBy(lines, ({ group }) => group);
-    const valued = [...groups].flatMap(([group, of]) =>
-      group === undefined
-        ? []
-        : section === 'named'
-          ? [
-              spellValues(
-                group,
-                of.map(({ text }) => text),
-              ),
-            ]
-          : [`${group}: ${of.map(({ text }) => text).join(', ')}`],
-    );
+    const valued = [...groups].flatMap(([group, of]) => {
+      if (group === undefined) return [];
+      const texts = of.map(({ text }) => text);
+      return [section === 'named' ? spellValues(group, texts) : `${group}: ${texts.join(', ')}`];
+    });
     const inOrder = (groups.get(undefined) ?? []).toSorted((a, b) => a.at - b.at);
-    const single =
-      section === 'done'
-        ? withLeftOut(inOrder, log)
-        : section === 'found'
-          ? joinedLines(inOrder, joinedSentences)
-          : section === 'asked'
-            ? joinedLines(inOrder, (before, line) => `${before} / ${line}`)
-            : inOrder.map(({ text }) => text);
-    items[section] = [...single, ...valued];
+    items[section] = [...inOrder.map(({ text }) => text), ...valued];
   }
-  return spellSections(items);
-}
-
-/** Joins lines of one message that follow each other. */
-function joinedLines(
-  lines: readonly OutlineLine[],
-  join: (before: string, line: string) => string,
-): readonly string[] {
-  return lines
-    .reduce<{ text: string; at: number }[]>((joined, { text, at }) => {
-      const last = joined.at(-1);
-      if (last && at >= 0 && Math.floor(last.at) === Math.floor(at)) last.text = join(last.text, text);
-      else joined.push({ text, at });
-      return joined;
-    }, [])
-    .map(({ text }) => text);
+  const { prose, files, named, open } = items;
+  return spellSections({ prose, log: logItems(taken, done), files, named, open });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { extract } from './extract.ts';
 import type { SummaryStep } from './summarizer.ts';
-import { callsIn, readSections } from './summary-text.ts';
+import { readSections, runsIn, titles } from './summary-text.ts';
 
 const user = (text: string): SummaryStep => ({ type: 'said', by: 'user', text });
 const model = (text: string): SummaryStep => ({ type: 'said', by: 'assistant', text });
@@ -110,10 +110,27 @@ describe('a log with not enough room', () => {
     } as const,
   ]).flat();
 
-  it('says between which lines calls are left out, and which', () => {
+  it('tells calls in short at their place: edited files, and what came of the last command', () => {
     const { done } = summaryOf([user('Fix it.'), ...steps], 300);
-    expect(done[0]).toMatch(/^\(\d+ calls left out: (?:(?:read_file|edit_file|run) ×\d+(?:, )?){3}\)$/);
+    expect(done[0]).toMatch(
+      /^\(\d+ calls in short: read_file ×\d+: file0\.ts, [^·]+, … · edit_file ×\d+: part0\.ts, [^·]+, … · run ×\d+: npm test \(last: failed, "FAIL t\d+\.ts:3"\)\)$/,
+    );
     expect(done.at(-1)).toContain('t39.ts:3');
+  });
+
+  it('tells them between the messages of the user that they lie between', () => {
+    const turns = [
+      user('Read it.'),
+      ...steps.slice(0, 12),
+      user('Now fix it.'),
+      ...steps.slice(12),
+      user('Thanks!'),
+    ];
+    const count = (text: string): number => Math.ceil(text.length / 4);
+    const text = extract({ steps: turns, earlier: [], known: [], budget: { aim: 200, max: 400 }, count })!;
+    expect(text).toMatch(
+      /USER: Read it\.\n- \(12 calls in short: [^\n]+\n- USER: Now fix it\.\n- \(\d+ calls in short: [^]*USER: Thanks!/,
+    );
   });
 
   it('counts each call once over many summaries', () => {
@@ -123,11 +140,9 @@ describe('a log with not enough room', () => {
       const count = (one: string): number => Math.ceil(one.length / 4);
       text = extract({ steps: steps.slice(at, at + 12), earlier: [text], known: [], budget, count }) ?? text;
     }
-    const counts = [...text.matchAll(/(\d+) calls? left out/g)].map(([, count]) => Number(count));
-    const told = readSections(text).done.filter((item) => !item.startsWith('('));
-    const toldCalls = told.flatMap((item) => item.split(' · ')).length;
-    expect(counts.reduce((sum, count) => sum + count, 0) + toldCalls).toBe(steps.length);
-    expect(text).toContain('Done, in order (not all of it):');
+    const runs = readSections(text).done.flatMap(runsIn);
+    expect(runs.reduce((sum, { count }) => sum + count, 0)).toBe(steps.length);
+    expect(text.startsWith(titles.log)).toBe(true);
   });
 });
 
@@ -167,7 +182,7 @@ it('a short message after a call, or after another message, answers no question'
 });
 
 it('an item of a log counts its calls, whatever its commands and outcomes quote', () => {
-  const counts = (item: string) => Object.fromEntries(callsIn(item));
+  const counts = (item: string) => Object.fromEntries(runsIn(item).map(({ tool, count }) => [tool, count]));
   expect(counts('run `echo a0 · b0: x`: failed, "FAIL x · y0"')).toEqual({ run: 1 });
   expect(counts('Read ×4: a.ts, b.ts · Grep flags · Edit a.ts ×2: ok')).toEqual({
     Read: 4,

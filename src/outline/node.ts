@@ -7,12 +7,14 @@ import { oneLine, tellingLines, wholeWords } from './outcome.ts';
 import {
   doneLines,
   factLines,
-  fileLines,
+  fileLine,
+  filesIn,
   isLogged,
   lastSegment,
   type OutlineLine,
   pairsKnown,
   type SurveyedCall,
+  type TouchedFile,
 } from './rank.ts';
 import { interruption } from './summary-text.ts';
 import {
@@ -56,7 +58,8 @@ type NodeContent = {
   readonly found: readonly OutlineLine[];
   /** The log of calls. */
   readonly done: readonly OutlineLine[];
-  readonly files: readonly OutlineLine[];
+  /** Files with what was done to them, with those of earlier summaries; edited ones first, newest first. */
+  readonly files: (earlier: readonly TouchedFile[]) => readonly OutlineLine[];
   /** The newest plan in a call: items by status. */
   readonly plan: ReadonlyMap<string, readonly string[]>;
   /** True if the user has demanded so much since that nobody goes on with a plan, even with one of an earlier summary. */
@@ -79,7 +82,7 @@ export const noContent: NodeContent = {
   prose: [],
   found: [],
   done: [],
-  files: [],
+  files: () => [],
   plan: new Map(),
   isPlanOver: false,
   lastSaid: '',
@@ -96,6 +99,8 @@ export type NodeOrigin = {
   readonly idOfStep?: (at: number) => string;
   /** Texts that the reader has elsewhere. */
   readonly known?: readonly string[];
+  /** Places between the steps, in order, where something stays that is no step: no line of the log joins calls across them. */
+  readonly breaks?: readonly number[];
 };
 
 /** The longest goal and outcome, in UTF-16 units. */
@@ -108,7 +113,7 @@ const maxDemands = 1;
 /** Makes a node of steps: reads them once, in order. */
 export function nodeOf(
   steps: readonly SummaryStep[],
-  { id = '', goal, givenOutcome = '', idOfStep, known = [] }: NodeOrigin,
+  { id = '', goal, givenOutcome = '', idOfStep, known = [], breaks = [] }: NodeOrigin,
 ): OutlineNode {
   const asked: AskedLine[] = [];
   const typed = { asked, known: new Set<string>() };
@@ -151,7 +156,9 @@ export function nodeOf(
   }
   const wordsOf = new Map(calls.map(({ at, words }) => [at, words]));
   const facts = factsIn(steps, wordsOf).filter((fact) => !isLogged(fact, wordsOf));
-  const done = [...interruptions, ...doneLines(calls, idOfStep)];
+  const typedAt = [...asked, ...interruptions].map(({ at }) => Math.floor(at));
+  const inOrder = [...typedAt, ...breaks].toSorted((a, b) => a - b);
+  const done = [...interruptions, ...doneLines(calls, { idOf: idOfStep, breaks: inOrder })];
   const last = calls.findLast(({ words }) => words.outcome !== '');
   const came = [givenOutcome, lastWords(steps, wordsOf)]
     .map((text) => firstSentences(text, maxOutcome))
@@ -170,7 +177,7 @@ export function nodeOf(
       idOfStep ? { ...line, id: idOfStep(Math.floor(line.at)) } : line,
     ),
     done,
-    files: fileLines(calls),
+    files: (earlier) => filesIn(calls, earlier).map(fileLine),
     plan,
     isPlanOver: demandsSince > maxDemands,
     lastSaid,

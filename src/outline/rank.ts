@@ -7,7 +7,7 @@ import type { Fact } from './facts.ts';
 import { shortNames } from './outcome.ts';
 import { termsOf } from './sentences.ts';
 import { spellQuote, type Section } from './summary-text.ts';
-import { addTo, type CallCounts, stepLines, type StepWords } from './step-line.ts';
+import { stepLines, type StepWords } from './step-line.ts';
 import type { KnownValue } from './values.ts';
 
 /** A call, with the index of its step. */
@@ -25,10 +25,10 @@ export type OutlineLine = {
   readonly isBinding?: boolean;
   /** True for a call that the user refused or answered. */
   readonly isUsers?: boolean;
-  /** True for calls that an earlier text left out already. */
-  readonly isHidden?: boolean;
-  /** The calls that a line of the log tells, by tool. */
-  readonly calls?: CallCounts;
+  /** True for calls that an earlier text told in short already. */
+  readonly isInShort?: boolean;
+  /** True for a message of the user that still stands above the summary. */
+  readonly isAbove?: boolean;
   /** The id of its step, where steps have ids. */
   readonly id?: string;
 };
@@ -36,8 +36,10 @@ export type OutlineLine = {
 /** Lines that take turns, best first, and their share. */
 export type Share = { readonly lines: readonly OutlineLine[]; readonly share: number };
 
+const noLines: Share = { lines: [], share: 1 };
+
 /** Merges lists: the next line is always of the list that has used least of its share. `last` joins when the others have had `units`. */
-export function inTurns(lists: readonly Share[], last: Share, units: number): readonly OutlineLine[] {
+export function inTurns(lists: readonly Share[], last: Share = noLines, units = 0): readonly OutlineLine[] {
   const used = [...lists.map(() => 0), 0];
   const next = used.map(() => 0);
   const merged: OutlineLine[] = [];
@@ -100,10 +102,16 @@ function isReply({ from }: Fact): boolean {
   return from === 'final' || from === 'reply';
 }
 
-/** Returns the log of calls: failures, refusals and edits first, then commands, then what was read. */
+/**
+ * Returns the log of calls: failures, refusals and edits first, then commands, then what was read. No line joins calls on both sides of a place in
+ * `breaks`, which are in order.
+ */
 export function doneLines(
   calls: readonly SurveyedCall[],
-  idOf?: (at: number) => string,
+  {
+    idOf,
+    breaks = [],
+  }: { readonly idOf?: ((at: number) => string) | undefined; readonly breaks?: readonly number[] },
 ): readonly OutlineLine[] {
   const words = calls.map((call) => call.words);
   const nameOfPath = shortNames(words.map(({ path }) => path));
@@ -116,24 +124,38 @@ export function doneLines(
         return kind === 'edit' ? 3 : kind === 'command' || kind === 'other' ? 2 : 1;
       }),
     );
-  return stepLines(words, nameOfPath)
+  return dividedAt(calls, breaks)
+    .flatMap(({ from, upTo }) =>
+      stepLines(words.slice(from, upTo), nameOfPath).map(({ text, steps }) => ({
+        text,
+        steps: steps.map((step) => step + from),
+      })),
+    )
     .map(({ text, steps }) => {
       const ids = idOf ? `${idsOf(steps.map((at) => idOf(calls[at]!.at)))} ` : '';
       const isUsers = steps.some((at) => words[at]!.user !== undefined);
       const at = calls[steps[0]!]!.at;
-      const byTool = new Map<string, number>();
-      for (const step of steps) addTo(byTool, words[step]!.tool, 1);
-      const line: OutlineLine = {
-        section: 'done',
-        text: ids + text,
-        at,
-        calls: byTool,
-        ...(isUsers && { isUsers }),
-      };
+      const line: OutlineLine = { section: 'done', text: ids + text, at, ...(isUsers && { isUsers }) };
       return { line, worth: worth(steps) };
     })
     .toSorted((a, b) => b.worth - a.worth || b.line.at - a.line.at)
     .map(({ line }) => line);
+}
+
+/** Divides calls at places between their steps. */
+function dividedAt(
+  calls: readonly SurveyedCall[],
+  breaks: readonly number[],
+): readonly { readonly from: number; readonly upTo: number }[] {
+  const parts: { from: number; upTo: number }[] = [];
+  let next = 0;
+  for (const [index, { at }] of calls.entries()) {
+    const isDivided = next < breaks.length && breaks[next]! < at;
+    while (next < breaks.length && breaks[next]! < at) next++;
+    if (isDivided || index === 0) parts.push({ from: index, upTo: index });
+    parts.at(-1)!.upTo = index + 1;
+  }
+  return parts;
 }
 
 function idsOf(ids: readonly string[]): string {
@@ -146,28 +168,62 @@ export function lastSegment(path: string): string {
   return path.split('/').findLast((segment) => segment !== '') ?? path;
 }
 
-/** Returns the files that calls touched, with what was done to them; edited ones first, newest first. */
-export function fileLines(calls: readonly SurveyedCall[]): readonly OutlineLine[] {
-  type Touched = { edits: number; reads: number; last: string; at: number };
-  const files = new Map<string, Touched>();
-  for (const { at, words } of calls) {
-    const { path, kind, outcome, hasFailed } = words;
-    if (path === '' || (kind !== 'edit' && kind !== 'read')) continue;
-    const file = files.get(path) ?? { edits: 0, reads: 0, last: '', at };
-    if (kind === 'edit') file.edits++;
-    else file.reads++;
-    if (kind === 'edit') file.last = hasFailed ? outcome : 'ok';
-    file.at = at;
-    files.set(path, file);
+/** A file that calls touched: how often it was read or edited, and whether the last edit failed. */
+export type TouchedFile = {
+  readonly path: string;
+  readonly edits: number;
+  readonly reads: number;
+  readonly hasFailed: boolean;
+  readonly at: number;
+};
+
+/** Returns the files that calls touched; edited ones first, newest first. `earlier` are those of earlier summaries. */
+export function filesIn(
+  calls: readonly SurveyedCall[],
+  earlier: readonly TouchedFile[] = [],
+): readonly TouchedFile[] {
+  const files = new Map<string, TouchedFile>();
+  for (const file of earlier) {
+    const known = files.get(file.path);
+    files.set(file.path, known ? { ...file, edits: file.edits + known.edits } : file);
   }
-  return [...files]
-    .toSorted(([, a], [, b]) => Math.sign(b.edits) - Math.sign(a.edits) || b.at - a.at)
-    .map(([path, { edits, reads, last, at }]) => {
-      const isEdited = edits > 0;
-      const text = `${path}${timesOf(isEdited ? edits : reads)}`;
-      const group = isEdited ? (last === 'ok' ? 'edited' : 'edited, the last edit failed') : 'read';
-      return { section: 'files', text, at, group };
+  for (const { at, words } of calls) {
+    const { path, kind, hasFailed } = words;
+    if (path === '' || (kind !== 'edit' && kind !== 'read')) continue;
+    const { edits = 0, reads = 0, hasFailed: hadFailed = false } = files.get(path) ?? {};
+    const isEdit = kind === 'edit';
+    files.set(path, {
+      path,
+      edits: edits + (isEdit ? 1 : 0),
+      reads: reads + (isEdit ? 0 : 1),
+      hasFailed: isEdit ? hasFailed : hadFailed,
+      at,
     });
+  }
+  return [...files.values()].toSorted((a, b) => Math.sign(b.edits) - Math.sign(a.edits) || b.at - a.at);
+}
+
+const editedGroup = 'edited';
+const failedGroup = 'edited, the last edit failed';
+
+/** Writes a file with how often it was edited, or else read. */
+export function fileLine({ path, edits, reads, hasFailed, at }: TouchedFile): OutlineLine {
+  const group = edits === 0 ? 'read' : hasFailed ? failedGroup : editedGroup;
+  return { section: 'files', text: `${path}${timesOf(edits || reads)}`, at, group };
+}
+
+/** Reads a file in an item of an earlier summary. */
+export function readFileLine(group: string, text: string, at: number): TouchedFile {
+  const [path = '', times = '1'] = text.split(/ ×(?=\d{1,9}$)/);
+  const count = Number(times);
+  const isEdited = group.startsWith(editedGroup);
+  return {
+    path,
+    edits: isEdited ? count : 0,
+    reads: isEdited ? 0 : count,
+    hasFailed: group === failedGroup,
+    at,
+  };
 }
 
 function timesOf(count: number): string {

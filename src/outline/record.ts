@@ -19,7 +19,7 @@ function recordLines({ goal, outcome, found, done }: OutlineNode): readonly Outl
     { lines: done.filter(({ text, isUsers }) => !isUsers && !isGoal(text)), share: 2 },
   ];
   // The user's refusals and answers hold for all that follows.
-  return [...done.filter(({ isUsers }) => isUsers), ...inTurns(turns, { lines: [], share: 1 }, 0)];
+  return [...done.filter(({ isUsers }) => isUsers), ...inTurns(turns)];
 }
 
 /** UTF-16 units around the goal in a call that only begins it in a plan. */

@@ -238,7 +238,7 @@ export function isLongCommand(about: string): boolean {
 
 // The subject of a call
 
-/** UTF-16 units of the longest arguments that are parsed. */
+/** Longer arguments, in UTF-16 units, are not parsed. */
 export const maxInput = 1_000_000;
 const maxAbout = 120;
 const maxTitle = 60;
@@ -279,13 +279,16 @@ const findWords = new Set(['grep', 'glob', 'search', 'find', 'ls', 'list']);
 export function kindOf(tool: string, sent: JsonRecord, path: string): StepKind {
   const words = wordsOf(tool);
   if (commandIn(sent) !== undefined && path === '') return 'command';
-  if (path !== '' && words.some((word) => editWords.has(word))) return 'edit';
+  if (path !== '' && isEditing(words)) return 'edit';
   if (planIn(sent) !== undefined) return 'plan';
   if (typeof sent['pattern'] === 'string') return 'search';
   if (path !== '' && words.some((word) => readWords.has(word))) return 'read';
   if (path !== '' && words.some((word) => findWords.has(word))) return 'search';
   return isTaskCall(tool, sent) ? 'plan' : 'other';
 }
+
+/** True for the words in the name of a tool that edits files. */
+export const isEditing = (words: readonly string[]): boolean => words.some((word) => editWords.has(word));
 
 function aboutOf(kind: StepKind, sent: JsonRecord): string {
   switch (kind) {

@@ -22,8 +22,17 @@ export type SummaryRequest = {
   readonly earlier: readonly string[];
   /** Other summaries in the context, whose content need not be repeated. */
   readonly known: readonly string[];
+  /** Messages of the user between the steps that stay in the context, above the summary. */
+  readonly staying?: readonly StayingText[];
+  /** How many of the first steps were taken out from above the earlier summaries: they come before what those tell. Default 0. */
+  readonly stepsAbove?: number;
   /** True if a newer plan than the one in the steps is in the context. */
   readonly isPlanKnown?: boolean;
+  /**
+   * The place of values of calls: `early` after the user's words and a few lines of what was done, for a model that goes on at once; `last` if room is left
+   * after all lines, since they do not read well. Default `early`.
+   */
+  readonly values?: 'early' | 'last';
   readonly budget: SummaryBudget;
   readonly count: (text: string) => number;
   /** Explains the steps and the purpose of the summary to summarizers that write their own words. */
@@ -31,6 +40,9 @@ export type SummaryRequest = {
   /** Set if the text is used as it is written: for an item of a list, or for what came of a sub-goal. Default: a summary. */
   readonly form?: TextForm | undefined;
 };
+
+/** The words of the user in a message that stays. `at` lies between the indices of the steps before and after it. */
+export type StayingText = { readonly at: number; readonly text: string };
 
 export type TextForm = 'item' | 'record';
 

@@ -1,84 +1,90 @@
 /**
- * Writes the sections of an extractive summary, and reads a summary back, so that the next one includes it and nothing is summarized twice. A line
- * that is not a title is an item and begins with `- `, so quoted text cannot be mistaken for a title. Lines outside of sections were
- * written by another summarizer and are kept as prose. Pure.
+ * Writes the sections of an extractive summary, and reads a summary back, so that the next one includes it and nothing is summarized twice. One list in order
+ * of time has all that was said and done. A line that is not a title is an item and begins with `- `, so quoted text cannot be mistaken
+ * for a title. Lines outside of sections were written by another summarizer and are kept as prose. Pure.
  */
 import { spellValue } from '../conversation/messages.ts';
-import { oneLine, wholeWords } from './outcome.ts';
+import { countOf, oneLine, wholeWords, wordsOf } from './outcome.ts';
 import { plain } from './sentences.ts';
-import { addTo, type CallCounts, countIn } from './step-line.ts';
+import { isEditing } from './step-line.ts';
 
 export const titles = {
-  asked: 'The user asked, in order (all of it holds unless taken back later):',
   prose: 'Earlier summary:',
-  done: 'Done, in order:',
-  found: 'Found:',
-  shown: 'Tools and longer texts said:',
+  log: 'In order (what USER demanded holds unless taken back later; YOU is the model):',
   files: 'Files touched:',
   named: 'Calls named:',
   open: 'Open then:',
 } as const;
 
-export type Section = keyof typeof titles;
+/** Sections of the log: what the user asked, calls, what the model said, and what results and longer texts said. */
+const loggedSections = ['asked', 'done', 'found', 'shown'] as const;
+type LoggedSection = (typeof loggedSections)[number];
 
-const sectionNames = Object.keys(titles) as readonly Section[];
+export type Section = LoggedSection | Exclude<keyof typeof titles, 'log'>;
 
 /** Items of a summary by section. */
 export type SummaryItems = Readonly<Record<Section, readonly string[]>>;
 
-const sectionOf = new Map<string, Section>(sectionNames.map((name) => [titles[name], name]));
+/** An item of the log. */
+export type LogItem = {
+  readonly section: LoggedSection;
+  readonly text: string;
+  /** True for a message of the user that still stands above the summary. */
+  readonly isAbove?: boolean;
+};
+
+type TitledSection = keyof typeof titles;
+
+const sectionOf = new Map<string, TitledSection | LoggedSection>([
+  ...(Object.keys(titles) as readonly TitledSection[]).map((name) => [titles[name], name] as const),
+  // Versions before this one wrote a section for each.
+  ['The user asked, in order (all of it holds unless taken back later):', 'asked'],
+  ['Done, in order:', 'done'],
+  ['Done, in order (not all of it):', 'done'],
+  ['Found:', 'found'],
+  ['Tools and longer texts said:', 'shown'],
+]);
 
 /** Writes sections that have items. */
-export function spellSections(items: Partial<SummaryItems>): string {
-  return sectionNames
+export function spellSections(
+  items: { readonly [name in TitledSection]?: readonly string[] | undefined },
+): string {
+  return (Object.keys(titles) as readonly TitledSection[])
     .flatMap((section) => {
       const lines = items[section] ?? [];
-      const title = section === 'done' ? titleOfLog(lines) : titles[section];
-      return lines.length === 0 ? [] : [title, ...lines.map((line) => `- ${line}`)];
+      return lines.length === 0 ? [] : [titles[section], ...lines.map((line) => `- ${line}`)];
     })
     .join('\n');
 }
 
-// The log of calls, with the calls that are left out
+const above = ' (message above)';
 
-const leftOut = /^\((\d+) calls? left out: ([^()]*)\)$/;
+/** Writes an item of the log: it begins with who said it, or with a tool. */
+export function spellLogItem({ section, text, isAbove = false }: LogItem): string {
+  switch (section) {
+    case 'asked':
+      return `USER${isAbove ? above : ''}${/^(?:REFUSED|INTERRUPTED) /.test(text) ? ' ' : ': '}${text}`;
+    case 'found':
+      return `YOU: ${text}`;
+    case 'shown':
+      return `RESULT of ${text}`;
+    case 'done':
+      return text;
+  }
+}
 
-/** Reads the item for calls that a log leaves out; undefined for another item. */
-export function readLeftOut(item: string): CallCounts | undefined {
-  const [, all, tools = ''] = leftOut.exec(item) ?? [];
-  if (all === undefined) return undefined;
-  const counts = new Map<string, number>();
-  for (const [, tool = '', count = '1'] of tools.matchAll(/([^\s,]+)(?: ×(\d{1,9}))?(?:, |$)/g))
-    if (tool !== '…') addTo(counts, tool, Number(count));
-  const unnamed = Number(all) - countIn(counts);
-  return unnamed > 0 ? addTo(counts, '…', unnamed) : counts;
+function readLogItem(item: string): LogItem {
+  const [begin = '', who, isAbove, of] =
+    /^(?:(USER)( \(message above\))?(?:: | (?=REFUSED |INTERRUPTED ))|(YOU: |RESULT of ))/.exec(item) ?? [];
+  const section = who ? 'asked' : of === undefined ? 'done' : of === 'YOU: ' ? 'found' : 'shown';
+  return { section, text: item.slice(begin.length), ...(isAbove && { isAbove: true }) };
 }
 
 /** The item of a log for an interruption by the user, which is no call. */
 export const interruption = 'The user interrupted.';
 
-/** Returns the calls in an item of a log, by tool. Text in quotes is no call, nor is what does not begin with the name of a tool. */
-export function callsIn(item: string): CallCounts {
-  const counts = new Map<string, number>();
-  if (item === interruption) return counts;
-  const bare = item.slice(0, 10_000).replaceAll(/"[^"]*"|`[^`]*`/g, '');
-  for (const part of bare.split(' · ')) {
-    const [, tool, count, ofFile = '1'] =
-      /^([\w.$-]+)(?= |$)(?: ×(\d{1,9}):| [^,:]* ×(\d{1,9}): )?/.exec(part) ?? [];
-    if (tool !== undefined) addTo(counts, tool, Number(count ?? ofFile));
-  }
-  return counts;
-}
-
-/** Returns the title of a log, which says if it leaves something out. */
-function titleOfLog(items: readonly string[]): string {
-  return items.some((item) => readLeftOut(item)) ? titles.done.replace(':', notAll) : titles.done;
-}
-
-const notAll = ' (not all of it):';
-
-/** Reads a summary. */
-export function readSections(body: string): SummaryItems {
+/** Reads a summary: its items by section, and those of the log in order. */
+export function readSections(body: string): SummaryItems & { readonly log: readonly LogItem[] } {
   const items: Record<Section, string[]> = {
     asked: [],
     prose: [],
@@ -89,17 +95,25 @@ export function readSections(body: string): SummaryItems {
     named: [],
     open: [],
   };
-  let section: Section | undefined;
+  const log: LogItem[] = [];
+  let section: TitledSection | LoggedSection | undefined;
   for (const line of body.split('\n')) {
-    const title = sectionOf.get(line.replace(notAll, ':'));
+    const title = sectionOf.get(line);
     if (title !== undefined) section = title;
-    else if (section !== undefined && line.startsWith('- ')) items[section].push(line.slice(2));
-    else if (plain(line) !== '') {
+    else if (section !== undefined && line.startsWith('- ')) {
+      const item = section === 'log' ? readLogItem(line.slice(2)) : { section, text: line.slice(2) };
+      items[item.section].push(item.text);
+      if (isLogged(item)) log.push(item);
+    } else if (plain(line) !== '') {
       section = undefined;
       items.prose.push(wholeWords(plain(line), 600));
     }
   }
-  return items;
+  return { ...items, log };
+}
+
+function isLogged(item: { readonly section: Section; readonly text: string }): item is LogItem {
+  return (loggedSections as readonly string[]).includes(item.section);
 }
 
 /** Turns the text of another summarizer into a summary body: all of its lines are prose, whatever titles it contains. */
@@ -153,4 +167,143 @@ function unquoted(literal: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+// Calls in short, where a summary has no room for their lines: `Edit ×6: a.ts ×5, b.ts · Bash ×3: Run tests (last: ok)`. They are read from the lines of a
+// log, also from those that were told in short before, so that a later summary can join them.
+
+/** Calls of one tool: how often each file, command or title was used, and what came of the last one, if a few words tell that. */
+export type Run = {
+  readonly tool: string;
+  readonly count: number;
+  readonly names: ReadonlyMap<string, { readonly count: number; readonly outcome: string }>;
+};
+
+/** UTF-16 units of the longest name and outcome. */
+const maxName = 60;
+const maxOutcome = 40;
+/** Maximum files of one tool that are named, and maximum other names. */
+const maxFiles = 6;
+const maxNames = 3;
+/** UTF-16 units of the longest line that is read. */
+const maxLine = 10_000;
+
+/** Reads the calls in a line of a log. */
+export function runsIn(line: string): readonly Run[] {
+  const [, told = 'in short', inShort] = /^\(\d+ calls? (left out|in short): (.*)\)$/.exec(line) ?? [];
+  const text = (inShort ?? line).slice(0, maxLine);
+  const parts = split(text, told === 'left out' ? ', ' : ' · ');
+  return parts.flatMap((part) => runIn(part) ?? []);
+}
+
+/** Joins the calls of several lines, in order. */
+function joinedRuns(runs: readonly Run[]): readonly Run[] {
+  const byTool = new Map<string, Run>();
+  for (const run of runs) {
+    const { count = 0, names = [] } = byTool.get(run.tool) ?? {};
+    const all = new Map(names);
+    for (const [name, { count: times, outcome }] of run.names)
+      all.set(name, { count: (all.get(name)?.count ?? 0) + times, outcome });
+    byTool.set(run.tool, { tool: run.tool, count: count + run.count, names: all });
+  }
+  return [...byTool.values()];
+}
+
+/** So many calls are said to be told in short. */
+const minCounted = 4;
+
+/** How much is told of calls in short: all names, those of files that were edited, or only how many calls there were. */
+export type Detail = 'names' | 'edits' | 'counts';
+
+/** Writes calls in short: `(9 calls in short: Edit ×6: a.ts ×5, b.ts · Read ×3)`. */
+export function spellRuns(runs: readonly Run[], detail: Detail = 'names'): string {
+  const joined = joinedRuns(runs);
+  const all = joined.reduce((sum, { count }) => sum + count, 0);
+  const text = joined.map((run) => spellRun(run, detail)).join(' · ');
+  return all < minCounted ? text : `(${countOf(all, 'call')} in short: ${text})`;
+}
+
+function spellRun({ tool, count, names: all }: Run, detail: Detail): string {
+  const isTold = detail === 'names' || (detail === 'edits' && isEditing(wordsOf(tool)));
+  const names = isTold ? all : new Map<string, { count: number; outcome: string }>();
+  const isFiles = [...names.keys()].some(isFile);
+  const most = [...names]
+    .toSorted(([, a], [, b]) => b.count - a.count)
+    .slice(0, isFiles ? maxFiles : maxNames);
+  const chosen = new Set(most.map(([name]) => name));
+  const told = [...names].flatMap(([name, { count: times, outcome }]) => {
+    if (!chosen.has(name)) return [];
+    return [`${name}${times > 1 ? ` ×${times}` : ''}${outcome === '' ? '' : ` (last: ${outcome})`}`];
+  });
+  const more = names.size > told.length ? ', …' : '';
+  const times = count > 1 ? ` ×${count}` : '';
+  if (told.length === 0) return `${tool}${times}`;
+  // One thing that was used each time needs its number once.
+  const [only] = names.size === 1 && [...names.values()][0]!.count === count ? names : [];
+  const subject = only ? told[0]!.replace(` ×${count}`, '') : `${told.join(', ')}${more}`;
+  return `${tool}${times}${count > 1 ? ':' : ''} ${subject}`;
+}
+
+/** Reads the calls of one tool; undefined for a text that does not begin with the name of a tool. */
+function runIn(part: string): Run | undefined {
+  const [begin, tool, times] = /^([\w.$/-]+(?::[\w.$/-]+)*)(?: ×(\d{1,9})(?=:|$))?(?=:| |$)/.exec(part) ?? [];
+  if (begin === undefined || tool === undefined) return undefined;
+  const rest = part.slice(begin.length).replace(/^:? /, '');
+  const count = Number(times ?? 1);
+  const pieces = split(rest, ': ');
+  const outcome = pieces.length > 1 ? pieces.at(-1)! : '';
+  const subject = pieces.length > 1 ? rest.slice(0, -outcome.length - 2) : rest;
+  const names = new Map<string, { count: number; outcome: string }>();
+  let named = 0;
+  const isPlan = /^\d+ of \d+ done\b/.test(subject);
+  for (const one of isPlan ? [] : split(subject, ', ')) {
+    const name = nameIn(one);
+    const number = Number(/ ×(\d{1,9})(?= \(last: |$)/.exec(one)?.[1] ?? 1);
+    if (name === '') continue;
+    named += number;
+    const last = / \(last: ([^()]*)\)$/.exec(one)?.[1] ?? outcomeOf(outcome, name);
+    names.set(name, { count: (names.get(name)?.count ?? 0) + number, outcome: last });
+  }
+  // `Edit a.ts ×3: ok` has its number behind the file.
+  return { tool, count: times === undefined ? Math.max(1, named) : count, names };
+}
+
+/** Returns what a few words say of the outcome; that a file was read or edited goes without saying. */
+function outcomeOf(outcome: string, name: string): string {
+  if (outcome.length > maxOutcome || /[()]/.test(outcome)) return /^failed\b/.test(outcome) ? 'failed' : '';
+  return isFile(name) && !/^failed\b/.test(outcome) ? '' : outcome;
+}
+
+/** Returns what a call was about: the title of a command, a file without its lines, or a few words. A pattern that was searched says little. */
+function nameIn(subject: string): string {
+  const text = subject.replace(/ \(last: [^()]*\)$/, '').replace(/ ×\d{1,9}$/, '');
+  const title = / ?\(([^()]{3,80})\)$/.exec(text)?.[1];
+  if (title !== undefined && !/^\d+ lines?$/.test(title)) return wholeWords(title, maxName);
+  const [first = '', ...others] = text.replace(/ \(\d+ lines?\)$/, '').split(' ');
+  if (isFile(first) && others.every((word) => /^\d*-?\d*,?$/.test(word))) return first;
+  const quoted = /^"([^"]+)"$/.exec(text)?.[1];
+  if (quoted !== undefined) return wholeWords(quoted.replaceAll(/[()]/g, ''), maxName);
+  return /^["\d]/.test(text) || !/\s/.test(text) || /[()×:]/.test(text) ? '' : wholeWords(text, maxName);
+}
+
+function isFile(name: string): boolean {
+  return /^[\w.@~+…-]*[./][\w./@~+-]*$/.test(name) && /[a-z]/i.test(name);
+}
+
+/** Divides a text at separators that stand outside of quotes and brackets. */
+function split(text: string, separator: string): readonly string[] {
+  const parts: string[] = [];
+  let [from, depth, quote] = [0, 0, ''];
+  for (let at = 0; at < text.length; at++) {
+    const sign = text[at]!;
+    if (quote !== '' || sign === '"' || sign === '`')
+      quote = quote === '' ? sign : quote === sign ? '' : quote;
+    else if (sign === '(') depth++;
+    else if (sign === ')') depth = Math.max(0, depth - 1);
+    else if (depth === 0 && text.startsWith(separator, at)) {
+      parts.push(text.slice(from, at));
+      from = at + separator.length;
+    }
+  }
+  return [...parts, text.slice(from)].filter((part) => part !== '');
 }

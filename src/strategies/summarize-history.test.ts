@@ -48,9 +48,8 @@ const head = (messages: number, calls: number, memories: string) =>
   `what the user demanded still holds, all else is a record and no instruction. To read them again call read_memory with ${memories}.]`;
 
 const first = `${head(6, 2, '{"id":"mem_0000000000007470"} for messages 1-6')}
-The user asked, in order (all of it holds unless taken back later):
-- Make it faster. Never change the public API.
-Done, in order:
+In order (what USER demanded holds unless taken back later; YOU is the model):
+- USER: Make it faster. Never change the public API.
 - read_file ×2: one.ts, two.ts
 Files touched:
 - read: src/two.ts, src/one.ts
@@ -114,18 +113,59 @@ describe('summarize-history', () => {
       4,
       '{"id":"mem_0000000000007470"} for messages 1-6, {"id":"mem_0000000000007861"} for messages 7-12',
     )}
-The user asked, in order (all of it holds unless taken back later):
-- Make it faster. Never change the public API.
-- Go on.
-- Only touch src/scan.ts.
-Done, in order:
+In order (what USER demanded holds unless taken back later; YOU is the model):
+- USER: Make it faster. Never change the public API.
 - read_file ×2: one.ts, two.ts
-- read_file ×2: three.ts, four.ts
+- USER: Go on.
+- read_file three.ts
+- USER: Only touch src/scan.ts.
+- read_file four.ts
 Files touched:
 - read: src/four.ts, src/three.ts, src/two.ts, src/one.ts
 Open then:
 - said last: The cause was the regex, so I replaced it.
 [End of summary]`);
+  });
+
+  it('stands behind a message of the user that stays, quotes it at its place, and gives it its place once it is dropped', () => {
+    const turn = [...steps, read('four'), read('five')];
+    const goOn = chatMessages(steps).findIndex(({ content }) => content === 'Go on.');
+    const all = chatMessages(turn).length;
+    const protects = (from: number, ...others: readonly number[]): FoldView['protects'] => ({
+      message: (index) => index >= from || others.includes(index),
+      part: () => false,
+      recalled: () => false,
+    });
+    const view = viewOf(chatBody(turn), all, { protects: protects(all - 2, goOn) });
+    const edits = strategy.propose(view);
+    const [, kept, summary, ...rest] = contentsAfter(view, edits);
+    expect([kept, rest.length]).toEqual(['Go on.', 2]);
+    const inOrder =
+      /one\.ts, two\.ts\n(?:- YOU: [^\n]+\n)?- USER \(message above\): Go on\.\n- read_file ×2: three\.ts, four\.ts\n/;
+    expect(summary).toMatch(inOrder);
+
+    const later = [...turn, read('six'), { user: 'And now?' }];
+    const next = viewOf(chatBody(later), chatMessages(later).length - 1, { edits });
+    const [, again, newest] = contentsAfter(next, strategy.propose(next));
+    expect(newest).toBe('And now?');
+    expect(again).toMatch(
+      /two\.ts\n(?:- YOU: [^\n]+\n)?- USER: Go on\.\n- read_file ×2: three\.ts, four\.ts\n- read_file ×2: five\.ts, six\.ts\n/,
+    );
+  });
+
+  it('tells the first demand first, although it was dropped later than the steps after it', () => {
+    const turn = [...steps.slice(0, 4), read('four'), read('five')];
+    const all = chatMessages(turn).length;
+    const message = (index: number) => index === 1 || index >= all - 2;
+    const view = viewOf(chatBody(turn), all, {
+      protects: { message, part: () => false, recalled: () => false },
+    });
+    const edits = strategy.propose(view);
+    const later = [...turn, { user: 'And now?' }];
+    const next = viewOf(chatBody(later), chatMessages(later).length - 1, { edits });
+    expect(contentsAfter(next, strategy.propose(next))[1]).toMatch(
+      /:\n- USER: Make it faster\. Never change the public API\.\n- read_file ×3: one\.ts, two\.ts, four\.ts\n- read_file five\.ts\n/,
+    );
   });
 
   it('is added to the previous one if a fold only saves money, so that the prefix stays cached', () => {
@@ -234,7 +274,9 @@ describe('a fold with summaries', () => {
     expect(messages.slice(-3)).toEqual(chatMessages(long).slice(-3));
     const lines = messages.flatMap(({ content }) => String(content).split('\n'));
     const demands = Array.from({ length: 40 }, (_, at) => `Demand ${at}: never write to table t${at}.`);
-    expect(demands.filter((demand) => !lines.includes(`- ${demand}`) && !lines.includes(demand))).toEqual([]);
+    expect(
+      demands.filter((demand) => !lines.includes(`- USER: ${demand}`) && !lines.includes(demand)),
+    ).toEqual([]);
   });
 
   it('is found by another process: summarized messages are left out, and nothing is summarized twice', async () => {

@@ -17,6 +17,7 @@ import {
   type SummaryRecord,
   spellRecord,
   placedSummaries,
+  stayingTexts,
   summarySteps,
 } from './lib/summaries.ts';
 import type { FoldView, Strategy } from './strategy.ts';
@@ -111,13 +112,20 @@ function summarize(
     steps: ahead.body === undefined ? steps : summarySteps(view.conversation, ahead.rest, view.recallTool),
     earlier: [...earlier.map(({ record }) => record.body), ...read],
     known: isAdded ? summaries.map(({ record }) => record.body) : [],
+    staying: stayingTexts(
+      view,
+      ahead.body === undefined ? chosen.dropped : ahead.rest,
+      fromOf(earlier, chosen.dropped),
+    ),
+    stepsAbove: ahead.body === undefined ? stepsAbove(view, earlier, chosen.dropped) : 0,
     isPlanKnown: hasPlan(view, chosen.dropped),
+    values: 'last',
     budget,
     count: (text) => view.measure.text(text),
   });
   if (body === undefined) return undefined;
   const summary = summaryEdit(view, { earlier, steps, body, dropped: chosen.dropped });
-  if (!view.mayEdit(summary.edit)) return undefined;
+  if (!summary) return undefined;
   const { memory, edit } = summary;
   const tokensBefore = chosen.tokens + sum(earlier, ({ tokens }) => tokens);
   view.reportCompression(
@@ -197,14 +205,25 @@ function summaryEdit(view: FoldView, { earlier, dropped, steps, body }: Summariz
     memories: [...records.flatMap(({ memories }) => memories), { id: memory, messages: dropped.length }],
     body,
   };
-  const edit: SummaryEdit = {
-    kind: 'insert-message',
-    before: Math.min(indices[0]!, ...earlier.map(({ before }) => before)),
-    role: 'user',
-    text: spellRecord(record, view.recallTool),
-    summary: earlier.length === 0 ? 'beside' : 'instead',
-  };
-  return { edit, memory };
+  const text = spellRecord(record, view.recallTool);
+  const summary = earlier.length === 0 ? 'beside' : 'instead';
+  // It stands behind the messages that stay among those it tells of: what follows it came later.
+  const edit = [indices.at(-1)! + 1, fromOf(earlier, dropped)]
+    .map((before): SummaryEdit => ({ kind: 'insert-message', before, role: 'user', text, summary }))
+    .find((one) => view.mayEdit(one));
+  return edit && { edit, memory };
+}
+
+/** Counts the steps of messages that stood above all earlier summaries. */
+function stepsAbove(view: FoldView, earlier: readonly PlacedSummary[], dropped: readonly Message[]): number {
+  const end = Math.min(...earlier.map(({ before }) => before));
+  const before = earlier.length === 0 ? [] : dropped.filter(({ index }) => index < end);
+  return summarySteps(view.conversation, before, view.recallTool).length;
+}
+
+/** Returns the index of the first message that a summary tells of. */
+function fromOf(earlier: readonly PlacedSummary[], dropped: readonly Message[]): number {
+  return Math.min(dropped[0]?.index ?? Number.POSITIVE_INFINITY, ...earlier.map(({ before }) => before));
 }
 
 /**

@@ -212,11 +212,9 @@ describe.each(formats)('a model that is asked for a summary of %s messages and',
 
     const summary = sentSummary(stack, format);
     expect(summary).toContain(
-      '\nThe user asked, in order (all of it holds unless taken back later):\n- Run all jobs.\n- Never skip a job.\n',
+      '\nIn order (what USER demanded holds unless taken back later; YOU is the model):\n- USER: Run all jobs.\n- USER: Never skip a job.\n',
     );
-    expect(
-      summary.match(/^The user asked, in order \(all of it holds unless taken back later\):$/gm)?.length,
-    ).toBe(1);
+    expect(summary.match(/^In order \(what USER demanded holds .*:$/gm)?.length).toBe(1);
     expect(summary.endsWith('\n[End of summary]')).toBe(true);
     expect(summary.match(/^\[End of summary\]$/gm)?.length).toBe(1);
     if (words === undefined) expect(summary).not.toContain('Earlier summary:');

@@ -142,7 +142,7 @@ describe('metrics', () => {
       'shadow_usd_total 0',
       'prepare_seconds_sum n',
       'prepare_seconds_count 3',
-      'compression_ratio_sum{level="history",by="both"} 3',
+      'compression_ratio_sum{level="history",by="both"} n',
       'compression_ratio_count{level="history",by="both"} 1',
       'compression_tokens_saved_total{level="history"} n',
       'compression_warnings_total{warning="under"} 0',

@@ -8,7 +8,8 @@ import { isSummary } from '../../conversation/edit.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited } from './editable-texts.ts';
 import { type PartPlace, isReminder, pairCalls, placeKey } from '../../conversation/turns.ts';
-import type { SummaryStep } from '../../outline/summarizer.ts';
+import { typedText } from '../../outline/sentences.ts';
+import type { StayingText, SummaryStep } from '../../outline/summarizer.ts';
 
 /** A summary of earlier messages. */
 export type SummaryRecord = {
@@ -105,6 +106,35 @@ function userText({ body }: Conversation, message: Message): string {
   if (message.role !== 'user' || part?.type !== 'text' || message.parts.length !== 1) return '';
   const texts = textsOf(part);
   return texts.length === 1 ? textOf(body, message, texts[0]!) : '';
+}
+
+/**
+ * Returns the words of the user in messages that stay above a summary, each with its place between the steps: less than all ahead of `from`, the index of
+ * the first message that the summary may tell of.
+ */
+export function stayingTexts(
+  { conversation, edits, recallTool }: Pick<FoldView, 'conversation' | 'edits' | 'recallTool'>,
+  dropped: readonly Message[],
+  from: number,
+): readonly StayingText[] {
+  const gone = new Set([...placesEdited(edits).messages, ...dropped.map(({ index }) => index)]);
+  const upTo = dropped.at(-1)?.index ?? from;
+  const texts: StayingText[] = [];
+  let steps = 0;
+  let next = 0;
+  for (const message of conversation.messages.slice(0, upTo)) {
+    if (message.role !== 'user' || gone.has(message.index) || isFoldedHistory(conversation, message))
+      continue;
+    while (next < dropped.length && dropped[next]!.index < message.index)
+      steps += summarySteps(conversation, [dropped[next++]!], recallTool).length;
+    const text = typedText(userText(conversation, message)).words;
+    if (text !== '')
+      texts.push({
+        at: message.index < from ? Number.NEGATIVE_INFINITY : steps - 0.5 + texts.length / 1e6,
+        text,
+      });
+  }
+  return texts;
 }
 
 // Steps for summarizers, converted from messages: who said what, and which calls returned what. Independent of wire
