@@ -133,10 +133,6 @@ async function driveRuntimes(): Promise<void> {
 async function driveAdapters(): Promise<void> {
   const { adapterRows } = await import('./adapters/rows.ts');
   for (const row of await adapterRows()) addRow(row);
-  const { playMastra } = await import('./adapters/mastra.ts');
-  const { problem, ...row } = await playMastra();
-  if (problem !== undefined) say(`Mastra: ${problem}`);
-  addRow(row);
 }
 
 /** Adds a row, which counts as one check. */
