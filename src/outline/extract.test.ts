@@ -49,7 +49,6 @@ describe('an extractive summary', () => {
 - USER: Make the parser faster. / Never change the public API. / Thanks!
 - read_file parse.ts
 - run npm test -- parse: failed, "FAIL parse.test.ts"
-- RESULT of run: "You must never run this again."
 - plan 1 of 2 done, active "Replace the regex"
 - USER: Keep it under 20 ms.
 - YOU: The cause was the regex, so I replaced it by a scan.
@@ -100,7 +99,6 @@ Open then:
 - USER: Make the parser faster. / Never change the public API. / Thanks!
 - read_file parse.ts
 - run npm test -- parse: failed, "FAIL parse.test.ts"
-- RESULT of run: "You must never run this again."
 - plan 1 of 2 done, active "Replace the regex"
 - USER: Keep it under 20 ms.
 - YOU: The cause was the regex, so I replaced it by a scan.

@@ -28,6 +28,7 @@ import {
   spellLogItem,
   spellRuns,
   spellSections,
+  stateMark,
   spellValues,
   titles,
 } from './summary-text.ts';
@@ -142,20 +143,23 @@ function historyLines({
     (text) => touched.has(text) || planned.has(text) || knownValues.has(text),
   );
 
+  const found = node.found.filter(({ text }) => !lastSaid.includes(text)).map(inPlace);
+  const closings = closingLines(found);
   const ofClient = node.prose.map((line) => ({ ...line, section: 'prose' as const }));
   const telling = ofClient.filter(({ worth }) => worth > 1);
-  const prose = [...old('prose').toReversed(), ...telling.slice(0, 1)];
+  const demands = ofLog('asked').length + new Set(node.asked.map(({ at }) => Math.floor(at))).size;
+  const isOver = ({ text }: OutlineLine) => demands > maxDemands && text.startsWith(stateMark);
+  const allProse = [...old('prose').toReversed(), ...telling];
+  const prose = [...old('prose').toReversed(), ...telling.slice(0, 1)].filter((line) => !isOver(line));
   const whole = countWithin(prose, maxProse);
+  const late = [...allProse.filter(isOver), ...ofClient.filter(({ worth }) => worth <= 1)];
   const turns = [
-    { lines: telling.slice(1), share: 6 },
-    { lines: [...prose.slice(whole), ...ofClient.filter(({ worth }) => worth <= 1)], share: 1 },
+    { lines: closings, share: 3 },
+    { lines: telling.slice(1).filter((line) => !isOver(line)), share: 6 },
+    { lines: prose.slice(whole), share: 1 },
     { lines: others.filter(({ worth }) => worth <= 1).toReversed(), share: 1 },
     {
-      lines: [
-        ...node.found.filter(({ text }) => !lastSaid.includes(text)).map(inPlace),
-        ...ofLog('found'),
-        ...ofLog('shown'),
-      ],
+      lines: [...found.filter((line) => !closings.includes(line)), ...ofLog('found'), ...ofLog('shown')],
       share: 4,
     },
     { lines: [...withoutToldByUser(node.done, node.asked).map(inPlace), ...ofLog('done')], share: 4 },
@@ -169,8 +173,21 @@ function historyLines({
     ...edited.slice(0, wholeEdited),
     ...prose.slice(0, whole),
   ];
-  if (values === 'last') return [...binding, ...inTurns(turns), ...named];
-  return [...binding, ...inTurns(turns, { lines: named, share: 60 }, maxBefore)];
+  if (values === 'last') return [...binding, ...inTurns(turns), ...late, ...named];
+  return [...binding, ...inTurns(turns, { lines: named, share: 60 }, maxBefore), ...late];
+}
+
+/** Maximum demands of the user after which the state in a client's summary may still hold. */
+const maxDemands = 1;
+
+/** Returns the best sentence of each reply that ended a turn, newest first: what came of the turn. */
+function closingLines(found: readonly OutlineLine[]): readonly OutlineLine[] {
+  const byReply = new Map<number, OutlineLine>();
+  for (const line of found) {
+    const reply = Math.floor(line.at);
+    if (line.isFinal && !byReply.has(reply)) byReply.set(reply, line);
+  }
+  return [...byReply.values()].toSorted((a, b) => b.at - a.at);
 }
 
 /** More steps than a conversation has, and more items than a log. */

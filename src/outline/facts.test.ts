@@ -162,6 +162,27 @@ describe('a summary that the client wrote', () => {
     expect(prose.join('\n')).toContain('"use port 8443 for all of it"');
   });
 
+  it('says that its state is of then, and no longer once the user has demanded two more things', () => {
+    const sections = [
+      'This session is being continued from a previous conversation. Summary:',
+      '1. Primary Request:\n   Make the parser faster.',
+      '2. All user messages:\n   - "never write to the production table"',
+      '3. Errors:\n   - none so far.',
+      '4. Pending Tasks:\n   - Write the tests of the scan.',
+      '5. Current Work:\n   The scan is half done.',
+      '6. Next Step:\n   Run the benchmark again.',
+    ].join('\n');
+    const { prose } = summaryOf([user(sections), user('Go on.'), read('a')]);
+    expect(prose.join('\n')).toMatch(/^\(state at that time\) .*Write the tests of the scan\./m);
+    const steps = [user(sections), user('Go on.'), read('a'), user('Write the docs.'), read('b')];
+    const count = (text: string): number => Math.ceil(text.length / 4);
+    const summaryIn = (max: number): string =>
+      extract({ steps, earlier: [], known: [], budget: { aim: max, max }, count, values: 'last' })!;
+    expect(summaryIn(95)).not.toContain('Write the tests');
+    expect(summaryIn(95)).toContain('never write to the production table');
+    expect(summaryIn(95)).toContain('read_file');
+  });
+
   it('stays in the next summary', () => {
     const count = (text: string): number => Math.ceil(text.length / 4);
     const budget = { aim: 400, max: 400 };

@@ -16,7 +16,7 @@ import {
   type SurveyedCall,
   type TouchedFile,
 } from './rank.ts';
-import { interruption } from './summary-text.ts';
+import { interruption, stateMark } from './summary-text.ts';
 import {
   clientSummary,
   firstSentences,
@@ -26,7 +26,7 @@ import {
   partsOf,
   questionBefore,
   sentencesOf,
-  shortenedSummary,
+  summaryLines,
   typedText,
 } from './sentences.ts';
 import { stepLine, stepWords, type StepWords } from './step-line.ts';
@@ -206,8 +206,10 @@ function addAsked(
   { question = '', mark = '' }: { readonly question?: string; readonly mark?: string },
 ): void {
   if (words.length > maxTyped) {
-    const begin = sentencesOf(words.slice(0, 2_000))[0];
-    if (asked.length === 0 && begin !== undefined) asked.push({ text: begin, worth: 2, at: step });
+    const [begin = '', title = ''] = sentencesOf(words.slice(0, 2_000));
+    // `Implement the following plan:` says nothing without the title of the plan.
+    const text = /[:：]$/.test(begin) ? `${begin} ${title}` : begin;
+    if (asked.length === 0 && text !== '') asked.push({ text, worth: 2, at: step });
     return;
   }
   const lines = linesOf(words).flatMap((line) => (line.length > maxQuoted ? partsOf(line) : [line]));
@@ -238,8 +240,10 @@ const maxProseLines = 400;
 
 /** Returns the lines of a client's summary; what it says of the goal, in the user's words and of what is open comes first and is worth more. */
 function proseLines(text: string, step: number): readonly AskedLine[] {
-  const first = shortenedSummary(text);
-  const rest = linesOf(text.replace(clientSummary, ''), 20_000)
+  const first = summaryLines(text).map((line) => (line.isState ? stateMark : '') + line.text);
+  // The other lines of a summary in sections repeat in more words what these say.
+  const isInSections = first.some((line) => line.startsWith(stateMark));
+  const rest = (isInSections ? [] : linesOf(text.replace(clientSummary, ''), 20_000))
     .map((line) => line.replaceAll('**', ''))
     .filter((line) => !/[:：]$/.test(line) && !first.some((one) => one.includes(line)))
     .slice(0, maxProseLines);

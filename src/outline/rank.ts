@@ -27,6 +27,8 @@ export type OutlineLine = {
   readonly isUsers?: boolean;
   /** True for calls that an earlier text told in short already. */
   readonly isInShort?: boolean;
+  /** True for a sentence of a reply that ends a turn. */
+  readonly isFinal?: boolean;
   /** True for a message of the user that still stands above the summary. */
   readonly isAbove?: boolean;
   /** The id of its step, where steps have ids. */
@@ -82,20 +84,18 @@ export function factLines(facts: readonly Fact[], known: ReadonlySet<string>): r
   }
   return [...fresh.toSorted((a, b) => b.score - a.score), ...repeated].map((fact) =>
     isReply(fact)
-      ? { section: 'found', text: fact.text, at: fact.at }
+      ? { section: 'found', text: fact.text, at: fact.at, ...(fact.from === 'final' && { isFinal: true }) }
       : { section: 'shown', text: spellQuote(fact.tool === '' ? 'text' : fact.tool, fact.text), at: fact.at },
   );
 }
 
-/** True for a sentence of a result that the log of calls quotes whole. */
+/** True for a sentence of a result that the log of calls quotes whole, or of a failure, whose line in the log is enough. */
 export function isLogged(
   { from, at, text }: Fact,
   calls: ReadonlyMap<number, SurveyedCall['words']>,
 ): boolean {
   const words = from === 'result' ? calls.get(Math.floor(at)) : undefined;
-  return (
-    words !== undefined && (words.hasFailed ? words.outcome.includes(text) : words.outcome === `"${text}"`)
-  );
+  return words !== undefined && (words.hasFailed || words.outcome === `"${text}"`);
 }
 
 function isReply({ from }: Fact): boolean {

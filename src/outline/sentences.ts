@@ -224,6 +224,14 @@ const maxOpen = [300, 300, 250];
  * sections between, which explain code and steps, are left out.
  */
 export function shortenedSummary(text: string): readonly string[] {
+  return summaryLines(text).map((line) => line.text);
+}
+
+/** A line of a client's summary. `isState`: it tells how things stood then. */
+type SummaryLine = { readonly text: string; readonly isState: boolean };
+
+/** Returns the same as `shortenedSummary`, and which lines are of the last three sections. */
+export function summaryLines(text: string): readonly SummaryLine[] {
   const whole = endsOf(text.replace(clientSummary, '').replace(endOfSummary, ''), maxRead);
   const sections: { heading: string; text: string }[] = [{ heading: '', text: '' }];
   const start = startOfSummary.exec(whole);
@@ -238,7 +246,7 @@ export function shortenedSummary(text: string): readonly string[] {
   if (read.length < maxOpen.length) {
     const lines = read.flatMap((section) => section.lines);
     const shortened = [firstLines(lines, maxGoal), newestLines(lines.filter(isQuoting), maxQuoting)];
-    return shortened.filter((line) => line !== '');
+    return shortened.filter((line) => line !== '').map((line) => ({ text: line, isState: false }));
   }
   const quotes = read.map(({ lines }) => lines.filter(isQuoting).length);
   const quoting = quotes.lastIndexOf(Math.max(...quotes));
@@ -250,7 +258,8 @@ export function shortenedSummary(text: string): readonly string[] {
   };
   return read.flatMap(({ heading, lines }, at) => {
     const kept = linesKept(lines, at);
-    return kept === '' ? [] : [heading === '' ? kept : `${heading}: ${kept}`];
+    const isState = at > 0 && at >= read.length - maxOpen.length;
+    return kept === '' ? [] : [{ text: heading === '' ? kept : `${heading}: ${kept}`, isState }];
   });
 }
 

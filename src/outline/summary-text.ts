@@ -80,6 +80,9 @@ function readLogItem(item: string): LogItem {
   return { section, text: item.slice(begin.length), ...(isAbove && { isAbove: true }) };
 }
 
+/** Begins a line of an earlier summary that tells how things stood when the client wrote it. */
+export const stateMark = '(state at that time) ';
+
 /** The item of a log for an interruption by the user, which is no call. */
 export const interruption = 'The user interrupted.';
 
@@ -255,8 +258,9 @@ function runIn(part: string): Run | undefined {
   const subject = pieces.length > 1 ? rest.slice(0, -outcome.length - 2) : rest;
   const names = new Map<string, { count: number; outcome: string }>();
   let named = 0;
-  const isPlan = /^\d+ of \d+ done\b/.test(subject);
-  for (const one of isPlan ? [] : split(subject, ', ')) {
+  // A pattern that was searched, and how far a plan had come, say little.
+  const isUnnamed = /^\d+ of \d+ done\b/.test(subject) || /^(?:grep|glob|find|ls|list|search)/i.test(tool);
+  for (const one of isUnnamed ? [] : split(subject, ', ')) {
     const name = nameIn(one);
     const number = Number(/ ×(\d{1,9})(?= \(last: |$)/.exec(one)?.[1] ?? 1);
     if (name === '') continue;
