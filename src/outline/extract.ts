@@ -4,7 +4,7 @@
  */
 import { spellValue } from '../conversation/messages.ts';
 import { groupBy } from '../es2024.ts';
-import { type AskedLine, nodeOf } from './node.ts';
+import { askedMark, type AskedLine, nodeOf, withQuestion } from './node.ts';
 import {
   countWithin,
   inTurns,
@@ -246,14 +246,16 @@ function askedLines(
       retold.add(place);
     }
     const movedTo = moved.get(step);
-    if (movedTo !== undefined) return [requestLine(text, movedTo + at - step, worth)];
+    // The reply with its question may have been taken out long before.
+    const told = place?.text.startsWith(`${text}${askedMark}`) ? place.text : text;
+    if (movedTo !== undefined) return [requestLine(told, movedTo + at - step, worth)];
     return earlierTexts.has(text) || knownTexts.has(text)
       ? []
       : [requestLine(text, now.inPlace(asked).at, worth)];
   });
   const stillAbove = new Set<OutlineLine>();
-  const ofStaying = now.staying.flatMap(({ text: words, at }): readonly RequestLine[] => {
-    const text = firstSentences(words, maxStaying);
+  const ofStaying = now.staying.flatMap(({ text: words, question, at }): readonly RequestLine[] => {
+    const text = withQuestion(firstSentences(words, maxStaying), question);
     const place = placeOf(text);
     if (place) stillAbove.add(place);
     return place || at < -1 || knownTexts.has(text) || earlierTexts.has(text)

@@ -218,7 +218,7 @@ function addAsked(
     quoted += line.length;
     const worth = asked.length === 0 ? 3 : quoted <= maxQuoted ? 2 : 1;
     const isAnswer = place === lines.length - 1 && question !== '';
-    const text = (place === 0 ? mark : '') + (isAnswer ? `${line} (asked: ${quoteOf(question)})` : line);
+    const text = (place === 0 ? mark : '') + (isAnswer ? withQuestion(line, question) : line);
     if (known.has(text)) continue;
     known.add(text);
     asked.push({ text, worth, at: step + place / 1_000 });
@@ -231,9 +231,13 @@ function callOf({ tool, path, title, about }: StepWords): string {
   return subject === '' ? tool : `${tool} ${wholeWords(subject, 80)}`;
 }
 
-function quoteOf(text: string): string {
-  return `"${text.replaceAll('"', "'")}"`;
+/** Adds the question to a short answer. */
+export function withQuestion(answer: string, question: string): string {
+  return question === '' ? answer : `${answer}${askedMark}"${question.replaceAll('"', "'")}")`;
 }
+
+/** Begins the question of a short answer. */
+export const askedMark = ' (asked: ';
 
 /** The maximum lines of a client's summary that are kept. */
 const maxProseLines = 400;

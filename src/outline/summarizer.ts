@@ -41,8 +41,11 @@ export type SummaryRequest = {
   readonly form?: TextForm | undefined;
 };
 
-/** The words of the user in a message that stays. `at` lies between the indices of the steps before and after it. */
-export type StayingText = { readonly at: number; readonly text: string };
+/**
+ * The words of the user in a message that stays, and the question that a short answer needs, or an empty text. `at` lies between the indices of the steps
+ * before and after it.
+ */
+export type StayingText = { readonly at: number; readonly text: string; readonly question: string };
 
 export type TextForm = 'item' | 'record';
 

@@ -128,28 +128,34 @@ Open then:
   });
 
   it('stands behind a message of the user that stays, quotes it at its place, and gives it its place once it is dropped', () => {
-    const turn = [...steps, read('four'), read('five')];
-    const goOn = chatMessages(steps).findIndex(({ content }) => content === 'Go on.');
+    const question = 'The cause was the regex. 1. Replace it. 2. Cache it. Which one?';
+    const turn = [
+      ...steps.slice(0, 4),
+      { assistant: question },
+      { user: '2' },
+      read('three'),
+      read('four'),
+      read('five'),
+    ];
+    const answer = chatMessages(turn).findIndex(({ content }) => content === '2');
     const all = chatMessages(turn).length;
-    const protects = (from: number, ...others: readonly number[]): FoldView['protects'] => ({
-      message: (index) => index >= from || others.includes(index),
-      part: () => false,
-      recalled: () => false,
+    const message = (index: number) => index >= all - 2 || index === answer;
+    const view = viewOf(chatBody(turn), all, {
+      protects: { message, part: () => false, recalled: () => false },
     });
-    const view = viewOf(chatBody(turn), all, { protects: protects(all - 2, goOn) });
     const edits = strategy.propose(view);
     const [, kept, summary, ...rest] = contentsAfter(view, edits);
-    expect([kept, rest.length]).toEqual(['Go on.', 2]);
-    const inOrder =
-      /one\.ts, two\.ts\n(?:- YOU: [^\n]+\n)?- USER \(message above\): Go on\.\n- read_file ×2: three\.ts, four\.ts\n/;
-    expect(summary).toMatch(inOrder);
+    expect([kept, rest.length]).toEqual(['2', 2]);
+    expect(summary).toMatch(
+      /one\.ts, two\.ts\n(?:- YOU: [^\n]+\n)?- USER \(message above\): 2 \(asked: "[^\n]*Which one\?"\)\n- read_file ×2: three\.ts, four\.ts\n/,
+    );
 
     const later = [...turn, read('six'), { user: 'And now?' }];
     const next = viewOf(chatBody(later), chatMessages(later).length - 1, { edits });
     const [, again, newest] = contentsAfter(next, strategy.propose(next));
     expect(newest).toBe('And now?');
     expect(again).toMatch(
-      /two\.ts\n(?:- YOU: [^\n]+\n)?- USER: Go on\.\n- read_file ×2: three\.ts, four\.ts\n- read_file ×2: five\.ts, six\.ts\n/,
+      /two\.ts\n(?:- YOU: [^\n]+\n)?- USER: 2 \(asked: "[^\n]*Which one\?"\)\n- read_file ×2: three\.ts, four\.ts\n- read_file ×2: five\.ts, six\.ts\n/,
     );
   });
 

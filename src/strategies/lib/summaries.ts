@@ -8,7 +8,7 @@ import { isSummary } from '../../conversation/edit.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited } from './editable-texts.ts';
 import { type PartPlace, isReminder, pairCalls, placeKey } from '../../conversation/turns.ts';
-import { typedText } from '../../outline/sentences.ts';
+import { questionBefore, typedText } from '../../outline/sentences.ts';
 import type { StayingText, SummaryStep } from '../../outline/summarizer.ts';
 
 /** A summary of earlier messages. */
@@ -128,13 +128,20 @@ export function stayingTexts(
     while (next < dropped.length && dropped[next]!.index < message.index)
       steps += summarySteps(conversation, [dropped[next++]!], recallTool).length;
     const text = typedText(userText(conversation, message)).words;
-    if (text !== '')
-      texts.push({
-        at: message.index < from ? Number.NEGATIVE_INFINITY : steps - 0.5 + texts.length / 1e6,
-        text,
-      });
+    const at = message.index < from ? Number.NEGATIVE_INFINITY : steps - 0.5 + texts.length / 1e6;
+    const question = questionBefore(replyBefore(conversation, message), text);
+    if (text !== '') texts.push({ at, text, question });
   }
   return texts;
+}
+
+/** Returns the reply directly before a message of the user; empty if something else is there. */
+function replyBefore(conversation: Conversation, { index }: Message): string {
+  const before = conversation.messages[index - 1];
+  if (before?.role !== 'assistant' || before.parts.some(({ type }) => type === 'tool-call')) return '';
+  return before.parts
+    .flatMap((part, at) => (part.type === 'text' ? textsIn(conversation, before, at) : []))
+    .join('\n');
 }
 
 // Steps for summarizers, converted from messages: who said what, and which calls returned what. Independent of wire
