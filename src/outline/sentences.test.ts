@@ -121,6 +121,11 @@ describe('a summary that a client wrote', () => {
   });
 });
 
+it('the first sentences of a text go on behind a word or two, even if not all of the next one fits', () => {
+  const said = 'Done. The folder is only created when a session starts, not when the command is installed.';
+  expect(firstSentences(said, 60)).toBe('Done. The folder is only created when a session starts, …');
+});
+
 it('the first sentences of a text leave out a short exclamation', () => {
   expect(firstSentences('Perfect! The parser caches its tokens.', 100)).toBe('The parser caches its tokens.');
   expect(firstSentences('太好了！解析器缓存了结果。', 100)).toBe('解析器缓存了结果。');

@@ -79,7 +79,8 @@ export function firstSentences(text: string, max: number): string {
   for (const sentence of sentencesOf(text, 20_000)) {
     if (/[:：]$/.test(sentence) || isExclamation(sentence)) continue;
     const more = said === '' ? sentence : joinedSentences(said, sentence);
-    if (more.length > max) return said === '' ? wholeWords(oneLine(sentence), max) : said;
+    // A word or two, such as `Done.`, say less than the beginning of the sentence behind them.
+    if (more.length > max) return said.length * 4 < max ? wholeWords(oneLine(more), max) : said;
     said = more;
   }
   return said;

@@ -123,7 +123,7 @@ describe('drop-oldest', () => {
         'Read /app/src/login.ts · Edit login.ts: ok\n' +
         'Bash npm test (Run tests): 2 failed, login.test.ts:12\n' +
         "Bash git commit → REFUSED by the user: don't check this in\n" +
-        'mem_…: YOU: It is the cache. More of it. More of it. More of it. More of it. More of it. More of it. More of it. More of it.]',
+        `mem_…: YOU: It is the cache.${' More of it.'.repeat(12)}]`,
     ]);
   });
 
@@ -338,6 +338,22 @@ describe('drop-oldest', () => {
     const view = foldView(conversation, { excess: everything, protects: onlyLast(conversation) });
     expect(logsIn(dropOldest().propose(view)).join('\n')).toMatch(
       /YOU: It exits\. (?:More of it\. )*Shall I remove it\?\nUSER: yes, once you are sure/,
+    );
+  });
+
+  it('has the question of a short answer that begins another page', () => {
+    const conversation = readChat(
+      chatBody([
+        { user: 'Go' },
+        step('Bash', { command: 'npm test' }, `${'in all of it '.repeat(4_000)}\n12 passed`),
+        { assistant: `${'More of it. '.repeat(1_800)}\n1. Commit it\n2. Push it\nWhat next?` },
+        { user: '2' },
+        { user: 'thanks' },
+      ]),
+    );
+    const view = foldView(conversation, { excess: everything, protects: onlyLast(conversation) });
+    expect(logsIn(dropOldest().propose(view)).join('\n')).toMatch(
+      / 2\. Push it \/ What next\?\nmem_…: USER: 2/,
     );
   });
 

@@ -35,7 +35,7 @@ import {
 } from './stubs.ts';
 
 /** Maximum tokens of messages with one id, unless one step has more. */
-const pageTokens = 4_500;
+const pageTokens = 4_800;
 
 /**
  * Drops messages for logs of at most `maxCharacters` in total, besides the words of the user, which may have `maxWords` characters. `dropped` has
@@ -248,7 +248,7 @@ function* pagesOf(
     if (page !== last) pages.push(page);
     for (const { index } of unit) page.indices.push(index);
     page.tokens += tokens;
-    yield* addEntries(page.entries, view, unit, resultOf);
+    yield* addEntries({ entries: page.entries, earlier: last?.entries ?? [] }, view, unit, resultOf);
   }
   // An answer that stays needs the question that goes.
   const answer = view.conversation.messages[upTo];
@@ -287,18 +287,22 @@ function* unitsByPlace(conversation: Conversation): Steps<UnitsBetween> {
 }
 
 /** Maximum UTF-16 units of a reply in a log, and those read of it. */
-const maxReply = 120;
+const maxReply = 160;
 const maxQuestion = 200;
 const maxRead = 2_000;
 
+/** The entries of a page, and those of the page before it. */
+type PageEntries = { readonly entries: LogEntry[]; readonly earlier: LogEntry[] };
+
 /** Adds what was said and done in the messages of a unit. */
 function* addEntries(
-  entries: LogEntry[],
+  page: PageEntries,
   { conversation, recallTool, protects }: FoldView,
   unit: readonly Message[],
   resultOf: ReadonlyMap<string, PartPlace | undefined>,
 ): Steps<void> {
   const { body } = conversation;
+  const { entries } = page;
   const isStep = unit.some(({ parts }) => parts.some(({ type }) => type === 'tool-call'));
   for (const message of unit) {
     for (const [at, part] of message.parts.entries()) {
@@ -307,7 +311,7 @@ function* addEntries(
         let before = textBefore(conversation, message, at);
         for (const span of part.texts) {
           const text = yield* textInSteps(body, message, span);
-          addSaid(entries, text, before);
+          addSaid(page, text, before);
           before = text;
         }
       } else if (part.type === 'text' && message.role === 'assistant' && !isStep) {
@@ -347,7 +351,7 @@ function firstWords(said: string): string {
   );
 }
 
-function addSaid(entries: LogEntry[], text: string, before: string): void {
+function addSaid({ entries, earlier }: PageEntries, text: string, before: string): void {
   const { words, note } = typedText(text, before);
   const shortened = clientSummary.test(text) ? shortenedSummary(text) : [];
   if (shortened.length > 0)
@@ -355,7 +359,7 @@ function addSaid(entries: LogEntry[], text: string, before: string): void {
       entries.push({ kind: 'summary', text: line });
   else if (note !== '') entries.push({ kind: 'note', text: `(${note})` });
   if (words === '') return;
-  askedBefore(entries, words);
+  askedBefore(entries.length > 0 ? entries : earlier, words);
   entries.push({ kind: 'user', text: wholeWords(oneLine(words), maxUserWords) });
 }
 

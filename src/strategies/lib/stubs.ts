@@ -255,7 +255,7 @@ function* spellPages(
         // How far an older plan had come says nothing without words that are new.
         const isState = entry.step === known.plan?.call;
         const isOld = step.kind === 'plan' && step.user === undefined && !isState;
-        if (isOld && (step.tasks !== undefined || (!step.about.includes('"') && at > 1))) continue;
+        if (isOld && (step.tasks !== undefined || !step.about.includes('"'))) continue;
         steps.push(step);
       } else {
         flush();
