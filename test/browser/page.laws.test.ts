@@ -1,9 +1,8 @@
 /**
  * Opens the pages of a gateway in a real browser, after coding sessions with folds and recalls: no error, no violation of accessibility,
- * no script from content, usable with the keyboard alone; and what is decided there is what the next request follows. With SCREENSHOTS=1
- * it also writes the pictures in docs/page.
+ * no script from content, usable with the keyboard alone; and what is decided there is what the next request follows.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -65,25 +64,6 @@ describe.skipIf(isBrowserMissing)('the pages in a browser', () => {
     '/_leporello/setup',
     '/_leporello/nothing-here',
   ];
-
-  const isWanted = process.env['SCREENSHOTS'] !== undefined;
-  (isWanted ? it : () => undefined)('write their pictures', async () => {
-    mkdirSync('docs/page', { recursive: true });
-    const looks = [
-      { name: 'requests', path: '/_leporello/', look: {} },
-      { name: 'fold', path: `/_leporello/requests/${folded}`, look: {} },
-      { name: 'session-dark', path: '/_leporello/sessions/fix-the-login', look: { isDark: true } },
-      { name: 'phone', path: '/_leporello/', look: { width: 400, height: 860 } },
-    ];
-    for (const { name, path, look } of looks) {
-      const { page } = await browser.open({ height: 860, ...look });
-      await page.goto(stack.url + path);
-      const session = await page.context().newCDPSession(page);
-      const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 82 });
-      writeFileSync(`docs/page/${name}.webp`, Buffer.from(data, 'base64'));
-      await page.context().close();
-    }
-  });
 
   const looks = [
     { name: 'wide', look: {} },

@@ -2,7 +2,7 @@
  * Runs real agent CLIs through the gateway: installs each once, at a pinned version, and plays its loops against the scripted provider.
  * Usage: npm run test:clients [-- [--bodies FOLDER] NAME...]. A name is a client's, or `client/format`. With `--wrapped`, the clients run
  * under `leporello wrap` instead, two at once, and a name is one that `wrap` knows. With `--guardrail`, LiteLLM's proxy calls the gateway instead,
- * and with `--hooks`, clients without a gateway run `leporello hook`. With `--runtimes`, the library runs in Bun, Deno and workerd; with
+ * and with `--hooks`, clients without a gateway run `leporello hook`. With `--pictures FOLDER`, two wrapped clients make the pictures of the page. With `--runtimes`, the library runs in Bun, Deno and workerd; with
  * `--adapters`, the adapters run with the real packages; without a name, both follow the clients. A table at the end says what worked where.
  */
 import { parseArgs } from 'node:util';
@@ -31,6 +31,7 @@ const { values, positionals: names } = parseArgs({
     wrapped: { type: 'boolean' },
     guardrail: { type: 'boolean' },
     hooks: { type: 'boolean' },
+    pictures: { type: 'string' },
     runtimes: { type: 'boolean' },
     adapters: { type: 'boolean' },
   },
@@ -55,6 +56,9 @@ if (values.guardrail) {
     counts[problems.length === 0 ? 'passed' : 'failed'] += 1;
   }
   sayCounts();
+} else if (values.pictures !== undefined) {
+  const { takePictures } = await import('./pictures.ts');
+  for (const line of await takePictures(values.pictures)) say(line);
 } else if (values.runtimes || values.adapters) {
   if (values.adapters) await driveAdapters();
   if (values.runtimes) await driveRuntimes();

@@ -132,7 +132,8 @@ export async function playWrapped(one: WrappedClient, port: number): Promise<rea
   return [plain, folded];
 }
 
-async function playUnderWrap(
+/** Plays one loop. `port` must be free; the gateway has ended when this resolves. */
+export async function playUnderWrap(
   { name, openaiPath = '', setup }: WrappedClient,
   command: string,
   loop: Loop,
@@ -218,7 +219,7 @@ function configFor(loop: Loop, port: number, url: string, openaiPath: string): o
 }
 
 /** Uses the gateway on the port as soon as it runs, so that its receipts can be read when the wrap has ended. */
-async function keepGateway(port: number, over: AbortSignal) {
+export async function keepGateway(port: number, over: AbortSignal) {
   while (!over.aborted) {
     const { kind } = await portUser({ host: '127.0.0.1', port }, undefined, 1_000);
     // A gateway of an earlier run that is ending accepts nobody.
@@ -231,7 +232,8 @@ async function keepGateway(port: number, over: AbortSignal) {
   return undefined;
 }
 
-async function receiptsOf(port: number): Promise<readonly Receipt[]> {
+/** Returns the receipts of the gateway on the port, the oldest first. */
+export async function receiptsOf(port: number): Promise<readonly Receipt[]> {
   const response = await fetch(`http://127.0.0.1:${port}/_leporello/receipts?limit=500`);
   const { receipts } = (await response.json()) as { readonly receipts: readonly Receipt[] };
   return receipts.toSorted((a, b) => a.at - b.at);
