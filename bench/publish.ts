@@ -5,11 +5,12 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { againstBlocks } from './publish/against-tables.ts';
+import { defectBlocks } from './publish/defects-table.ts';
 import { blocks as otherBlocks } from './publish/tables.ts';
 import { readResult, resultNames } from './results.ts';
 
-const blocks = { ...otherBlocks, ...againstBlocks };
-const pages = ['README.md', 'docs/benchmarks.md', 'docs/memory.md', 'docs/against.md'];
+const blocks = { ...otherBlocks, ...againstBlocks, ...defectBlocks };
+const pages = ['README.md', 'docs/benchmarks.md', 'docs/memory.md', 'docs/against.md', 'docs/defects.md'];
 /** Pages whose every table is made from a result. */
 const generated = ['docs/benchmarks.md', 'docs/against.md'];
 const marked = /<!-- figures: ([\w-]+) -->\n.*?<!-- \/figures -->/gs;

@@ -96,7 +96,19 @@ export function liteLlm({
   };
 }
 
-function folderOf({ name, version }: Peer): string {
+/** Returns a package that is only imported, with the settings that keep it off the network. */
+export function pythonPeer(name: string, version: string, spec: string): Peer {
+  return {
+    name,
+    version,
+    install: (folder) => python(folder, spec),
+    serve: () => [],
+    env: { LITELLM_LOCAL_MODEL_COST_MAP: 'True', HEADROOM_BEACON: 'off', HF_HUB_OFFLINE: '1' },
+  };
+}
+
+/** The folder that a peer is installed into. */
+export function folderOf({ name, version }: Peer): string {
   return join(peersFolder, `${name.toLowerCase()}-${version}`);
 }
 
