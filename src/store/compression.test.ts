@@ -27,6 +27,21 @@ describe('pack', () => {
     },
   );
 
+  it('restores content that is compressed to more than half of its size', async () => {
+    let state = 1;
+    // Seven random bits in each byte.
+    const content = Uint8Array.from(
+      { length: 200_000 },
+      () => (state = (state * 48_271) % 2_147_483_647) & 127,
+    );
+    for (const size of [3_000, 60_000, 200_000]) {
+      const packed = await pack(content.subarray(0, size));
+      expect(packed.format).toBe(formats.zstd);
+      expect(packed.bytes.length).toBeGreaterThan(size / 2);
+      expect(Buffer.compare(await unpack(packed), content.subarray(0, size))).toBe(0);
+    }
+  });
+
   it('uses zstd by default, and makes text much smaller', async () => {
     const packed = await pack(new TextEncoder().encode('GET /users/17 200\n'.repeat(100)));
     expect(packed.format).toBe(formats.zstd);

@@ -17,7 +17,7 @@ import {
   openStoreView,
 } from './store.ts';
 import { node, web } from './platform.ts';
-import { createRenewals, createSealer, deriveKey, macWith } from './records.ts';
+import { type Packed, createRenewals, createSealer, deriveKey, macWith, pack } from './records.ts';
 
 /** Every method that uses the store rejects with `store-failed` when the store does. */
 export interface EncryptedStore {
@@ -119,18 +119,20 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
   async function sealed(
     tenant: string,
     key: string,
-    content: Uint8Array,
+    content: Uint8Array | Packed,
     ttl: number,
     isTransient?: boolean,
   ): Promise<StoreEntry> {
     return { key, value: await sealer.seal(tenant, key, content), expiresAt: clock() + ttl, isTransient };
   }
 
-  function sealedAll(
+  /** Seals content for several keys. It is compressed once for all. */
+  async function sealedAll(
     tenant: string,
     { keys, content, ttlMs: ttl, isTransient }: Sealed,
   ): Promise<readonly StoreEntry[]> {
-    return Promise.all(keys.map((key) => sealed(tenant, sealedKey(tenant, key), content, ttl, isTransient)));
+    const packed = await pack(content);
+    return Promise.all(keys.map((key) => sealed(tenant, sealedKey(tenant, key), packed, ttl, isTransient)));
   }
 
   /** Reads an original; with `tenant` undefined, that of any tenant. */

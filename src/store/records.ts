@@ -21,7 +21,7 @@ import type { Clock, Store } from './store.ts';
 
 export type Sealer = {
   /** Encrypts content. `tenant`: at most 255 ASCII characters. `place`: the key that the record is stored under. */
-  seal(tenant: string, place: string, content: Uint8Array): Promise<Uint8Array>;
+  seal(tenant: string, place: string, content: Uint8Array | Packed): Promise<Uint8Array>;
   /** Decrypts a record. Returns undefined if it was not sealed with this secret for this place, or if a bit changed. */
   unseal(record: Uint8Array, place: string): Promise<Unsealed | undefined>;
 };
@@ -49,7 +49,7 @@ export function createSealer(secret: Uint8Array): Sealer {
 
   return {
     async seal(tenant, place, content) {
-      const { format, bytes } = await pack(content);
+      const { format, bytes } = content instanceof Uint8Array ? await pack(content) : content;
       const label = encoder.encode(tenant);
       const header = new Uint8Array([format, label.length, ...label]);
       // Random nonces are safe for 2^32 records of one tenant (NIST SP 800-38D, 8.3).
@@ -123,7 +123,7 @@ function digestOf(...pieces: readonly Uint8Array[]): Uint8Array {
 /** Record formats. High four bits: version of the record. Low four bits: compression of its content. */
 export const formats = { stored: 0x10, deflated: 0x11, zstd: 0x12 } as const;
 
-type Packed = { readonly format: number; readonly bytes: Uint8Array };
+export type Packed = { readonly format: number; readonly bytes: Uint8Array };
 
 /** Measured on recorded tool output, Node 24: zstd takes 0.2 ms for 64 kB at once, 0.5 ms through the thread pool. */
 const largeBytes = 64 * 1024;
@@ -165,7 +165,9 @@ async function compress(bytes: Uint8Array, format: number): Promise<Uint8Array> 
     const options = { level: 1 };
     return large ? promisify(zlib.deflateRaw)(bytes, options) : zlib.deflateRawSync(bytes, options);
   }
-  const options = { params: { [zlib.constants.ZSTD_c_compressionLevel]: 3 } };
+  // Most results fit into half of the content. The default, 128 kB for each call, takes a fifth of the time of a short one.
+  const chunkSize = Math.max(1_024, bytes.length >> 1);
+  const options = { chunkSize, params: { [zlib.constants.ZSTD_c_compressionLevel]: 3 } };
   return large ? promisify(zlib.zstdCompress)(bytes, options) : zlib.zstdCompressSync(bytes, options);
 }
 
