@@ -70,9 +70,22 @@ Open then:
     const steps = [user('Make the parser faster.'), plan, call('edit_file', { path: 'a.test.ts' }, refusal)];
     const stop = user('[Request interrupted by user for tool use]');
     expect(summaryOf([...steps, stop, user('Use a scan.')])).toMatch(
-      /\n- USER REFUSED edit_file a\.test\.ts: leave the tests alone\n- USER INTERRUPTED the model: Use a scan\.\n[^]*\nOpen then:\n- active: Replace the regex/,
+      /\n- USER REFUSED edit_file a\.test\.ts: leave the tests alone\n- USER INTERRUPTED the model: Use a scan\.\nOpen then:\n- active: Replace the regex/,
     );
     expect(summaryOf([...steps, user('Use a scan.'), user('Keep the API.')])).not.toContain('Open then:');
+  });
+
+  it('tells files that were edited, also by an earlier summary, and none that the user refused or that failed as edited', () => {
+    const refusal =
+      "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nno";
+    const edit = (path: string, result = 'ok') => call('edit_file', { path, old: 'a', new: 'b' }, result);
+    const once = summaryOf([edit('a.ts'), edit('b.ts', refusal), edit('c.ts', 'Error: no such text')])!;
+    expect(once).toContain('\n- not edited, the edit failed: c.ts\n- edited: a.ts');
+    expect(once).not.toMatch(/edited[^\n]*b\.ts/);
+    const again = summaryOf([call('read_file', { path: 'a.ts' }), edit('a.ts')], { earlier: [once] })!;
+    expect(again).toContain('\n- edited: a.ts ×2\n- not edited, the edit failed: c.ts');
+    const read = summaryOf([call('read_file', { path: 'a.ts' })], { earlier: [again] })!;
+    expect(read).toContain('\n- edited: a.ts ×2\n');
   });
 
   it("does not attribute a client's text to the user, but quotes its sentences", () => {

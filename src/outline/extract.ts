@@ -6,6 +6,7 @@ import { spellValue } from '../conversation/messages.ts';
 import { groupBy } from '../es2024.ts';
 import { askedMark, type AskedLine, nodeOf, withQuestion } from './node.ts';
 import {
+  closingLines,
   countWithin,
   inTurns,
   namedLines,
@@ -159,9 +160,14 @@ function historyLines({
     { lines: prose.slice(whole), share: 1 },
     { lines: others.filter(({ worth }) => worth <= 1).toReversed(), share: 1 },
     {
-      lines: [...found.filter((line) => !closings.includes(line)), ...ofLog('found'), ...ofLog('shown')],
+      lines: [
+        ...found.filter((line) => !line.isOfFile && !closings.includes(line)),
+        ...ofLog('found'),
+        ...ofLog('shown'),
+      ],
       share: 4,
     },
+    { lines: found.filter(({ isOfFile }) => isOfFile), share: 0.5 },
     { lines: [...withoutToldByUser(node.done, node.asked).map(inPlace), ...ofLog('done')], share: 4 },
     { lines: [...edited.slice(wholeEdited), ...files.filter(({ group }) => group === 'read')], share: 2 },
   ];
@@ -179,16 +185,6 @@ function historyLines({
 
 /** Maximum demands of the user after which the state in a client's summary may still hold. */
 const maxDemands = 1;
-
-/** Returns the best sentence of each reply that ended a turn, newest first: what came of the turn. */
-function closingLines(found: readonly OutlineLine[]): readonly OutlineLine[] {
-  const byReply = new Map<number, OutlineLine>();
-  for (const line of found) {
-    const reply = Math.floor(line.at);
-    if (line.isFinal && !byReply.has(reply)) byReply.set(reply, line);
-  }
-  return [...byReply.values()].toSorted((a, b) => b.at - a.at);
-}
 
 /** More steps than a conversation has, and more items than a log. */
 const maxSteps = 1e9;

@@ -173,9 +173,15 @@ export function nodeOf(
     artifacts: [...new Set(calls.flatMap(({ words }) => (words.path === '' ? [] : [words.path])))],
     asked,
     prose,
-    found: factLines(facts, pairsKnown(known)).map((line) =>
-      idOfStep ? { ...line, id: idOfStep(Math.floor(line.at)) } : line,
-    ),
+    found: factLines(facts, pairsKnown(known)).map((line) => {
+      const kind = line.section === 'shown' ? wordsOf.get(Math.floor(line.at))?.kind : undefined;
+      const isOfFile = kind === 'read' || kind === 'search';
+      return {
+        ...line,
+        ...(idOfStep && { id: idOfStep(Math.floor(line.at)) }),
+        ...(isOfFile && { isOfFile }),
+      };
+    }),
     done,
     files: (earlier) => filesIn(calls, earlier).map(fileLine),
     plan,

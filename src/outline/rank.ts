@@ -27,6 +27,8 @@ export type OutlineLine = {
   readonly isUsers?: boolean;
   /** True for calls that an earlier text told in short already. */
   readonly isInShort?: boolean;
+  /** True for a sentence of a file or of the places of a search: it can be read again. */
+  readonly isOfFile?: boolean;
   /** True for a sentence of a reply that ends a turn. */
   readonly isFinal?: boolean;
   /** True for a message of the user that still stands above the summary. */
@@ -87,6 +89,21 @@ export function factLines(facts: readonly Fact[], known: ReadonlySet<string>): r
       ? { section: 'found', text: fact.text, at: fact.at, ...(fact.from === 'final' && { isFinal: true }) }
       : { section: 'shown', text: spellQuote(fact.tool === '' ? 'text' : fact.tool, fact.text), at: fact.at },
   );
+}
+
+/** Returns the best sentence of each reply that ended a turn, newest first: what came of the turn. */
+export function closingLines(found: readonly OutlineLine[]): readonly OutlineLine[] {
+  const byReply = new Map<number, OutlineLine>();
+  for (const line of found) {
+    const reply = Math.floor(line.at);
+    if (line.isFinal && !byReply.has(reply) && isOutcome(line.text)) byReply.set(reply, line);
+  }
+  return [...byReply.values()].toSorted((a, b) => b.at - a.at);
+}
+
+/** True for no question, which stands with its answer, and more than a word or two. */
+function isOutcome(text: string): boolean {
+  return text.length >= 25 && !/[?？]["'”)*]*$/.test(text);
 }
 
 /** True for a sentence of a result that the log of calls quotes whole, or of a failure, whose line in the log is enough. */
@@ -188,27 +205,34 @@ export function filesIn(
     files.set(file.path, known ? { ...file, edits: file.edits + known.edits } : file);
   }
   for (const { at, words } of calls) {
-    const { path, kind, hasFailed } = words;
-    if (path === '' || (kind !== 'edit' && kind !== 'read')) continue;
+    const { path, kind, hasFailed, user } = words;
+    // An edit that the user refused changed nothing.
+    if (path === '' || (kind !== 'edit' && kind !== 'read') || user?.isRefusal) continue;
     const { edits = 0, reads = 0, hasFailed: hadFailed = false } = files.get(path) ?? {};
     const isEdit = kind === 'edit';
     files.set(path, {
       path,
-      edits: edits + (isEdit ? 1 : 0),
+      edits: edits + (isEdit && !hasFailed ? 1 : 0),
       reads: reads + (isEdit ? 0 : 1),
       hasFailed: isEdit ? hasFailed : hadFailed,
       at,
     });
   }
-  return [...files.values()].toSorted((a, b) => Math.sign(b.edits) - Math.sign(a.edits) || b.at - a.at);
+  const isEdit = ({ edits, hasFailed }: TouchedFile): number => (edits > 0 || hasFailed ? 1 : 0);
+  return [...files.values()].toSorted((a, b) => isEdit(b) - isEdit(a) || b.at - a.at);
 }
 
-const editedGroup = 'edited';
-const failedGroup = 'edited, the last edit failed';
+const groups = {
+  edited: 'edited',
+  failedLast: 'edited, the last edit failed',
+  failed: 'not edited, the edit failed',
+  read: 'read',
+} as const;
 
 /** Writes a file with how often it was edited, or else read. */
 export function fileLine({ path, edits, reads, hasFailed, at }: TouchedFile): OutlineLine {
-  const group = edits === 0 ? 'read' : hasFailed ? failedGroup : editedGroup;
+  const group =
+    edits > 0 ? (hasFailed ? groups.failedLast : groups.edited) : hasFailed ? groups.failed : groups.read;
   return { section: 'files', text: `${path}${timesOf(edits || reads)}`, at, group };
 }
 
@@ -216,14 +240,9 @@ export function fileLine({ path, edits, reads, hasFailed, at }: TouchedFile): Ou
 export function readFileLine(group: string, text: string, at: number): TouchedFile {
   const [path = '', times = '1'] = text.split(/ ×(?=\d{1,9}$)/);
   const count = Number(times);
-  const isEdited = group.startsWith(editedGroup);
-  return {
-    path,
-    edits: isEdited ? count : 0,
-    reads: isEdited ? 0 : count,
-    hasFailed: group === failedGroup,
-    at,
-  };
+  const hasFailed = group === groups.failed || group === groups.failedLast;
+  const isEdited = group === groups.edited || group === groups.failedLast;
+  return { path, edits: isEdited ? count : 0, reads: isEdited ? 0 : count, hasFailed, at };
 }
 
 function timesOf(count: number): string {
