@@ -9,7 +9,7 @@ import { type GatewaySettings, gatewayChecks, gatewayParts } from '../gateway/ap
 import { fetchUpstream, toResponse } from '../gateway/http/fetch.ts';
 import { splitUrl } from '../gateway/http/http.ts';
 import { serveModel } from '../gateway/model-call.ts';
-import { type GatewayOptions } from '../gateway/options.ts';
+import type { GatewayOptions } from '../gateway/options.ts';
 import type { GatewayLog } from '../gateway/receipts/metrics.ts';
 import type { AnyReceipt } from '../gateway/receipts/receipts.ts';
 import { callOf } from '../gateway/routing/routes.ts';
@@ -18,7 +18,7 @@ import { strategiesIn, strategyList, triggerList } from '../library/leporello.ts
 import { isTenantLabel, secretFor, tenantWords } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
-import { type StrategyChoice } from '../strategies/by-name.ts';
+import type { StrategyChoice } from '../strategies/by-name.ts';
 import type { Strategy } from '../strategies/strategy.ts';
 import type { TriggerSettings } from '../triggers/default-triggers.ts';
 import type { Trigger } from '../triggers/trigger.ts';

@@ -26,7 +26,7 @@ import {
 import type { FoldReport, FoldStep } from '../receipts/receipt.ts';
 import type { Correction } from '../tokens/calibration.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
-import { type OriginalTitle } from '../recall/read-original.ts';
+import type { OriginalTitle } from '../recall/read-original.ts';
 import { strategiesOf } from '../strategies/lib/editable-texts.ts';
 import type { Demand } from '../triggers/trigger.ts';
 

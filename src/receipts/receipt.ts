@@ -3,7 +3,7 @@
  * response headers and logs. Holds counts, names and ids, never content.
  */
 import { type Bill, type Money, addedBill, billOf, addedUsage, noUsage } from './cost.ts';
-import { type PriceList } from '../tokens/model-facts.ts';
+import type { PriceList } from '../tokens/model-facts.ts';
 import type { Usage } from '../conversation/conversation.ts';
 
 /** The outcome of a request. */

@@ -17,7 +17,6 @@ import {
 import type { Compression } from '../receipts/receipt.ts';
 import { addCompression, type CompressionTotals, noCompressions } from '../receipts/totals.ts';
 import { recallToolFor } from '../recall/tool.ts';
-import { resolveRecall } from '../recall/resolve.ts';
 import type { Summarizer } from '../outline/summarizer.ts';
 import { completeCounter, type OwnCounter, whyNoCounter } from '../tokens/own-counter.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
@@ -285,6 +284,7 @@ async function open(options: TrajectoryOptions, settings: TrajectorySettings): P
     settled: settle,
     record: (id) => findRecord(state, id, read),
     async recall(argumentsJson, maxTokens = 2_000) {
+      const { resolveRecall } = await import('../recall/resolve.ts');
       return resolveRecall({
         argumentsJson,
         async lookup(id) {
