@@ -91,6 +91,7 @@ function historyLines({
   staying = [],
   stepsAbove = 0,
   isPlanKnown = false,
+  isToldByModel = false,
   values = 'early',
 }: SummaryRequest): readonly OutlineLine[] {
   const elsewhere = known.map(readSections);
@@ -165,10 +166,14 @@ function historyLines({
         ...ofLog('found'),
         ...ofLog('shown'),
       ],
-      share: 4,
+      // A model's text tells what was done; of what tools returned, it tells least.
+      share: isToldByModel ? 12 : 4,
     },
     { lines: found.filter(({ isOfFile }) => isOfFile), share: 0.5 },
-    { lines: [...withoutToldByUser(node.done, node.asked).map(inPlace), ...ofLog('done')], share: 4 },
+    {
+      lines: [...withoutToldByUser(node.done, node.asked).map(inPlace), ...ofLog('done')],
+      share: isToldByModel ? 1 : 4,
+    },
     { lines: [...edited.slice(wholeEdited), ...files.filter(({ group }) => group === 'read')], share: 2 },
   ];
   const binding = [
@@ -179,7 +184,7 @@ function historyLines({
     ...edited.slice(0, wholeEdited),
     ...prose.slice(0, whole),
   ];
-  if (values === 'last') return [...binding, ...inTurns(turns), ...late, ...named];
+  if (values === 'last' || isToldByModel) return [...binding, ...inTurns(turns), ...late, ...named];
   return [...binding, ...inTurns(turns, { lines: named, share: 60 }, maxBefore), ...late];
 }
 

@@ -29,7 +29,7 @@ export function createModelSummarizer(options: ModelSummarizerOptions): Summariz
       const isPlain = options.isPlain === true || request.form !== undefined;
       const prose = await writeProse({ ...options, isPlain }, request, signal);
       if (isPlain) return prose;
-      return extract({ ...request, earlier: [...request.earlier, asProse(prose)] });
+      return extract({ ...request, earlier: [...request.earlier, asProse(prose)], isToldByModel: true });
     },
   };
 }

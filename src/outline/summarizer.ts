@@ -28,6 +28,8 @@ export type SummaryRequest = {
   readonly stepsAbove?: number;
   /** True if a newer plan than the one in the steps is in the context. */
   readonly isPlanKnown?: boolean;
+  /** True if the newest of the earlier summaries is the text of a model about these steps. */
+  readonly isToldByModel?: boolean;
   /**
    * The place of values of calls: `early` after the user's words and a few lines of what was done, for a model that goes on at once; `last` if room is left
    * after all lines, since they do not read well. Default `early`.

@@ -7,8 +7,6 @@ import { isProse, joinedSentences, markedLines, partsOf, termsOf } from '../sent
 
 /** UTF-16 units and lines of the shortest text that counts as a report. */
 const minReport = 300;
-/** UTF-16 units of the shortest report without headings. */
-const longReport = 1_500;
 const minLines = 4;
 
 /** Characters read of a report. */
@@ -51,9 +49,8 @@ export function verdictOf(text: string): string | undefined {
   if (text.length < minReport || /^\s*[[{<]/.test(text)) return undefined;
   const lines = markedLines(text, maxReport).filter((line) => !ofClient.test(line));
   if (lines.length < minLines) return undefined;
-  const isWritten = lines.filter((line) => /[.!?。！？]["'”)`]*$/.test(line)).length * 2 >= lines.length;
-  if (!lines.some((line) => heading.test(line)) && (text.length < longReport || !isWritten)) return undefined;
   const verdict = lines.findLast((line) => labeled.test(line)) ?? lines.findLast((line) => stated.test(line));
+  if (verdict === undefined && !lines.some((line) => heading.test(line))) return undefined;
   const said = [...(verdict === undefined ? [] : [bare(verdict)]), ...conclusionsIn(lines)];
   let words = '';
   for (const sentence of said) {
