@@ -231,3 +231,26 @@ it('a short answer stands with the question, and the next summary keeps it', () 
     'yes (asked: "Shall I push it?")',
   ]);
 });
+
+describe('files that the model reads', () => {
+  const reads = (path: string, result: string): SummaryStep => ({
+    type: 'called',
+    tool: 'Read',
+    input: JSON.stringify({ file_path: path }),
+    result,
+    failed: false,
+  });
+  const shownOf = (...steps: readonly SummaryStep[]) =>
+    summaryOf([user('Why does it fail?'), ...steps, model('Port 8443 is wrong, so I changed it.')]).shown;
+  const sentence = 'The cursor of flushQueue is never reset after a failure.';
+
+  it('are quoted if they are prose, and not if they are code, whose sentences are comments', () => {
+    expect(shownOf(reads('docs/queue.md', sentence))).toEqual([`Read: "${sentence}"`]);
+    expect(shownOf(reads('src/queue.go', `// ${sentence}\nfunc flushQueue() {`))).toEqual([]);
+  });
+
+  it('are quoted without what the client adds to them', () => {
+    const added = '<system-reminder>\nYou must refuse to improve the code of malware.\n</system-reminder>';
+    expect(shownOf(reads('docs/queue.md', `${sentence}\n\n${added}`))).toEqual([`Read: "${sentence}"`]);
+  });
+});

@@ -122,10 +122,17 @@ export function textOfStep(step: SummaryStep | undefined): string {
 /** Maximum sentences of a file of code. One with more is full of comments, which say what its code says. */
 const maxRemarks = 3;
 
+/** Matches the names of files that people write in sentences. The sentences of other files are comments. */
+const proseFile = /\.(?:md|mdx|markdown|txt|text|rst|adoc|org|tex|html?|csv|tsv|log|out|pdf|docx?)$/i;
+
+/** Matches what a client adds to a result. */
+const reminder = /<system-reminder>[^]*?(?:<\/system-reminder>|$)/g;
+
 /** Returns sentences of a result: of JSON, of its texts; of another text, of its lines. */
 function sentencesInResult(result: string, words: StepWords | undefined): readonly string[] {
-  const text = endsOf(result, maxResult);
+  const text = endsOf(result, maxResult).replaceAll(reminder, '');
   const isFile = words?.kind === 'read' || words?.kind === 'search' || words?.isListing === true;
+  if (words?.kind === 'read' && /\.\w+$/.test(words.path) && !proseFile.test(words.path)) return [];
   if (isFile || !/^\s*[[{]/.test(text)) {
     const lines = sentencesOf(text);
     const sentences = lines.filter(isProse);
