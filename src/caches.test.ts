@@ -40,17 +40,17 @@ describe('docs/memory.md', () => {
 
   it('lists every cache with its share and its entry size', () => {
     const rows = Object.entries(cacheSpecs).map(
-      ([name, { share, entryBytes, holds }]) => `| ${name} | ${share / 10} % | ${entryBytes} | ${holds} |`,
+      ([name, { share, entryBytes }]) => `| ${name} | ${share / 10} % | ${entryBytes} | `,
     );
-    expect(rowsOf(page, '| Cache |')).toEqual(rows);
+    expectDescribed(rowsOf(page, '| Cache |'), rows);
   });
 
   it('lists everything else with its bound', () => {
     const rows = Object.entries(fixedSpecs).map(([name, spec]) => {
       const bound = 'max' in spec ? `${spec.max} entries` : `${spec.maxUnits / 1_000_000} million`;
-      return `| ${name} | ${bound} | ${spec.holds} |`;
+      return `| ${name} | ${bound} | `;
     });
-    expect(rowsOf(page, '| Name |')).toEqual(rows);
+    expectDescribed(rowsOf(page, '| Name |'), rows);
   });
 });
 
@@ -59,4 +59,10 @@ function rowsOf(page: string, header: string): readonly string[] {
   const lines = page.slice(page.indexOf(header)).split('\n');
   const end = lines.findIndex((line) => !line.startsWith('|'));
   return lines.slice(2, end);
+}
+
+/** Expects these rows in this order, each with a sentence on what the cache holds. */
+function expectDescribed(found: readonly string[], rows: readonly string[]): void {
+  expect(found.map((row, at) => row.slice(0, rows[at]?.length))).toEqual(rows);
+  expect(found.filter((row, at) => row.length < (rows[at]?.length ?? 0) + 15)).toEqual([]);
 }

@@ -11,7 +11,8 @@ import {
 } from './bpe.ts';
 import { bestMatch, nameOf } from './catalog.ts';
 import { type ModelOverrides, type Tokenizer, costsOf, rankData, tokenizerOf } from './models.ts';
-import { type Encoding, type OwnCounter, completeCounter } from './own-counter.ts';
+import { completeCounter } from './complete-counter.ts';
+import type { Encoding, OwnCounter } from './own-counter.ts';
 import { type Costs, type TokenCounter, USUAL_COSTS, estimateFrom, imageTokens } from './token-counter.ts';
 
 /**

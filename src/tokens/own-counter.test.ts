@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { completeCounter, type CountText, type OwnCounter } from './own-counter.ts';
+import { completeCounter } from './complete-counter.ts';
+import type { CountText, OwnCounter } from './own-counter.ts';
 import type { TokenCounter } from './token-counter.ts';
 
 /** Counts a tenth of the characters, so that it differs from every counter below. */

@@ -18,7 +18,8 @@ import type { Compression } from '../receipts/receipt.ts';
 import { addCompression, type CompressionTotals, noCompressions } from '../receipts/totals.ts';
 import { recallToolFor } from '../recall/tool.ts';
 import type { Summarizer } from '../outline/summarizer.ts';
-import { completeCounter, type OwnCounter, whyNoCounter } from '../tokens/own-counter.ts';
+import { completeCounter } from '../tokens/complete-counter.ts';
+import { type OwnCounter, whyNoCounter } from '../tokens/own-counter.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import {
   type FoldWork,
