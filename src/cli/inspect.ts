@@ -101,10 +101,20 @@ export function spellReceipt(one: KeptReceipt, fold?: KeptReceipt): string {
   const since = duration(receipt.at - fold.receipt.at);
   lines.push(
     `  Repeats the fold of receipt ${fold.id}, made ${since} before: ${number(receipt.replayed)} edits.`,
-    ...messageLines(fold),
+    ...messageLines(asRepeated(fold, detail)),
     ...editLines(fold),
   );
   return `${lines.join('\n')}\n`;
+}
+
+/** Returns a fold with what it changed only: its other messages are those of an older request, and may have changed since. */
+function asRepeated(fold: KeptReceipt, now: KeptReceipt['detail']): KeptReceipt {
+  if (!fold.detail) return fold;
+  const { messageCount } = now ?? fold.detail;
+  const messages = fold.detail.messages
+    .filter(({ state }) => state !== 'sent')
+    .map((row) => (row.state === 'folded' ? { ...row, state: 'replayed' as const } : row));
+  return { ...fold, detail: { ...fold.detail, messageCount, messages } };
 }
 
 function spellOther({ id, receipt }: KeptReceipt): string {

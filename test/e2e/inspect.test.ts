@@ -82,6 +82,11 @@ it('inspect shows what was folded and why, after the gateway has ended', async (
     expect(repeated.out).toContain(
       '  Repeats the fold of receipt ID-1, made MS before: 2 edits.\n    message  what',
     );
+    const table = /\n    message  what[^]*?\n    \((\d+) other messages/.exec(repeated.out)!;
+    // The request has 11 messages: two that the fold replaced, and nine others, of which the fold itself knew seven.
+    expect(table[1]).toBe('9');
+    expect(table[0].match(/replayed$/gm)).toHaveLength(2);
+    expect(table[0]).not.toContain('kept:');
     const json = await inspects('--last', '3', '--json');
     const receipts = json.out
       .trim()

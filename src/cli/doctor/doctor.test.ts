@@ -1,5 +1,5 @@
 /** Each test breaks one thing in a set-up that is otherwise in order, and shows what `leporello doctor` says of it. */
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -147,8 +147,8 @@ ok       No base URL is set in this shell or in a settings file of a client.
       {
         check: 'data',
         level: 'failure',
-        says: 'The data folder HOME/file/data cannot be used (ENOTDIR), so originals are lost when the gateway ends.',
-        fix: 'Let this user write there, or set another folder with LEPORELLO_DATA.',
+        says: 'The data folder HOME/file/data cannot be used: HOME/file/data cannot be reached (ENOTDIR). Originals are lost when the gateway ends.',
+        fix: 'Let this user write there (chown, chmod), or set another folder with LEPORELLO_DATA.',
       },
     ],
     [
@@ -390,11 +390,10 @@ ok       No base URL is set in this shell or in a settings file of a client.
     });
   });
 
-  it('finds a folder that this user may not write', async () => {
-    mkdirSync(join(home, 'locked'));
-    chmodSync(join(home, 'locked'), 0o500);
+  it('finds a folder that this user may not write, unless it is the administrator', async () => {
+    mkdirSync(join(home, 'locked'), { mode: 0o500 });
     const { found } = await examined({ env: { LEPORELLO_DATA: join(home, 'locked', 'data') } });
-    // The administrator may write everywhere.
-    expect(found.map(({ check }) => check)).toEqual(process.getuid?.() === 0 ? [] : ['data']);
+    const says = expect.stringMatching(/user (\d+) cannot write HOME.locked .+; the user \1 owns it, /);
+    expect(found).toMatchObject(process.getuid?.() === 0 ? [] : [{ check: 'data', says }]);
   });
 });

@@ -60,15 +60,9 @@ export async function dataFindings(
   }
   const why = await whyNotWritable(dataDir);
   if (why !== undefined) {
-    const says = `The data folder ${dataDir} cannot be used (${why}), so originals are lost when the gateway ends.`;
-    return [
-      {
-        check,
-        level: 'failure',
-        says,
-        fix: `Let this user write there, or set another folder with LEPORELLO_DATA.`,
-      },
-    ];
+    const says = `The data folder ${dataDir} cannot be used: ${why}. Originals are lost when the gateway ends.`;
+    const fix = `Let this user write there (chown, chmod), or set another folder with LEPORELLO_DATA.`;
+    return [{ check, level: 'failure', says, fix }];
   }
   const file = storeFile(dataDir);
   const size = await stat(file).then(
@@ -126,14 +120,23 @@ async function otherSecretFindings(
 async function whyNotWritable(folder: string): Promise<string | undefined> {
   try {
     const found = await stat(folder);
-    if (!found.isDirectory()) return 'it is a file';
-    await access(folder, constants.W_OK);
-    return undefined;
+    if (!found.isDirectory()) return `${folder} is a file`;
+    const owner = `the user ${found.uid} owns it, with the rights ${(found.mode & 0o777).toString(8)}`;
+    return await access(folder, constants.W_OK).then(
+      () => undefined,
+      (error: unknown) =>
+        `the user ${process.getuid?.() ?? ''} cannot write ${folder} (${codeOf(error)}); ${owner}`,
+    );
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
     const parent = dirname(folder);
-    return code === 'ENOENT' && parent !== folder ? whyNotWritable(parent) : code;
+    return codeOf(error) === 'ENOENT' && parent !== folder
+      ? whyNotWritable(parent)
+      : `${folder} cannot be reached (${codeOf(error)})`;
   }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }
 
 async function isDatabase(file: string): Promise<boolean> {
