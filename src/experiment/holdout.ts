@@ -15,7 +15,7 @@ import {
   type HoldoutEstimate,
   outcomeDifference,
 } from './estimate.ts';
-import { createJournal, trialJournal, type TrialEra, type TrialRecord } from './journal.ts';
+import { createJournal, createTurns, trialJournal, type TrialEra, type TrialRecord } from './journal.ts';
 import { noCounts, addedCounts, outcomesOf } from './outcomes.ts';
 
 /** A request that has ended: its receipt, the client's own request, and how it was prepared. */
@@ -72,7 +72,7 @@ export function openHoldout({
   const unitOfReceipt = new Map<string, string>();
   /** Requests that are not noted yet, by conversation. */
   let pending = new Map<string, NewExchanges>();
-  let work = Promise.resolve();
+  const inTurn = createTurns();
 
   /** Notes the requests of one conversation together: only the newest is read, and their record is written once. */
   async function write({ unit, beginning, exchanges }: NewExchanges): Promise<void> {
@@ -119,14 +119,14 @@ export function openHoldout({
     }));
   }
 
-  function later(task: () => Promise<void>): void {
-    work = work.then(task).catch(() => undefined);
+  function later(tenant: string, task: () => Promise<void>): void {
+    inTurn(tenant, task).catch(() => undefined);
   }
 
   function writePending(): void {
     const conversations = [...pending.values()];
     pending = new Map();
-    for (const one of conversations) later(() => write(one));
+    for (const one of conversations) later(one.exchanges[0]!.request.tenant, () => write(one));
   }
 
   return {
@@ -148,7 +148,7 @@ export function openHoldout({
     },
     noteSummary(tenant, { behind, paid }) {
       writePending();
-      later(async () => {
+      later(tenant, async () => {
         const unit = unitOfReceipt.get(behind);
         const known = unit !== undefined && (await journal.find(tenant, unit));
         if (!known || !paid) return;
@@ -157,8 +157,8 @@ export function openHoldout({
     },
     async report(tenant) {
       writePending();
-      await work;
-      return runInSlices(reportsOf(await journal.list(tenant), clock()), openSlices());
+      const records = await inTurn(tenant, () => journal.list(tenant));
+      return runInSlices(reportsOf(records, clock()), openSlices());
     },
   };
 }

@@ -65,7 +65,9 @@ export const trialJournal: JournalOptions<TrialRecord> = { name: 'units', slots:
 const ttlMs = 400 * 24 * 60 * 60 * 1_000;
 const unitsPerBlock = 32;
 const slotsAtOnce = 32;
-const blocksAtOnce = 64;
+/** The blocks of one gateway that a round asks for: few at first, because most gateways have few records. Later rounds ask for the last number. */
+const blocksInRound = [4, 16, 64];
+const keysAtOnce = 1_024;
 
 /** A block of a gateway's records. The gateway that began first has slot 1. */
 type BlockPlace = { readonly slot: number; readonly block: number };
@@ -108,14 +110,23 @@ export function createJournal<T extends JournalRecord>(
 
   /** Calls `take` with each record of all gateways. */
   async function readAll(tenant: string, take: (record: T, place: BlockPlace) => void): Promise<void> {
-    for (const slot of await slotsOf(tenant)) {
-      for (let from = 0, isOver = false; !isOver; from += blocksAtOnce) {
-        const places = Array.from({ length: blocksAtOnce }, (_, at) => ({ slot, block: from + at }));
+    let slotsLeft = await slotsOf(tenant);
+    for (let round = 0, from = 0; slotsLeft.length > 0; round++) {
+      const count = blocksInRound[round] ?? blocksInRound.at(-1)!;
+      const atOnce = Math.floor(keysAtOnce / count);
+      const unfinished: number[] = [];
+      for (let at = 0; at < slotsLeft.length; at += atOnce) {
+        const asked = slotsLeft.slice(at, at + atOnce);
+        const places = asked.flatMap((slot) =>
+          Array.from({ length: count }, (_, block) => ({ slot, block: from + block })),
+        );
         const blocks = await read<JournalBlock<T>>(tenant, places.map(blockKey));
-        for (const [at, block] of blocks.entries())
-          for (const record of block?.units ?? []) take(record, places[at]!);
-        isOver = blocks.at(-1) === undefined;
+        for (const [order, block] of blocks.entries())
+          for (const record of block?.units ?? []) take(record, places[order]!);
+        unfinished.push(...asked.filter((_, order) => blocks[(order + 1) * count - 1] !== undefined));
       }
+      slotsLeft = unfinished;
+      from += count;
     }
   }
 
@@ -181,6 +192,21 @@ export function createJournal<T extends JournalRecord>(
         (one, other) => one.lastAt - other.lastAt || (one.unit < other.unit ? -1 : 1),
       );
     },
+  };
+}
+
+/** Returns a function that runs the work of each tenant one after the other. Tenants do not wait for each other. */
+export function createTurns(): <T>(tenant: string, work: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>();
+  return (tenant, work) => {
+    const done = (last.get(tenant) ?? Promise.resolve()).then(work);
+    const settled = done
+      .catch(() => undefined)
+      .finally(() => {
+        if (last.get(tenant) === settled) last.delete(tenant);
+      });
+    last.set(tenant, settled);
+    return done;
   };
 }
 

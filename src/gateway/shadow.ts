@@ -10,6 +10,7 @@ import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
 import { reasonOf } from '../errors.ts';
 import { type MeasuringBudget, type Reservation, settleAll } from '../experiment/budget.ts';
 import { agreementsOf, decisionOf } from '../experiment/decision.ts';
+import { createTurns } from '../experiment/journal.ts';
 import { type Hold, type ShadowFindings, type ShadowNotes, stateFor } from '../experiment/shadow.ts';
 import { isNewFold } from '../receipts/detail.ts';
 import type { Receipt, ShadowReceipt } from '../receipts/receipt.ts';
@@ -123,19 +124,8 @@ export function openShadow(options: ShadowOptions): Shadow {
   );
   /** Sets of strategies for which no verdict was possible: they are drawn twice as often. */
   const undecided = new Set<string>();
-  const last = new Map<string, Promise<unknown>>();
-
-  /** Runs work with the notes of a tenant, one after the other. */
-  function inTurn<T>(tenant: string, work: () => Promise<T>): Promise<T> {
-    const done = (last.get(tenant) ?? Promise.resolve()).then(work);
-    const settled = done
-      .catch(() => undefined)
-      .finally(() => {
-        if (last.get(tenant) === settled) last.delete(tenant);
-      });
-    last.set(tenant, settled);
-    return done;
-  }
+  /** Runs work with the notes of a tenant. */
+  const inTurn = createTurns();
 
   function billOf(tenant: string): { paid: number; measured: number } {
     const bill = bills.get(tenant) ?? { paid: 0, measured: 0 };
