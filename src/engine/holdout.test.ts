@@ -65,6 +65,19 @@ describe('the control group of a holdout', () => {
     }
   });
 
+  it('keeps its arm just where a folded conversation does after the client went back', async () => {
+    const keepsArm = async (settings: ServedSettings, turns: number) => {
+      const store = inMemoryStore();
+      const { trial } = await openEngine(settings, store).prepare(request(16));
+      const again = await openEngine(settings, store).prepare(request(turns));
+      return again.trial?.unit === trial!.unit;
+    };
+    const turns = [16, 15, 14, 13, 12, 11, 10, 9];
+    const folded = await Promise.all(turns.map((count) => keepsArm(allFolded, count)));
+    expect(await Promise.all(turns.map((count) => keepsArm(allControl, count)))).toEqual(folded);
+    expect(new Set(folded)).toEqual(new Set([true, false]));
+  });
+
   it('is not drawn again for a conversation that was folded', async () => {
     const store = inMemoryStore();
     const first = await openEngine(allFolded, store).prepare(request(12));

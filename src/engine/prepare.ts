@@ -152,7 +152,7 @@ async function foldAndFinish(
   const attempt = trial?.isControl && !isNeeded(request, demand) ? undefined : plan;
   if (opened.foldingDisabled && !attempt && opened.start.edits.length === 0)
     return { ...withoutFolding(conversation, opened), trial };
-  const proposed = { opened, incoming, demand, result: attempt?.draft ?? opened.start, trial };
+  const proposed = { opened, incoming, demand, result: attempt?.draft ?? opened.start, plan, trial };
   await slices?.pause();
   const saved = await save(engine, request, proposed);
   if (saved.status === 'already sent') {
@@ -160,8 +160,7 @@ async function foldAndFinish(
     const updated = { ...incoming, stored: { ...stored, foldStore: saved.foldStore } };
     return foldAndFinish(engine, request, updated, slices);
   }
-  // An unanswered write may have succeeded, so another instance may already repeat the fold, and it is sent. A refused
-  // one is stored nowhere, and is sent only if the request needs it.
+  // An unanswered write may have succeeded, so its fold is sent. A refused one is stored nowhere, so it is sent only if it is needed.
   const isDropped = saved.status === 'refused' && !isNeeded(request, demand);
   const planned = isDropped ? undefined : attempt;
   const result = planned?.draft ?? opened.start;
@@ -306,12 +305,13 @@ async function plannedFor(
   return withRepairedEdits(input, start, plan, atMost, reports);
 }
 
-/** A request with the edits that it would be sent with. */
+/** A request with the edits that it would be sent with. `plan`: that of `result`, or the one that a control group goes without. */
 type ProposedRequest = {
   readonly opened: OpenedRequest;
   readonly incoming: IncomingRequest;
   readonly demand: Demand | undefined;
   readonly result: Draft;
+  readonly plan: { readonly draft: Draft } | undefined;
   readonly trial: PreparedRequest['trial'];
 };
 
@@ -335,7 +335,7 @@ type SaveResult =
 async function save(
   engine: EngineState,
   request: EngineRequest,
-  { opened, incoming, demand, result, trial }: ProposedRequest,
+  { opened, incoming, demand, result, plan, trial }: ProposedRequest,
 ): Promise<SaveResult> {
   const { memory, fullConversation, found, start, state } = opened;
   const { conversation, stored } = incoming;
@@ -348,8 +348,7 @@ async function save(
     (edit) => !known.has(edit) && !engine.storedShrinks.has(edit),
   );
   const fold = foldOf(opened, result, trial);
-  // The record of a fold also says from which message on results are shrunk. If that changed, the fold is recorded again, unless this
-  // request was sent before and must be sent the same way.
+  // The record also says from which message on results are shrunk. If that changed, it is written again, unless it must be replayed.
   const isNew =
     result !== start ||
     isUnsaved ||
@@ -360,7 +359,8 @@ async function save(
       // Another instance may send the same request now. If it was the first, its record wins, so that both send the same bytes. A fold that
       // the request needs to fit yields only to another fold; after a refusal, or if the request was sent before, this fold replaces it.
       const yieldsTo = request.refusal || sentAs ? undefined : demand?.force ? 'folds' : 'all';
-      const recorded = await inTime(request, rememberFold(memory, fullConversation, fold, edits, yieldsTo));
+      const made = { yieldsTo, planned: plan?.draft.edits } as const;
+      const recorded = await inTime(request, rememberFold(memory, fullConversation, fold, edits, made));
       if (recorded !== 'recorded') return { status: 'already sent', foldStore: recorded.alreadySent };
       return { status: 'saved', edits, known: Promise.resolve() };
     }
@@ -394,7 +394,7 @@ async function rememberHere({ opened, incoming, result, trial }: ProposedRequest
   const here = withoutStore(memory);
   const fold = foldOf(opened, result, trial);
   if (result !== start || found?.fold.isUnsaved)
-    await rememberFold(here, fullConversation, { ...fold, isUnsaved: true }, [], undefined);
+    await rememberFold(here, fullConversation, { ...fold, isUnsaved: true }, []);
   else if (incoming.conversation.previousReplyId === undefined)
     await markSent(here, found, { at: fold.at, limit: fold.limit });
 }

@@ -288,20 +288,23 @@ export type NewFold = Omit<Fold, 'length' | 'over' | 'id'>;
 
 /**
  * Stores a fold and its originals in one step, so that no fold ever refers to a missing original. Returns the other fold when another
- * instance has sent the same request meanwhile. Rejects with `store-failed`.
+ * instance has sent the same request meanwhile. It is found under the prefixes that contain all `planned` edits: those of the fold, or those that a
+ * control group goes without. Rejects with `store-failed`.
  */
 export async function rememberFold(
   memory: FoldMemory,
   conversation: Conversation,
   fold: NewFold,
   removed: readonly Edit[],
-  yieldsTo: RecordOptions['yieldsTo'],
+  {
+    yieldsTo,
+    planned = fold.edits,
+  }: { yieldsTo?: RecordOptions['yieldsTo'] | undefined; planned?: readonly Edit[] | undefined } = {},
 ): Promise<Recorded> {
-  const { edits } = fold;
   const slices = openSlices();
   const originals = await originalsToKeep(conversation, removed, slices);
   if (slices.isOver()) await slices.pause();
-  const lastEdited = edits.reduce((last, edit) => Math.max(last, lastMessageOf(edit)), 0);
+  const lastEdited = planned.reduce((last, edit) => Math.max(last, lastMessageOf(edit)), 0);
   const { encryptedStore, foldStore, tenant, clientLinks, fullLinks } = memory;
   const from = placeForClient(memory, lastEdited + 1);
   const messages = from + (fullLinks.length - clientLinks.length);
