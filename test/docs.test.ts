@@ -103,3 +103,14 @@ it('the page on architecture names every folder of src, and only files that exis
 function withoutPlaceholders(code: string): string {
   return code.replaceAll(/<[^<>\n]+>/g, 'placeholder');
 }
+
+it('the page on architecture names functions in the files that define them', () => {
+  const row = /`([\w/-]+\.ts)` \(((?:`\w+`(?:, )?)+)\)/g;
+  const named = [...readFileSync('docs/architecture.md', 'utf8').matchAll(row)].flatMap(
+    ([, file = '', list = '']) => [...list.matchAll(/\w+/g)].map(([name]) => ({ file, name })),
+  );
+  expect(named.length).toBeGreaterThan(8);
+  const isDefined = ({ file, name }: (typeof named)[number]) =>
+    new RegExp(`function\\*? ${name}\\b`).test(readFileSync(join('src', file), 'utf8'));
+  expect(named.filter((one) => !isDefined(one))).toEqual([]);
+});

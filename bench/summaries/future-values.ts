@@ -58,6 +58,9 @@ export type Used = {
   /** True if a tool result before the compaction contained it. */
   readonly isFromResult: boolean;
   readonly inRecorded: boolean;
+  /** True if the summary has it that a history fold writes: values of calls last, if room is left. */
+  readonly inSummary: boolean;
+  /** True if an extract of the same size has it whose values of calls come early. */
   readonly inExtract: boolean;
   /** True if a recall finds it; undefined if none was tried. */
   readonly recalled: boolean | undefined;
@@ -74,14 +77,17 @@ export async function probe(compaction: Compaction, counter: TokenCounter): Prom
   const { id, recording, at, summary } = compaction;
   const { conversation } = recording;
   const tokens = counter.count(summary);
-  const extracted =
-    extract({
-      steps: summarySteps(conversation, conversation.messages.slice(0, at), undefined),
-      earlier: [],
-      known: [],
-      budget: { aim: tokens, max: tokens },
-      count: (text) => counter.count(text),
-    }) ?? '';
+  const [written, extracted] = (['last', 'early'] as const).map(
+    (values) =>
+      extract({
+        steps: summarySteps(conversation, conversation.messages.slice(0, at), undefined),
+        earlier: [],
+        known: [],
+        values,
+        budget: { aim: tokens, max: tokens },
+        count: (text) => counter.count(text),
+      }) ?? '',
+  ) as [string, string];
   const known = new Set<string>();
   const used: Used[] = [];
   for (const need of nextNeeds(compaction)) {
@@ -94,6 +100,7 @@ export async function probe(compaction: Compaction, counter: TokenCounter): Prom
       isFresh: isFirst && !need.in.some((index) => index > at),
       isFromResult: need.in.some((index) => index < at && conversation.messages[index]?.role === 'tool'),
       inRecorded: holds(summary, need.value),
+      inSummary: holds(written, need.value),
       inExtract,
       recalled: inExtract || !isFirst ? undefined : await isRecalled(compaction, need, counter),
     });
