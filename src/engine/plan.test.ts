@@ -51,6 +51,18 @@ describe('a demand that names messages', () => {
     expect(await leftBy(onlyThese([6], [1, 2, 3, 4]))).toEqual([0, 2, 4, 5]);
   });
 
+  it('makes originals only of what it names in the request, not of texts that it then drops with their messages', async () => {
+    const trigger = onlyThese([1, 2, 3, 4, 5, 6], [1, 2, 3, 4]);
+    const { engine } = testEngine({ window: 1_000_000, triggers: [trigger] });
+    const body = chatBody(steps, { tools: ['write_file'], model: 'gpt-4o' });
+    const { body: sent, report } = await engine.prepare({ codec: openaiChat, body, tenant: 'tenant' });
+    const text = new TextDecoder().decode(sent);
+    expect(report.steps.map(({ strategy }) => strategy)).toEqual(
+      expect.arrayContaining(['offload-results', 'drop-oldest']),
+    );
+    expect(report.memories.filter((id) => !text.includes(id))).toEqual([]);
+  });
+
   it('never reaches the newest batch', async () => {
     expect(await leftBy(onlyThese([1, 2, 3, 4, 5, 6, 7, 8]))).toEqual([0, 7, 8]);
   });

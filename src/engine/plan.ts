@@ -17,6 +17,7 @@ import { type ShrinkInput, shrinksOf } from './shrinks.ts';
 import { readInSlices } from '../codecs/read-body.ts';
 import type { Compression, FoldStep } from '../receipts/receipt.ts';
 import type { FoundSummary } from '../store/ready-summaries.ts';
+import { withoutDropped } from '../strategies/lib/editable-texts.ts';
 import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
 import { amount, paysOff } from '../triggers/limits.ts';
 import type { Demand, FoldOnly } from '../triggers/trigger.ts';
@@ -276,12 +277,12 @@ async function tryEdits(
   const completed = input.codec.rules.complete(input.conversation, newEdits, demand.force);
   if (completed.status === 'refused') return { refused: completed.reason };
   await input.slices?.pause();
-  const sentPlaces = new Set(sent.map(droppedPlace));
-  const completedEdits = completed.edits.filter(
-    (edit) => edit.kind !== 'drop-part' || !sentPlaces.has(droppedPlace(edit)),
-  );
+  const places = new Set(sent.map(droppedPlace));
+  const isNew = (edit: Edit) => edit.kind !== 'drop-part' || !places.has(droppedPlace(edit));
+  const completedEdits = completed.edits.filter(isNew);
   await input.slices?.pause();
-  const withIds = withOriginalIds(input.conversation, completedEdits, input.idOf);
+  // No stub was sent for what this fold itself drops, so it needs no original of its own.
+  const withIds = withoutDropped(withOriginalIds(input.conversation, completedEdits, input.idOf));
   await input.slices?.pause();
   const edits = withoutTakenIn([...sent, ...withIds.map((edit) => (edit.by ? edit : { ...edit, by }))]);
   await input.slices?.pause();

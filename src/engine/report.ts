@@ -27,7 +27,7 @@ import type { FoldReport, FoldStep } from '../receipts/receipt.ts';
 import type { Correction } from '../tokens/calibration.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
 import type { OriginalTitle } from '../recall/read-original.ts';
-import { strategiesOf } from '../strategies/lib/editable-texts.ts';
+import { strategiesOf, withoutDropped } from '../strategies/lib/editable-texts.ts';
 import type { Demand } from '../triggers/trigger.ts';
 
 /** Everything that the report of a request is built from. */
@@ -176,14 +176,8 @@ function countCalls({ messages }: Conversation, tool: RecallTool | undefined): n
 
 /** Returns the ids that a recall without an id searches: the newest folds first, shrinks last, and none whose message was dropped later. */
 export function searchIdsOf(folds: readonly Edit[], shrinks: readonly Edit[]): readonly string[] {
-  const dropped = new Set<number>();
-  for (const edit of folds)
-    if (edit.kind === 'drop-message' && edit.memory !== undefined) dropped.add(edit.message);
-  const isDroppedLater = (edit: Edit) =>
-    (edit.kind === 'replace-text' && dropped.has(edit.at.message)) ||
-    (edit.kind === 'replace-input' && dropped.has(edit.message));
-  const isText = (edit: Edit) => edit.kind !== 'replace-media' && !isDroppedLater(edit);
-  return originalIdsOf([...shrinks, ...folds].filter(isText)).toReversed();
+  const kept = withoutDropped([...shrinks, ...folds]);
+  return originalIdsOf(kept.filter(({ kind }) => kind !== 'replace-media')).toReversed();
 }
 
 /** Returns the images, documents and sounds that these edits replace, by id. */

@@ -112,6 +112,17 @@ function* placesOf(edits: readonly Edit[]): Steps<EditedPlaces> {
   return { messages, parts, texts, inputs, media };
 }
 
+/** Returns the edits without those of texts whose message is dropped: its original holds them. */
+export function withoutDropped(edits: readonly Edit[]): readonly Edit[] {
+  const dropped = new Set<number>();
+  for (const edit of edits)
+    if (edit.kind === 'drop-message' && edit.memory !== undefined) dropped.add(edit.message);
+  return edits.filter(
+    (edit) =>
+      (edit.kind !== 'replace-text' && edit.kind !== 'replace-input') || !dropped.has(lastMessageOf(edit)),
+  );
+}
+
 /** Returns a function that names the strategy that folded a part; empty for a part that is sent. */
 export function folderOf(edits: readonly Edit[]): (message: Message, part: number) => string {
   const byPlace = new Map<string, string>();
