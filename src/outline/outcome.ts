@@ -147,10 +147,11 @@ function failureIn(lines: readonly string[]): string | undefined {
   );
 }
 
-/** Returns the line that says most about a failure which no line names: one with a place, or the first one. */
+/** Returns the line that says most about a failure which no line names: one with a place, or the first one, or the last behind a beginning that says nothing. */
 function brokenLine(lines: readonly string[]): string {
   const named = lines.filter((line) => !/^(?:exit code:? \d+$|#|\$ )/i.test(line));
-  return named.find((line) => place.test(line)) ?? named[0] ?? lines[0] ?? '';
+  const [first = lines[0] ?? ''] = named;
+  return named.find((line) => place.test(line)) ?? (prelude.test(first) ? named.at(-1)! : first);
 }
 
 function isFailure(line: string): boolean {
@@ -305,9 +306,9 @@ export function commandWords(command: string, max = 120): string {
   return second.trim() === '' || whole.endsWith('…') ? whole : `${whole} …`;
 }
 
-/** Matches a command that takes back changes of files. */
-export const undoing =
-  /(?:^|&& |; )git (?:-\S+ \S+ )*(?:restore|revert|reset|clean|stash(?! (?:list|show))|checkout (?!-b )(?:\S+ )?(?:--|\.|\S+\.\w+)(?: |$))/;
+/** Matches a command that changes a repository or takes back changes of files. */
+export const gitChange =
+  /(?:^|&& |; )git (?:-\S+ \S+ )*(?:commit|push|pull|merge|rebase|cherry-pick|checkout|switch|restore|revert|reset|clean|am|stash(?! (?:list|show)))\b/;
 
 /** Returns the words in a tool's name: `read_file`, `ReadFile` and `mcp__files__read` all contain the word read. */
 export function wordsOf(tool: string): readonly string[] {

@@ -12,6 +12,18 @@ const line = (...args: Parameters<typeof call>): string => stepLine(stepWords(ca
 const lines = (...calls: readonly StepCall[]): readonly string[] =>
   stepLines(calls.map(stepWords)).map(({ text }) => text);
 
+it('says of calls that failed alike that all failed, and quotes a cause behind a name', () => {
+  const refused = '<tool_use_error>File has not been read yet. Read it first.</tool_use_error>';
+  const edit = (text: string) =>
+    call('Edit', { file_path: 'a.ts', old_string: text, new_string: '' }, refused);
+  const cycle =
+    'Exit code 1\npackage shop\n\timports shop/log from cart.go\n\timports shop: import cycle not allowed';
+  expect(lines(edit('a'), edit('b'), call('Bash', { command: 'go build ./shop' }, cycle))).toEqual([
+    'Edit a.ts ×2: all failed, "File has not been read yet. Read it first."',
+    'Bash go build ./shop: failed, "imports shop: import cycle not allowed"',
+  ]);
+});
+
 describe('a step in one line', () => {
   it('says what was called and what came of it', () => {
     expect([

@@ -204,7 +204,8 @@ function joinedLine(steps: readonly StepWords[], pathOf?: (path: string) => stri
   });
   const named = subjects.filter((subject) => subject !== '').slice(0, maxJoined);
   const more = subjects.length > maxJoined ? `, and ${subjects.length - maxJoined} more` : '';
-  const all = first!.kind === 'edit' ? 'all ok' : isSearch ? '' : first!.outcome;
+  const worked = first!.kind === 'edit' ? 'all ok' : isSearch ? '' : first!.outcome;
+  const all = first!.hasFailed ? `all ${first!.outcome}` : worked;
   const outcome = all === '' ? '' : `: ${all}`;
   const count = named.length > 1 ? ` ×${steps.length}:` : '';
   return `${first!.tool}${count} ${named.join(', ')}${more}${outcome}`;

@@ -48,9 +48,9 @@ describe('leporello compact', () => {
     expect(code).toBe(0);
     expect(masked(err)).toMatchInlineSnapshot(`
       "id      outcome    trigger   before  after  TIME  edits
-      line 1  compacted  must-fit  13,532  3,733  TIME  offload-results 7, drop-oldest 23
-      total                        13,532  3,733  TIME
-      1 body: 1 compacted; 72.4 % of the tokens saved
+      line 1  compacted  must-fit  13,532  3,714  TIME  offload-results 7, drop-oldest 23
+      total                        13,532  3,714  TIME
+      1 body: 1 compacted; 72.6 % of the tokens saved
       "
     `);
     expect(JSON.parse(out)).toMatchObject({ model: 'demo-model' });

@@ -3,7 +3,7 @@
  * the original, so that the same fold gives the same bytes. Quotes from the original are JSON-quoted and short: a stub is data,
  * not instructions. Dropped messages leave a log of what was said and done in them.
  */
-import { answerWords, countOf, quoted, resultEnds, shortNames, undoing } from '../../outline/outcome.ts';
+import { answerWords, countOf, gitChange, quoted, resultEnds, shortNames } from '../../outline/outcome.ts';
 import { newestPlan, planWords, wholePlan } from '../../outline/lib/plans.ts';
 import { verdictOf } from '../../outline/lib/verdict.ts';
 import { type Steps, runSteps } from '../../conversation/steps.ts';
@@ -178,7 +178,7 @@ function rankOf(entry: LogEntry, { plan, repaired }: KnownNames): number {
   // A failure that was repaired stays no longer than the repair: alone, it would read as if it were still there.
   if (repaired.has(step)) return step.kind === 'command' ? ranks.outcome : ranks.search;
   if (step.hasFailed) return ranks.failure;
-  if (step.kind === 'edit' || (step.kind === 'command' && undoing.test(step.about))) return ranks.edit;
+  if (step.kind === 'edit' || (step.kind === 'command' && gitChange.test(step.about))) return ranks.edit;
   if (step.kind === 'search' || (step.kind === 'command' && step.isListing)) return ranks.search;
   return step.kind === 'read' ? ranks.reading : ranks.outcome;
 }
