@@ -127,6 +127,25 @@ Open then:
 [End of summary]`);
   });
 
+  it('stands ahead of a reply that stays, if the conversation would begin with that reply', () => {
+    const body = chatBody(steps);
+    const placeWith = (kept: number) => {
+      const protects = {
+        message: (index: number) => index === kept || index >= last - 2,
+        part: () => false,
+        recalled: () => false,
+      };
+      const edits = strategy.propose(viewOf(body, 0, { protects }));
+      return edits.flatMap((edit) => (edit.kind === 'insert-message' ? edit.before : []));
+    };
+    expect(
+      chatMessages(steps)
+        .map(({ role }) => role)
+        .indexOf('user'),
+    ).toBe(1);
+    expect([placeWith(1), placeWith(4)]).toEqual([[7], [1]]);
+  });
+
   it('stands behind a message of the user that stays, quotes it at its place, and gives it its place once it is dropped', () => {
     const question = 'The cause was the regex. 1. Replace it. 2. Cache it. Which one?';
     const turn = [

@@ -208,10 +208,31 @@ function summaryEdit(view: FoldView, { earlier, dropped, steps, body }: Summariz
   const text = spellRecord(record, view.recallTool);
   const summary = earlier.length === 0 ? 'beside' : 'instead';
   // It stands behind the messages that stay among those it tells of: what follows it came later.
-  const edit = [indices.at(-1)! + 1, fromOf(earlier, dropped)]
+  const behind = indices.at(-1)! + 1;
+  const places = beginsWithReply(view, { earlier, dropped }, behind) ? [] : [behind];
+  const edit = [...places, fromOf(earlier, dropped)]
     .map((before): SummaryEdit => ({ kind: 'insert-message', before, role: 'user', text, summary }))
     .find((one) => view.mayEdit(one));
   return edit && { edit, memory };
+}
+
+/** True if the first message that stays ahead of `end` is a reply. Some formats allow none at the beginning, so the summary must stand ahead of it. */
+function beginsWithReply(
+  { conversation, edits }: FoldView,
+  { earlier, dropped }: Pick<Summarized, 'earlier' | 'dropped'>,
+  end: number,
+): boolean {
+  const takenIn = new Set(earlier.flatMap(({ before, isMessage }) => (isMessage ? [] : before)));
+  const gone = new Set([
+    ...placesEdited(edits).messages,
+    ...dropped.map(({ index }) => index),
+    ...earlier.flatMap(({ before, isMessage }) => (isMessage ? before : [])),
+  ]);
+  const first = conversation.messages.find(({ index, role }) => role !== 'system' && !gone.has(index));
+  if (first === undefined || first.index >= end || first.role === 'user') return false;
+  return !edits.some(
+    (edit) => edit.kind === 'insert-message' && edit.before <= first.index && !takenIn.has(edit.before),
+  );
 }
 
 /** Counts the steps of messages that stood above all earlier summaries. */
