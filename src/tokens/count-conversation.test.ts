@@ -207,7 +207,7 @@ describe('a conversation', () => {
     expect(counted).toBe(5);
   });
 
-  it('has its parts, and the short texts that replace others, counted once per counter', () => {
+  it('has its parts, and the texts that replace others, counted once per counter', () => {
     let counted = 0;
     const counter: TokenCounter = { ...characters, count: (value) => (counted++, value.length) };
     const conversation = conversationOf([text('"Hello"')]);
@@ -220,7 +220,25 @@ describe('a conversation', () => {
     expect(counted).toBe(2);
     createConversationCounter({ counter }).text('x'.repeat(5_000));
     createConversationCounter({ counter }).text('x'.repeat(5_000));
-    expect(counted).toBe(4);
+    expect(counted).toBe(3);
+  });
+
+  it.each([100, 5_000])('has a result of %i characters counted once, with its smaller form', (length) => {
+    let counted = 0;
+    const counter: TokenCounter = { ...characters, count: (value) => (counted++, value.length) };
+    const output = 'x'.repeat(length);
+    const conversation = single(JSON.stringify(output), (span) => ({
+      type: 'tool-result',
+      span: span(output),
+      callId: 'call',
+      isError: false,
+      texts: [span(JSON.stringify(output))],
+      media: [],
+    }));
+    const counts = createConversationCounter({ counter });
+    counts.total(conversation);
+    expect(counts.text(output)).toBe(length);
+    expect(counted).toBe(1);
   });
 
   it('counts a text once, in steps, that is longer than all that is remembered of long texts', () => {

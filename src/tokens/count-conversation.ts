@@ -58,8 +58,12 @@ export function createConversationCounter(options: {
   const { asyncCounts: answers } = given;
   const countText = (text: string): number =>
     text.length < minLongLength ? given.count(text) : (longTexts.get(text) ?? given.count(text));
+  const countOnce = (text: string): number =>
+    remembered(text.length > maxRememberedLength ? longTexts : texts, text, () => given.count(text));
   // `text` always uses the estimate: what is made smaller on arrival must be decided the same way every time.
-  const counter = answers ? withAnswers(given, answers) : { ...given, count: countText };
+  const counter: BlockCounter = answers
+    ? withAnswers(given, answers)
+    : { ...given, count: countText, countOnce };
   const isFinal = (conversation: Conversation, block: Block): boolean =>
     answers === undefined ||
     textsIn(counter, conversation.body, block).every((text) => answers.known(text) !== undefined);
@@ -68,7 +72,7 @@ export function createConversationCounter(options: {
     definitions.some(({ type }) => type === 'tool-definition') ? (counter.overhead.tools ?? 0) : 0;
   /** Counts a long text in steps. Later passes find its count in `longTexts`, unless it is longer than all that is remembered there. */
   function* countLong(text: string): Steps<number> {
-    if (text.length < minLongLength || !given.countInSteps) return countText(text);
+    if (text.length < minLongLength || !given.countInSteps) return countOnce(text);
     const tokens = longTexts.get(text) ?? (yield* given.countInSteps(text));
     longTexts.set(text, tokens);
     return tokens;
@@ -169,12 +173,8 @@ export function createConversationCounter(options: {
     },
     media: ({ body }, block, media) =>
       remembered(knownMedia, media, () => countMedia(counter, body, block, media)),
-    text: (text) =>
-      text.length > maxRememberedLength ? countText(text) : remembered(texts, text, () => given.count(text)),
-    *textInSteps(text) {
-      if (text.length <= maxRememberedLength) return remembered(texts, text, () => given.count(text));
-      return yield* countLong(text);
-    },
+    text: countOnce,
+    textInSteps: countLong,
     *blockInSteps(conversation, block) {
       const isLong = block.span.end - block.span.start >= minLongLength;
       const key = `${who} ${block.digest}`;
@@ -313,11 +313,14 @@ function fingerprintOf(counter: TokenCounter): string {
 
 const fingerprints = new Map<string, string>();
 
+/** `countOnce` remembers the tokens of a text. */
+type BlockCounter = TokenCounter & { readonly countOnce?: (text: string) => number };
+
 /**
  * Calls and results cost the wrapping of a message each, in addition to that of their message. Recorded usage of two providers
  * shows it: a call with its result costs about four wrappings, two calls at once seven.
  */
-function countPart(counter: TokenCounter, body: Uint8Array, block: Block, part: Part): number {
+function countPart(counter: BlockCounter, body: Uint8Array, block: Block, part: Part): number {
   switch (part.type) {
     case 'text':
       return countTexts(counter, body, block, part.texts);
@@ -327,8 +330,10 @@ function countPart(counter: TokenCounter, body: Uint8Array, block: Block, part: 
       );
     case 'tool-result': {
       const media = part.media.reduce((sum, item) => sum + countMedia(counter, body, block, item), 0);
-      // A new result is made smaller next, which needs its texts again.
-      return counter.overhead.message + countTexts(counter, body, block, part.texts, textToKeep) + media;
+      // A new result is made smaller next, which needs its texts and their counts again.
+      const count = (text: string) => counter.countOnce?.(text) ?? counter.count(text);
+      const texts = part.texts.reduce((sum, span) => sum + count(textToKeep(body, block, span)), 0);
+      return counter.overhead.message + texts + media;
     }
     case 'reasoning': {
       const texts = countTexts(counter, body, block, part.texts);
@@ -356,14 +361,8 @@ function definitionText({ toolsAs }: TokenCounter, json: string): string {
   }
 }
 
-function countTexts(
-  counter: TokenCounter,
-  body: Uint8Array,
-  block: Block,
-  texts: readonly Span[],
-  read = textOf,
-): number {
-  return texts.reduce((tokens, span) => tokens + counter.count(read(body, block, span)), 0);
+function countTexts(counter: TokenCounter, body: Uint8Array, block: Block, texts: readonly Span[]): number {
+  return texts.reduce((tokens, span) => tokens + counter.count(textOf(body, block, span)), 0);
 }
 
 /** Arguments are a string literal that holds JSON in some formats, and JSON in others: the same text to the model. */
