@@ -233,7 +233,27 @@ function blockOf(fields: BodyFields, span: Span, of: string, reading: ReadContex
     reading.blocks.set(digest, block);
     return { digest, block };
   };
-  return bytes.length < minPausableBytes ? runAtOnce(read) : read();
+  scanned = { bytes, found: new Map() };
+  try {
+    return bytes.length < minPausableBytes ? runAtOnce(read) : read();
+  } finally {
+    scanned = undefined;
+  }
+}
+
+/** The block that is being read, and what was found in it by place: its parts, its digest and its cache marks need the same objects. */
+let scanned: { readonly bytes: Uint8Array; readonly found: Map<number, unknown> } | undefined;
+
+function scannedOnce<T>(bytes: Uint8Array, start: number, scan: () => T): T {
+  if (scanned?.bytes !== bytes) return scan();
+  const found = (scanned.found.get(start) as T | undefined) ?? scan();
+  scanned.found.set(start, found);
+  return found;
+}
+
+/** Returns the members of the object that starts at `start`, in order, duplicates included. */
+export function objectAt(bytes: Uint8Array, start: number): readonly Member[] {
+  return scannedOnce(bytes, start, () => scanObject(bytes, start).members);
 }
 
 /** Bytes of the shortest block that is read in steps. */
@@ -323,7 +343,7 @@ export function contentPieces(bytes: Uint8Array, content: Span, moving: Readonly
 
 /** Returns the elements of a list, in one step. */
 export function elementsAt(bytes: Uint8Array, list: Span): readonly Span[] {
-  return oneStep(() => scanArray(bytes, list.start).elements);
+  return oneStep(() => scannedOnce(bytes, list.start, () => scanArray(bytes, list.start).elements));
 }
 
 /** Returns the members of an object in their order, with `content` cut into pieces. */
@@ -341,7 +361,7 @@ export function memberPieces(
 
 function blockPieces(bytes: Uint8Array, span: Span, moving: ReadonlySet<string>): Pieces {
   if (bytes[span.start] !== '{'.charCodeAt(0)) return [bytesAt(bytes, span), comma];
-  const { members } = scanObject(bytes, span.start);
+  const members = objectAt(bytes, span.start);
   const still = members.filter((member) => !moving.has(member.key));
   const type = still.find((member) => member.key === 'type');
   const kind = type && parseSpan(bytes, type.value);

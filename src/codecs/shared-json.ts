@@ -23,7 +23,7 @@ import { LeporelloError } from '../errors.ts';
 import type { Block, Span } from '../conversation/conversation.ts';
 import type { StreamEvent, StreamRelay } from './codec.ts';
 import { inSteps } from '../conversation/steps.ts';
-import { elementsAt, startsWith } from './read-body.ts';
+import { elementsAt, objectAt, startsWith } from './read-body.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -341,14 +341,11 @@ export function markedForMs(bytes: Uint8Array, members: readonly Member[], insid
 
 /** Returns the same for a block, or for a list of blocks or tools. Any other value holds no mark. */
 export function blocksMarkedForMs(bytes: Uint8Array, value: Span, inside = 1): number | undefined {
-  if (startsWith(bytes, value, '{'))
-    return markedForMs(bytes, scanObject(bytes, value.start).members, inside);
+  if (startsWith(bytes, value, '{')) return markedForMs(bytes, objectAt(bytes, value.start), inside);
   if (!startsWith(bytes, value, '[')) return undefined;
   return longestOf(
     inSteps(elementsAt(bytes, value), (block) =>
-      startsWith(bytes, block, '{')
-        ? markedForMs(bytes, scanObject(bytes, block.start).members, inside)
-        : undefined,
+      startsWith(bytes, block, '{') ? markedForMs(bytes, objectAt(bytes, block.start), inside) : undefined,
     ),
   );
 }

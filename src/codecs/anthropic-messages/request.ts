@@ -29,6 +29,7 @@ import {
   isNull,
   keptWithStep,
   lastMembers,
+  objectAt,
   memberPieces,
   parseOtherFields,
   readFields,
@@ -102,7 +103,7 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
 }
 
 function parseMessage(bytes: Uint8Array, reading: ReadContext): ReadBlock {
-  const { members } = oneStep(() => scanObject(bytes, 0));
+  const members = oneStep(() => objectAt(bytes, 0));
   const canonical = (role: Role) =>
     oneStep(() => canonicalDigest(role, memberPieces(bytes, members, moving), reading.digest));
   const { byKey, repeats } = lastMembers(members);
@@ -133,7 +134,7 @@ function parseContent(bytes: Uint8Array, content: Span): readonly Part[] {
 
 function blockMembers(bytes: Uint8Array, span: Span): LastMembers {
   if (!startsWith(bytes, span, '{')) throw new ScanError('a content block is not an object');
-  return lastMembers(scanObject(bytes, span.start).members);
+  return lastMembers(objectAt(bytes, span.start));
 }
 
 function parseBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, Member>): Part {

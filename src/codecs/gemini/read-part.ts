@@ -5,8 +5,8 @@
  * shorter text in its place is still a text.
  */
 import type { Media, Part, Span } from '../../conversation/conversation.ts';
-import { type Member, ScanError, scanArray, scanObject, isRecord } from '../../conversation/json-scan.ts';
-import { startsWith, stringAt, textMember, isNull } from '../read-body.ts';
+import { type Member, ScanError, scanArray, isRecord } from '../../conversation/json-scan.ts';
+import { objectAt, startsWith, stringAt, textMember, isNull } from '../read-body.ts';
 
 /** Members next to the data of a part that hold no content of their own. */
 const besideData: ReadonlySet<string> = new Set([
@@ -31,7 +31,7 @@ const unnamed = '#';
 
 export function parsePart(bytes: Uint8Array, span: Span): Part {
   if (!startsWith(bytes, span, '{')) throw new ScanError('a part is not an object');
-  const { named, repeats } = byName(bytes, scanObject(bytes, span.start).members);
+  const { named, repeats } = byName(bytes, objectAt(bytes, span.start));
   const data = [...named.keys()].filter((name) => !besideData.has(name));
   const part = parseData(bytes, span, named, data.find((name) => paired.has(name)) ?? data[0]);
   // "oneof field 'data' is already set": the provider decides which of several counts.
@@ -154,7 +154,7 @@ const none: ResultContent = { texts: [], media: [] };
 
 /** Returns the texts of the object at `response`, and its media. */
 function resultTexts(bytes: Uint8Array, response: Span): ResultContent {
-  const { members } = scanObject(bytes, response.start);
+  const members = objectAt(bytes, response.start);
   return joined(members.map(({ value }) => textsOfValue(bytes, value, 1)));
 }
 
@@ -163,7 +163,7 @@ function textsOfValue(bytes: Uint8Array, value: Span, depth: number): ResultCont
   if (startsWith(bytes, value, '[')) return textsOfList(bytes, value);
   if (!startsWith(bytes, value, '{')) return none;
   if (depth > maxDepth) return asData(value);
-  const { members } = scanObject(bytes, value.start);
+  const members = objectAt(bytes, value.start);
   return joined(members.map((member) => textsOfValue(bytes, member.value, depth + 1)));
 }
 
@@ -241,17 +241,13 @@ export function byName(
 
 /** Returns the members of the object at a place; undefined when there is no object. */
 export function namedMembers(bytes: Uint8Array, span: Span | undefined): NamedMembers | undefined {
-  return span && startsWith(bytes, span, '{')
-    ? byName(bytes, scanObject(bytes, span.start).members).named
-    : undefined;
+  return span && startsWith(bytes, span, '{') ? byName(bytes, objectAt(bytes, span.start)).named : undefined;
 }
 
 /** True for an object in which a name occurs twice. */
 function repeatsName(bytes: Uint8Array, span: Span | undefined): boolean {
   return (
-    span !== undefined &&
-    startsWith(bytes, span, '{') &&
-    byName(bytes, scanObject(bytes, span.start).members).repeats
+    span !== undefined && startsWith(bytes, span, '{') && byName(bytes, objectAt(bytes, span.start)).repeats
   );
 }
 

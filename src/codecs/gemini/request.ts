@@ -9,7 +9,6 @@ import {
   type Splice,
   ScanError,
   scanArray,
-  scanObject,
   applySplices,
   isRecord,
   jsonBytes,
@@ -20,6 +19,7 @@ import {
   elementsAt,
   type BodyFields,
   keptWithStep,
+  objectAt,
   parseOtherFields,
   readFields,
   readMessages,
@@ -112,7 +112,7 @@ function blocksOf(
 }
 
 function parseContent(bytes: Uint8Array, reading: ReadContext): ReadBlock {
-  const { members } = oneStep(() => scanObject(bytes, 0));
+  const members = oneStep(() => objectAt(bytes, 0));
   const canonical = (role: Role) =>
     oneStep(() => canonicalDigest(role, [significantBytes(bytes, members, nothing)], reading.digest));
   const { named, repeats } = byName(bytes, members);

@@ -19,6 +19,7 @@ import {
   isNull,
   keptWithStep,
   lastMembers,
+  objectAt,
   memberPieces,
   parseOtherFields,
   readFields,
@@ -93,7 +94,7 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
 }
 
 function parseMessage(bytes: Uint8Array, reading: ReadContext): ReadBlock {
-  const { members } = oneStep(() => scanObject(bytes, 0));
+  const members = oneStep(() => objectAt(bytes, 0));
   const canonical = (role: Role) =>
     oneStep(() => canonicalDigest(role, memberPieces(bytes, members, moving), reading.digest));
   const { byKey, repeats } = lastMembers(members);
@@ -175,7 +176,7 @@ type ContentItem = {
 /** Reads one element of a content array. Some servers pass on references to tools as Anthropic spells them. */
 function parseItem(bytes: Uint8Array, span: Span): ContentItem {
   if (!startsWith(bytes, span, '{')) throw new ScanError('a content part is not an object');
-  const { byKey, repeats } = lastMembers(scanObject(bytes, span.start).members);
+  const { byKey, repeats } = lastMembers(objectAt(bytes, span.start));
   const kind = stringAt(bytes, byKey.get('type')) ?? 'unknown';
   const stays = repeats ? 'step' : kind === 'tool_reference' ? 'pair' : undefined;
   if (kind === 'text') return { kind, text: textMember(bytes, byKey.get('text')), media: undefined, stays };
@@ -214,7 +215,7 @@ function parseCalled(bytes: Uint8Array, span: Span, { byKey, repeats }: LastMemb
 
 /** Returns the members of the object at a place; none when there is no object. */
 function membersAt(bytes: Uint8Array, span: Span | undefined): LastMembers {
-  return lastMembers(span && startsWith(bytes, span, '{') ? scanObject(bytes, span.start).members : []);
+  return lastMembers(span && startsWith(bytes, span, '{') ? objectAt(bytes, span.start) : []);
 }
 
 /** Reads a tool message as one result. The whole message is the part, so dropping the part drops the message. */

@@ -3,14 +3,7 @@
  * marks that clients move between turns, and a text spelled as a string gives the same piece as one plain text part.
  */
 import type { Part, Role, Span, Media, Stays } from '../../conversation/conversation.ts';
-import {
-  type Member,
-  ScanError,
-  concatBytes,
-  parseSpan,
-  scanArray,
-  scanObject,
-} from '../../conversation/json-scan.ts';
+import { type Member, ScanError, concatBytes, parseSpan, scanArray } from '../../conversation/json-scan.ts';
 import { canonicalDigest, significantBytes } from '../../conversation/messages.ts';
 import type { ReadBlock, ReadContext } from '../codec.ts';
 import { inSteps, oneStep } from '../../conversation/steps.ts';
@@ -19,6 +12,7 @@ import {
   keptWithStep,
   isNull,
   lastMembers,
+  objectAt,
   startsWith,
   stringAt,
   textMember,
@@ -27,7 +21,7 @@ import {
 type ItemMembers = ReadonlyMap<string, Member>;
 
 export function parseItem(bytes: Uint8Array, reading: ReadContext): ReadBlock {
-  const { members } = oneStep(() => scanObject(bytes, 0));
+  const members = oneStep(() => objectAt(bytes, 0));
   const { byKey, repeats } = lastMembers(members);
   const { role, parts: read } = readItem(bytes, byKey);
   const parts = repeats ? keptWithStep(read, whole(bytes)) : read;
@@ -86,7 +80,7 @@ function readReasoning(bytes: Uint8Array, byKey: ItemMembers): Part {
     if (!list || !startsWith(bytes, list, '[')) return [];
     return scanArray(bytes, list.start).elements.flatMap((element) => {
       if (!startsWith(bytes, element, '{')) return [];
-      return textMember(bytes, lastMembers(scanObject(bytes, element.start).members).byKey.get('text')) ?? [];
+      return textMember(bytes, lastMembers(objectAt(bytes, element.start)).byKey.get('text')) ?? [];
     });
   });
   return { type: 'reasoning', span: whole(bytes), texts, signed: true };
@@ -201,7 +195,7 @@ function contentPieces(bytes: Uint8Array, content: Span, plain: string): readonl
 
 function partPiece(bytes: Uint8Array, span: Span, plain: string): Uint8Array {
   if (!startsWith(bytes, span, '{')) return bytes.subarray(span.start, span.end);
-  const still = scanObject(bytes, span.start).members.filter((member) => !moving.has(member.key));
+  const still = objectAt(bytes, span.start).filter((member) => !moving.has(member.key));
   const type = still.find((member) => member.key === 'type');
   const text = still.find((member) => member.key === 'text');
   const isPlain =
@@ -275,7 +269,7 @@ type Element = {
 
 function parseElement(bytes: Uint8Array, span: Span): Element {
   if (!startsWith(bytes, span, '{')) throw new ScanError('a content part is not an object');
-  const { byKey, repeats } = lastMembers(scanObject(bytes, span.start).members);
+  const { byKey, repeats } = lastMembers(objectAt(bytes, span.start));
   const kind = stringAt(bytes, byKey.get('type')) ?? 'unknown';
   const holder = Object.hasOwn(mediaHolders, kind) ? mediaHolders[kind] : undefined;
   const data = holder?.data
