@@ -91,7 +91,7 @@ export const fixedSpecs = {
   'long text counts': {
     maxUnits: 16_000_000,
   },
-  'newest texts': { maxUnits: 1_000_000 },
+  'newest texts': { maxUnits: 8_000_000 },
   'long texts': { maxUnits: 16_000_000 },
   'lines of folds': {
     maxUnits: 500_000,

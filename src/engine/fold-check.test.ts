@@ -102,4 +102,20 @@ describe('the check after a fold', () => {
     const worse = encoder.encode('{"messages":[{"role":"tool","content":""},{"role":"tool","content":""}]}');
     expect(newFault(rules, before, worse)).toBe('results-answer-calls');
   });
+
+  it.each([-60, -30, -12, 0, 12])(
+    'finds a loaded tool %i bytes from a place where a long body is cut',
+    (at) => {
+      const bodyOf = (second: string) => {
+        const head = '{"messages":[{"role":"user","content":[';
+        const first = '{"type":"tool_reference","tool_name":"é"},{"type":"text","text":"';
+        const text = 'é'.repeat((131_072 + at - head.length - first.length) >> 1);
+        return encoder.encode(`${head}${first}${text}"},{"type":"${second}","tool_name":"b"}]}]}`);
+      };
+      const before = bodyOf('tool_reference');
+      expect(newFault(openaiChat.rules, before, before)).toBeUndefined();
+      expect(newFault(openaiChat.rules, before, bodyOf('other'))).toBe('loaded-tools-stay');
+      expect(newFault(openaiChat.rules, bodyOf('other'), before)).toBeUndefined();
+    },
+  );
 });
