@@ -46,7 +46,7 @@ export function inputOf(
   call: Part & { readonly type: 'tool-call' },
 ): string {
   const bytes = bytesOf(body, block, call.input);
-  return bytes[0] === '"'.charCodeAt(0) ? textOf(body, block, call.input) : decoder.decode(bytes);
+  return bytes[0] === '"'.charCodeAt(0) ? textToKeep(body, block, call.input) : decoder.decode(bytes);
 }
 
 /** Returns the literals of a part that hold text for the model; empty for parts without text. */
