@@ -28,7 +28,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     conversations: { type: 'string', default: '1000' },
-    mb: { type: 'string', multiple: true, default: ['64', '128', '256', '768'] },
+    mb: { type: 'string', multiple: true, default: ['32', '64', '256', '768'] },
     kB: { type: 'string', default: '450' },
   },
 });
