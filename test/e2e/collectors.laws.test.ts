@@ -1,8 +1,10 @@
 /**
  * Tests metrics against a real Prometheus, which scrapes the gateway and answers every query of the dashboard, and traces of the command against a
  * real OpenTelemetry collector. If one of them is not installed (`prometheus`, `otelcol`), its test is skipped and a line says so. The traces are
- * always tested against a server that takes OTLP.
+ * always tested against a server that takes OTLP. docs/tracing.md shows how to build a collector.
  */
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -12,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { openTelemetryTracing } from '../../src/gateway/tracing/open-telemetry.ts';
 import { eventually } from '../support/eventually.ts';
 import { startFakeProvider } from '../support/fake-provider/fake-provider.ts';
 import { freePort } from '../support/free-port.ts';
@@ -161,22 +164,52 @@ it('leporello serve sends its traces to a server that takes OTLP', async () => {
   expect(text).not.toContain('SECRET');
 });
 
-describe.skipIf(isCollectorMissing)('a real OpenTelemetry collector', () => {
-  it('takes the traces of leporello serve', async () => {
-    const port = await freePort();
-    const config = `receivers: { otlp: { protocols: { http: { endpoint: '127.0.0.1:${port}' } } } }
+/** Starts the collector on a free port. It prints every span that it takes. */
+async function startCollector() {
+  const port = await freePort();
+  const config = `receivers: { otlp: { protocols: { http: { endpoint: '127.0.0.1:${port}' } } } }
 exporters: { debug: { verbosity: detailed } }
 service: { telemetry: { metrics: { level: none } }, pipelines: { traces: { receivers: [otlp], exporters: [debug] } } }
 `;
-    await using collector = await startProgram('otelcol', { name: 'config.yaml', text: config }, [
-      '--config=config.yaml',
-    ]);
-    await eventually(() => expect(collector.said()).toContain('Everything is ready'));
-    await serveTraced(`http://127.0.0.1:${port}`);
-    await eventually(() => {
-      for (const name of spanNames) expect(collector.said()).toMatch(new RegExp(`Name +: ${name}\\n`));
-    });
+  const file = { name: 'config.yaml', text: config };
+  const collector = await startProgram('otelcol', file, ['--config=config.yaml']);
+  await eventually(() => expect(collector.said()).toContain('Everything is ready'));
+  return { ...collector, url: `http://127.0.0.1:${port}` };
+}
+
+/** Resolves when the collector has printed a span of each name. */
+const printed = (collector: { said: () => string }, names: readonly string[]) =>
+  eventually(() => {
+    for (const name of names) expect(collector.said()).toMatch(new RegExp(`Name +: ${name}\\n`));
+  });
+
+describe.skipIf(isCollectorMissing)('a real OpenTelemetry collector', () => {
+  it('takes the traces of leporello serve', async () => {
+    await using collector = await startCollector();
+    await serveTraced(collector.url);
+    await printed(collector, spanNames);
     expect(collector.said()).toContain('gen_ai.provider.name: Str(openai)');
     expect(collector.said()).not.toContain('SECRET');
+  });
+
+  it('takes the spans of a folded request with recalls, without content', async () => {
+    await using collector = await startCollector();
+    const exporter = new OTLPTraceExporter({ url: `${collector.url}/v1/traces` });
+    const provider = new TracerProvider({ spanProcessors: [new BatchSpanProcessor({ exporter })] });
+    {
+      const tracing = openTelemetryTracing(provider.getTracer('test'));
+      await using scene = await foldedWithRecalls({}, { tracing });
+      expect(await scene.metrics()).toContain('leporello_recalls_total');
+    }
+    await provider.shutdown();
+    await printed(collector, [...spanNames, 'fold', 'execute_tool read_memory', 'store putUnless']);
+    const said = collector.said();
+    expect(said).toContain('leporello.trigger: Str(token-budget)');
+    expect(said).toContain('leporello.strategies: Slice(["offload-results"])');
+    expect(said).toContain('leporello.recall.found: Bool(true)');
+    expect(said).toContain('leporello.recall.found: Bool(false)');
+    expect(said).toContain('gen_ai.request.model: Str(gpt-4o)');
+    expect(said).toMatch(/gen_ai\.usage\.input_tokens: Int\(\d+\)/);
+    for (const secret of secrets) expect(said).not.toContain(secret);
   });
 });
