@@ -14,8 +14,7 @@ type NumberedLine = {
   readonly mark: string;
   /** The line with its number, without padding. */
   readonly unpadded: string;
-  /** The offset behind the number and its mark. */
-  readonly behind: number;
+  readonly content: string;
 };
 
 /** Minimum number of successive lines with successive numbers that make a listing. */
@@ -55,23 +54,18 @@ const looksNumbered = atLineStart(' 0123456789', / *\d+(?:→|\t)/);
 
 const numbered = /^ *(\d{1,7})(?:→|\t)/;
 
-/** Finds what `numbered` matches, sign by sign, which is faster. */
 function readLine(whole: string): NumberedLine {
-  let first = 0;
-  while (whole.charCodeAt(first) === SPACE) first++;
-  let at = first;
-  let number = 0;
-  for (let code = whole.charCodeAt(at); code >= ZERO && code <= NINE; code = whole.charCodeAt(++at))
-    number = number * 10 + code - ZERO;
-  const mark = whole.charAt(at);
-  if (at === first || at > first + 7 || (mark !== '→' && mark !== '\t'))
-    return { whole, number: undefined, mark: '', unpadded: whole, behind: 0 };
-  return { whole, number, mark, unpadded: whole.slice(first), behind: at + 1 };
+  const match = numbered.exec(whole);
+  if (!match) return { whole, number: undefined, mark: '', unpadded: whole, content: whole };
+  const [prefix, digits] = match;
+  return {
+    whole,
+    number: Number(digits),
+    mark: prefix.slice(-1),
+    unpadded: whole.slice(prefix.length - digits!.length - 1),
+    content: whole.slice(prefix.length),
+  };
 }
-
-const SPACE = 0x20;
-const ZERO = 0x30;
-const NINE = 0x39;
 
 /** Returns runs of lines with successive numbers; `end` is exclusive. */
 function runsOf(lines: readonly NumberedLine[]): readonly { readonly start: number; readonly end: number }[] {
@@ -102,8 +96,7 @@ function everyFifth(lines: readonly NumberedLine[]): string | undefined {
     if (before && first - before.number === start - before.line && first - before.number <= EVERY)
       return undefined;
     for (; next < end; next++) {
-      const { whole, number, unpadded, behind } = lines[next]!;
-      const content = whole.slice(behind);
+      const { number, unpadded, content } = lines[next]!;
       const isKept = next === start || next === end - 1 || number! % EVERY === 0 || numbered.test(content);
       out.push(isKept ? unpadded : content);
     }
