@@ -35,7 +35,7 @@ export interface ConversationCounter {
   total(conversation: Conversation): number;
   /** Returns the blocks that `total` would count for the first time; none when counts are not remembered. */
   uncounted(conversation: Conversation): readonly Block[];
-  /** Counts the tokens of a single text. Short ones are remembered: stubs are counted in every turn. */
+  /** Counts the tokens of a single text, and remembers them: stubs are counted in every turn. */
   text(text: string): number;
   /** Counts a text as `text` does, in steps. */
   textInSteps(text: string): Steps<number>;
@@ -57,13 +57,9 @@ export function createConversationCounter(options: {
   const { who, blocks, parts, media: knownMedia, texts, longTexts, totals, lists } = memoOf(given);
   const { asyncCounts: answers } = given;
   const countText = (text: string): number =>
-    text.length < minLongLength ? given.count(text) : (longTexts.get(text) ?? given.count(text));
-  const countOnce = (text: string): number =>
-    remembered(text.length > maxRememberedLength ? longTexts : texts, text, () => given.count(text));
+    remembered(text.length > maxShortLength ? longTexts : texts, text, () => given.count(text));
   // `text` always uses the estimate: what is made smaller on arrival must be decided the same way every time.
-  const counter: BlockCounter = answers
-    ? withAnswers(given, answers)
-    : { ...given, count: countText, countOnce };
+  const counter = answers ? withAnswers(given, answers) : { ...given, count: countText };
   const isFinal = (conversation: Conversation, block: Block): boolean =>
     answers === undefined ||
     textsIn(counter, conversation.body, block).every((text) => answers.known(text) !== undefined);
@@ -72,7 +68,7 @@ export function createConversationCounter(options: {
     definitions.some(({ type }) => type === 'tool-definition') ? (counter.overhead.tools ?? 0) : 0;
   /** Counts a long text in steps. Later passes find its count in `longTexts`, unless it is longer than all that is remembered there. */
   function* countLong(text: string): Steps<number> {
-    if (text.length < minLongLength || !given.countInSteps) return countOnce(text);
+    if (text.length < minLongLength || !given.countInSteps) return countText(text);
     const tokens = longTexts.get(text) ?? (yield* given.countInSteps(text));
     longTexts.set(text, tokens);
     return tokens;
@@ -173,7 +169,7 @@ export function createConversationCounter(options: {
     },
     media: ({ body }, block, media) =>
       remembered(knownMedia, media, () => countMedia(counter, body, block, media)),
-    text: countOnce,
+    text: countText,
     textInSteps: countLong,
     *blockInSteps(conversation, block) {
       const isLong = block.span.end - block.span.start >= minLongLength;
@@ -254,8 +250,8 @@ function textsIn(counter: TokenCounter, body: Uint8Array, block: Block): readonl
   return texts;
 }
 
-/** UTF-16 units. */
-const maxRememberedLength = 4_000;
+/** UTF-16 units of the longest text whose tokens are kept with those of stubs, where texts of one large request would displace them. */
+const maxShortLength = 4_000;
 
 function remembered<Key>(
   memo: { get(key: Key): number | undefined; set(key: Key, tokens: number): unknown },
@@ -313,14 +309,11 @@ function fingerprintOf(counter: TokenCounter): string {
 
 const fingerprints = new Map<string, string>();
 
-/** `countOnce` remembers the tokens of a text. */
-type BlockCounter = TokenCounter & { readonly countOnce?: (text: string) => number };
-
 /**
  * Calls and results cost the wrapping of a message each, in addition to that of their message. Recorded usage of two providers
  * shows it: a call with its result costs about four wrappings, two calls at once seven.
  */
-function countPart(counter: BlockCounter, body: Uint8Array, block: Block, part: Part): number {
+function countPart(counter: TokenCounter, body: Uint8Array, block: Block, part: Part): number {
   switch (part.type) {
     case 'text':
       return countTexts(counter, body, block, part.texts);
@@ -330,10 +323,8 @@ function countPart(counter: BlockCounter, body: Uint8Array, block: Block, part: 
       );
     case 'tool-result': {
       const media = part.media.reduce((sum, item) => sum + countMedia(counter, body, block, item), 0);
-      // A new result is made smaller next, which needs its texts and their counts again.
-      const count = (text: string) => counter.countOnce?.(text) ?? counter.count(text);
-      const texts = part.texts.reduce((sum, span) => sum + count(textToKeep(body, block, span)), 0);
-      return counter.overhead.message + texts + media;
+      // A new result is made smaller next, which needs its texts again.
+      return counter.overhead.message + countTexts(counter, body, block, part.texts, textToKeep) + media;
     }
     case 'reasoning': {
       const texts = countTexts(counter, body, block, part.texts);
@@ -361,8 +352,14 @@ function definitionText({ toolsAs }: TokenCounter, json: string): string {
   }
 }
 
-function countTexts(counter: TokenCounter, body: Uint8Array, block: Block, texts: readonly Span[]): number {
-  return texts.reduce((tokens, span) => tokens + counter.count(textOf(body, block, span)), 0);
+function countTexts(
+  counter: TokenCounter,
+  body: Uint8Array,
+  block: Block,
+  texts: readonly Span[],
+  read = textOf,
+): number {
+  return texts.reduce((tokens, span) => tokens + counter.count(read(body, block, span)), 0);
 }
 
 /** Arguments are a string literal that holds JSON in some formats, and JSON in others: the same text to the model. */
