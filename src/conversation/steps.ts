@@ -148,6 +148,19 @@ export function inSteps<T, Result>(
   return done as Result[];
 }
 
+/**
+ * Maps bytes piece by piece; each piece is a step. A piece reaches `overlap` bytes into the next one, so that nothing shorter is cut.
+ * `length`: the bytes of a full piece without those.
+ */
+export function inPieces<Result>(
+  bytes: Uint8Array,
+  overlap: number,
+  map: (piece: Uint8Array, length: number) => Result,
+): readonly Result[] {
+  const starts = Array.from({ length: Math.ceil(bytes.length / pieceBytes) }, (_, at) => at * pieceBytes);
+  return inSteps(starts, (start) => map(bytes.subarray(start, start + pieceBytes + overlap), pieceBytes));
+}
+
 /** False while a run has spent more time on repeated steps than on new ones: a pause would then cost more than it gains. */
 function hasGained({ startedAt, newAt }: Running): boolean {
   const repeatedMs = newAt - startedAt;

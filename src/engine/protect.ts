@@ -6,7 +6,7 @@ import type { Codec, FormatRules, Problem, RecallTool } from '../codecs/codec.ts
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { inputOf, mediaOf, textOf, textsOf } from '../conversation/messages.ts';
 import { type Edit, stayingInSteps } from '../conversation/edit.ts';
-import { inSteps, oneStep, type Steps } from '../conversation/steps.ts';
+import { inPieces, oneStep, type Steps } from '../conversation/steps.ts';
 import { type InView, partsInView } from './in-view.ts';
 import {
   lastUser,
@@ -317,8 +317,8 @@ export function newFault(
   const allowed = found.length === 0 ? [] : oneStep(() => faults(before));
   const fault = found.find(exceeds(allowed));
   if (fault !== undefined) return fault;
-  const loaded = loadedTools(before).length;
-  return loaded > 0 && loadedTools(after).length < loaded ? 'loaded-tools-stay' : undefined;
+  const loaded = loadedTools(before);
+  return loaded > 0 && loadedTools(after) < loaded ? 'loaded-tools-stay' : undefined;
 }
 
 /** Returns a function that tells, for rules named one after another, which are broken more often than in `rules`. */
@@ -335,16 +335,16 @@ function exceeds(rules: readonly string[]): (rule: string) => boolean {
 const loading =
   /"type"\s*:\s*"(?:tool_reference|tool_search_\w+|additional_tools|mcp_list_tools)"|"name"\s*:\s*"(?:tool_?search|search_tools?)"/gi;
 
-/** Returns the loaded tools that a body names in the usual spelling. Each piece goes on into the next one by the length of a name. */
-function loadedTools(body: Uint8Array): readonly unknown[] {
-  const pieces = Array.from({ length: Math.ceil(body.length / pieceBytes) }, (_, at) => at * pieceBytes);
-  return inSteps(pieces, (start) => {
-    const piece = latin1.decode(body.subarray(start, start + pieceBytes + 300));
-    return [...piece.matchAll(loading)].filter((found) => found.index < pieceBytes);
-  }).flat();
+/** Counts the loaded tools that a body names in the usual spelling. A name of more than 300 bytes may be missed. */
+function loadedTools(body: Uint8Array): number {
+  const found = inPieces(body, 300, (piece, length) =>
+    [...latin1.decode(piece).matchAll(loading)].filter(({ index }) => index < length),
+  );
+  return found.flat().length;
 }
 
-const [pieceBytes, latin1] = [131_072, new TextDecoder('latin1')];
+const latin1 = new TextDecoder('latin1');
+
 /** The edits of folds whose bodies were found sound. They are replayed with every request. */
 const sound = new WeakSet<readonly Edit[]>();
 
