@@ -164,7 +164,7 @@ it('leporello serve sends its traces to a server that takes OTLP', async () => {
   expect(text).not.toContain('SECRET');
 });
 
-/** Starts the collector on a free port. It prints every span that it takes. */
+/** Starts the collector on a free port. It prints every span that it takes, from when `ready` resolves. */
 async function startCollector() {
   const port = await freePort();
   const config = `receivers: { otlp: { protocols: { http: { endpoint: '127.0.0.1:${port}' } } } }
@@ -173,8 +173,8 @@ service: { telemetry: { metrics: { level: none } }, pipelines: { traces: { recei
 `;
   const file = { name: 'config.yaml', text: config };
   const collector = await startProgram('otelcol', file, ['--config=config.yaml']);
-  await eventually(() => expect(collector.said()).toContain('Everything is ready'));
-  return { ...collector, url: `http://127.0.0.1:${port}` };
+  const ready = () => eventually(() => expect(collector.said()).toContain('Everything is ready'));
+  return { ...collector, ready, url: `http://127.0.0.1:${port}` };
 }
 
 /** Resolves when the collector has printed a span of each name. */
@@ -186,6 +186,7 @@ const printed = (collector: { said: () => string }, names: readonly string[]) =>
 describe.skipIf(isCollectorMissing)('a real OpenTelemetry collector', () => {
   it('takes the traces of leporello serve', async () => {
     await using collector = await startCollector();
+    await collector.ready();
     await serveTraced(collector.url);
     await printed(collector, spanNames);
     expect(collector.said()).toContain('gen_ai.provider.name: Str(openai)');
@@ -194,6 +195,7 @@ describe.skipIf(isCollectorMissing)('a real OpenTelemetry collector', () => {
 
   it('takes the spans of a folded request with recalls, without content', async () => {
     await using collector = await startCollector();
+    await collector.ready();
     const exporter = new OTLPTraceExporter({ url: `${collector.url}/v1/traces` });
     const provider = new TracerProvider({ spanProcessors: [new BatchSpanProcessor({ exporter })] });
     {
