@@ -108,7 +108,7 @@ const pieceBytes = 131_072;
 
 const remembered = openFixed<LiteralSpan, string>('long texts', { unitsOf: (text) => text.length + 1 });
 
-/** The texts of one request of usual size: each of its passes needs them again. */
+/** The shorter texts of one request, also of a large one: each of its passes needs them again. */
 const newest = openFixed<LiteralSpan, string>('newest texts', { unitsOf: (text) => text.length + 1 });
 
 /** Returns the text of a literal if it was decoded lately. Bodies with the same bytes share the span object. */
