@@ -63,19 +63,16 @@ async function lint(bytes) {
 }
 
 /**
- * Returns what attw finds. Two findings are left out, for the reasons of decision 51: resolution by `main` alone, which cannot read `exports`, and
- * "ESM (dynamic import only)", which `requireProblems` and test/consumer disprove.
+ * Returns what attw finds.
  * @param {Uint8Array} bytes
  */
 async function typeProblems(bytes) {
   const checked = await checkPackage(createPackageFromTarballData(bytes));
   if (!checked.types) return ['attw: the package has no types.'];
-  return checked.problems.flatMap((problem) => {
-    const { kind } = problem;
-    const resolution = 'resolutionKind' in problem ? problem.resolutionKind : undefined;
-    if (resolution === 'node10' || kind === 'CJSResolvesToESM') return [];
+  return checked.problems.map((problem) => {
+    const resolution = 'resolutionKind' in problem ? `, resolved as ${problem.resolutionKind}` : '';
     const entry = 'entrypoint' in problem ? ` in ${problem.entrypoint}` : '';
-    return [`attw: ${kind}${entry}${resolution === undefined ? '' : `, resolved as ${resolution}`}`];
+    return `attw: ${problem.kind}${entry}${resolution}`;
   });
 }
 

@@ -196,6 +196,19 @@ describe('the subpaths of the package', () => {
     for (const target of targets) expect(target.types).toBe(target.default.replace(/\.js$/, '.d.ts'));
   });
 
+  it('have a CommonJS file at the place that compilers without `exports` look at', () => {
+    const { main, types, typesVersions } = manifest;
+    expect({ main, types }).toEqual({
+      main: './dist/require/index.cjs',
+      types: './dist/require/index.d.cts',
+    });
+    expect(typesVersions['*']['*']).toEqual(['./dist/require/*.d.cts']);
+    for (const { subpath, require } of targets) {
+      const file = `./dist/require/${subpath.slice(2) || 'index'}`;
+      expect(require).toEqual({ types: `${file}.d.cts`, default: `${file}.cjs` });
+    }
+  });
+
   it('are the entry points of the build, together with the command', () => {
     const build = JSON.parse(readFileSync('tsconfig.build.json', 'utf8')) as { files: readonly string[] };
     // pi loads its extension by its path.

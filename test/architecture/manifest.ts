@@ -3,7 +3,10 @@ import { readFileSync } from 'node:fs';
 
 export type Manifest = {
   readonly bin: Readonly<Record<string, string>>;
-  readonly exports: Readonly<Record<string, string | { readonly types: string; readonly default: string }>>;
+  readonly main: string;
+  readonly types: string;
+  readonly typesVersions: { readonly '*': Readonly<Record<string, readonly string[]>> };
+  readonly exports: Readonly<Record<string, string | { readonly require: Target; readonly default: Target }>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
@@ -18,12 +21,15 @@ export function publishedSources({ bin, exports }: Pick<Manifest, 'bin' | 'expor
   return [...Object.values(bin), ...subpathsOf({ exports }).map((subpath) => subpath.default)].map(sourceOf);
 }
 
-export type Subpath = { readonly subpath: string; readonly types: string; readonly default: string };
+type Target = { readonly types: string; readonly default: string };
+
+/** A module, and the CommonJS file that requires it. */
+export type Subpath = Target & { readonly subpath: string; readonly require: Target };
 
 /** Returns the subpaths that are modules; `./package.json` is not one. */
 export function subpathsOf({ exports }: Pick<Manifest, 'exports'>): readonly Subpath[] {
   return Object.entries(exports).flatMap(([subpath, target]) =>
-    typeof target === 'string' ? [] : [{ subpath, ...target }],
+    typeof target === 'string' ? [] : [{ subpath, require: target.require, ...target.default }],
   );
 }
 

@@ -1,4 +1,4 @@
-/** A CommonJS program, which TypeScript 5.8 and newer compile. Node 20.19, 22.12 and newer load the package's ES modules with `require`. */
+/** A CommonJS program. Node 20.19, 22.12 and newer load the package's ES modules with `require`. */
 import leporello = require('leporello');
 import fetching = require('leporello/fetch');
 import type { Leporello } from 'leporello';
