@@ -189,12 +189,14 @@ function roundOf(
   const isCut = [finish, stop].some(
     (reason) => typeof reason === 'string' && /length|max_tokens|content_filter|refusal/i.test(reason),
   );
+  // In streams of Anthropic's models, the arguments of a call that the provider ran come as a broken call without a name.
+  const isBroken = (message.invalid_tool_calls ?? []).some(({ name }) => Boolean(name));
   return {
     message,
     content: replyBlocks(message),
     recalls: calls.filter(isRecall),
     calls: calls.filter((call) => !isRecall(call)),
-    isComplete: !isCut && !incomplete && (message.invalid_tool_calls ?? []).length === 0,
+    isComplete: !isCut && !incomplete && !isBroken,
     promptTokens: usageIn(message)?.input_tokens,
   };
 }

@@ -47,7 +47,7 @@ type Run = {
 
 /** Plays the conversation. Returns everything that the program and the provider saw. */
 const play = ({ modelAt, streaming, thinks }: Run) =>
-  playLoop(thinks, async (url, read) => {
+  playLoop({ thinks }, async (url, read) => {
     const problems: unknown[] = [];
     const options = {
       model: modelAt(url),

@@ -1,6 +1,7 @@
 /**
- * The long loop with what an adapter must leave alone: an image of the user, a search that the provider ran itself, and a call that a person has to
- * approve, so that the program stops in the middle and goes on later. Each adapter plays it with the real package, plain, streamed and thinking.
+ * The long loop with what an adapter must leave alone: an image of the user, searches that the provider ran itself, before the loop and in replies of it,
+ * reasoning, and a call that a person has to approve, so that the program stops in the middle and goes on later. Each adapter plays it with the real
+ * package, plain, streamed and thinking.
  */
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { ChatAnthropic } from '@langchain/anthropic';
@@ -29,7 +30,16 @@ import { leporelloMiddleware } from '../../../src/adapters/ai-sdk.ts';
 import { leporelloMiddleware as langchainMiddleware } from '../../../src/adapters/langchain.ts';
 import { leporelloProvider } from '../../../src/adapters/openai-agents.ts';
 import { createLeporello, type FoldReport } from '../../../src/index.ts';
-import { contentOf, expectedTexts, paths, question, settings, tool } from './long-loop.ts';
+import {
+  contentOf,
+  expectedTexts,
+  paths,
+  question,
+  requestsOfRun,
+  searching,
+  settings,
+  tool,
+} from './long-loop.ts';
 import { expectFoldedRun, playLoop, ways } from './play-loop.ts';
 
 type Way = (typeof ways)[number][1];
@@ -127,7 +137,9 @@ const aiSdk: Play = async (url, read, { streaming }, noting) => {
   return {
     said: parts.map((part) => ('text' in part && part.type === 'text' ? part.text : '')).join(''),
     results: parts.flatMap((part) =>
-      'output' in part ? [(part.output as { readonly value: unknown }).value] : [],
+      'toolName' in part && part.toolName === tool.name && 'output' in part
+        ? [(part.output as { readonly value: unknown }).value]
+        : [],
     ),
     approvals,
     state: messages,
@@ -275,16 +287,18 @@ const agents: Play = async (url, read, { streaming }, noting) => {
   };
 };
 
-/** The types of the parts on the wire that no fold may change: the image, and what the provider searched and found. */
-const kept = ['image', 'input_image', 'server_tool_use', 'web_search_tool_result', 'web_search_call'];
+/** The types of the parts on the wire that no fold may change: images, reasoning, and what the provider searched, ran and found. */
+const kept =
+  /^(?:(?:input_)?image|thinking|reasoning|server_tool_use|web_search_tool_result|web_search_call)$/;
 
 function keptParts(value: unknown): readonly string[] {
   if (typeof value !== 'object' || value === null) return [];
   const { type } = value as { readonly type?: unknown };
-  if (typeof type === 'string' && kept.includes(type)) return [JSON.stringify(value)];
+  if (typeof type === 'string' && kept.test(type)) return [JSON.stringify(value)];
   return Object.entries(value).flatMap(([key, inner]) => (key === 'tools' ? [] : keptParts(inner)));
 }
 
+/** `parts`: how many parts of the first request are kept, an image and a search. */
 describe.each([
   ['leporello/ai-sdk', aiSdk, 3],
   ['leporello/langchain', langchain, 3],
@@ -293,13 +307,25 @@ describe.each([
   it.each(ways)('leaves images, approvals and results of the provider alone, %s', async (_way, way) => {
     const reports: FoldReport[] = [];
     const onPrepared: Noting['onPrepared'] = ({ report }) => void reports.push(report);
-    const run = await playLoop(way.thinks, (url, read) => play(url, read, way, { onPrepared }));
+    const run = await playLoop({ ...way, searches: searching }, (url, read) =>
+      play(url, read, way, { onPrepared }),
+    );
     expect(run.approvals).toBe(1);
     expect(run.said).toBe(expectedTexts.join(''));
     expect(run.results).toEqual(paths.map(contentOf));
     expectFoldedRun(run, reports, [run.state]);
-    const first = keptParts(JSON.parse(run.sent[0]!));
-    expect(first.length).toBe(parts);
-    for (const body of run.sent) expect(keptParts(JSON.parse(body))).toEqual(first);
+    const sent = run.sent.map((body) => keptParts(JSON.parse(body)));
+    expect(sent[0]!.length).toBe(parts);
+    for (const [at, now] of sent.entries())
+      expect(now.slice(0, sent[at - 1]?.length ?? 0)).toEqual(sent[at - 1] ?? []);
+    // The last request has what the provider said in all replies before, and the program has it, too.
+    const last = sent.at(-1)!;
+    const thoughts = last.filter((part) => /"type":"(?:thinking|reasoning)"/.test(part));
+    expect(thoughts.length).toBe(way.thinks ? requestsOfRun - 1 : 0);
+    for (const index of searching) {
+      const id = new RegExp(`"(?:srvtoolu|ws)_${index}"`);
+      expect(last.filter((part) => id.test(part)).length).toBe(parts - 1);
+      expect(JSON.stringify(run.state)).toMatch(id);
+    }
   });
 });

@@ -44,7 +44,7 @@ type Run = {
 
 /** Plays the conversation. Returns what the program, its checkpoint and the provider saw. */
 const play = ({ modelAt, streaming, thinks, middleware }: Run) =>
-  playLoop(thinks, async (url, read) => {
+  playLoop({ thinks }, async (url, read) => {
     const checkpointer = new MemorySaver();
     const agent = createAgent({
       model: modelAt(url),

@@ -1,9 +1,15 @@
 /**
  * The conversation that every adapter plays: the user asks for two secrets, and the model reads 60 files, one after the other. All files together
  * overflow a window of 32,000 tokens. On the way the model recalls three files that it no longer sees: once before it goes on reading, once beside
- * the next call, and once before its answer. Pure.
+ * the next call, and once before its answer. The provider may run searches itself in replies. Pure.
  */
-import type { JsonObject, ScriptRequest, Turn, TurnPart } from '../../support/fake-provider/script.ts';
+import type {
+  JsonObject,
+  ScriptFormat,
+  ScriptRequest,
+  Turn,
+  TurnPart,
+} from '../../support/fake-provider/script.ts';
 import { idNear } from '../../support/stub-texts.ts';
 
 /** Counts are not corrected by the usage that the script reports, which is the same for every reply. */
@@ -32,16 +38,23 @@ function secretOf(path: string): number {
   return 1_000 + 17 * paths.indexOf(path);
 }
 
-/** Returns the scripted model. `seen` gets a line for each secret that the model says. */
-export function model(options: { readonly thinks?: boolean } = {}): (request: ScriptRequest) => Turn {
-  return ({ index, body, history }) => {
+export type ModelOptions = {
+  readonly thinks?: boolean;
+  /** The requests in whose replies the provider runs a search. */
+  readonly searches?: readonly number[];
+};
+
+/** Returns the scripted model. */
+export function model(options: ModelOptions = {}): (request: ScriptRequest) => Turn {
+  return ({ index, body, history, format }) => {
     const texts = textsIn([body, history]);
     const thought: TurnPart = {
       type: 'thinking',
       text: `Thought ${index}.`,
       signature: btoa(`signature ${index}`),
     };
-    const parts = partsAt(index, texts);
+    const parts = [...partsAt(index, texts)];
+    if (options.searches?.includes(index) === true) parts.splice(-1, 0, ...searchAt(index, format));
     return { type: 'turn', parts: options.thinks === true ? [thought, ...parts] : parts, usage };
   };
 }
@@ -51,6 +64,35 @@ export const usage = { input: 1_000, output: 10, cacheRead: 0, cacheWrite: 0 } a
 
 /** Requests of a run: one for each path, and three more for the recalls (one is beside a call), and the answer. */
 export const requestsOfRun = paths.length + 3;
+
+/** Requests for searches: an early one, one with a recall, and one with a recall and a call. */
+export const searching = [5, 40, 50] as const;
+
+/** Returns a search and its result in the provider's own form. Where Gemini searches there is no part, so there it runs code. */
+function searchAt(index: number, format: ScriptFormat): readonly TurnPart[] {
+  const query = `search ${index}`;
+  const blocks: Readonly<Record<ScriptFormat, readonly JsonObject[]>> = {
+    chat: [],
+    responses: [
+      { type: 'web_search_call', id: `ws_${index}`, status: 'completed', action: { type: 'search', query } },
+    ],
+    messages: [
+      { type: 'server_tool_use', id: `srvtoolu_${index}`, name: 'web_search', input: { query } },
+      { type: 'web_search_tool_result', tool_use_id: `srvtoolu_${index}`, content: [searchResult(query)] },
+    ],
+    gemini: [
+      { executableCode: { language: 'PYTHON', code: `print("${query}")` } },
+      { codeExecutionResult: { outcome: 'OUTCOME_OK', output: query } },
+    ],
+  };
+  return blocks[format].map((block) => ({ type: 'block', block }));
+}
+
+/** A page that Anthropic's search found. */
+function searchResult(query: string): JsonObject {
+  const found = { url: 'https://example.com', title: 'The project', page_age: null };
+  return { type: 'web_search_result', ...found, encrypted_content: btoa(query) };
+}
 
 function partsAt(index: number, texts: readonly string[]): readonly TurnPart[] {
   if (index < 40) return reading(index);

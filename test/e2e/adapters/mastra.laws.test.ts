@@ -14,7 +14,16 @@ import { z } from 'zod';
 import { type AdapterOptions, leporelloMiddleware } from '../../../src/adapters/ai-sdk.ts';
 import { createLeporelloFetch } from '../../../src/adapters/fetch.ts';
 import { createLeporello, type FoldReport, inMemoryStore } from '../../../src/index.ts';
-import { contentOf, expectedTexts, firstDifference, paths, question, settings, tool } from './long-loop.ts';
+import {
+  contentOf,
+  expectedTexts,
+  firstDifference,
+  paths,
+  question,
+  searching,
+  settings,
+  tool,
+} from './long-loop.ts';
 import { type AtUrl, expectFoldedRun, gatewaySettings, playLoop, ways } from './play-loop.ts';
 
 const folder = process.env['MASTRA_FOLDER'];
@@ -67,6 +76,8 @@ beforeAll(async () => {
 type Wrapped = Parameters<typeof wrapLanguageModel>[0]['model'];
 
 const apiKey = 'dummy';
+/** A tool that Anthropic runs. The scripted provider uses it without being asked. */
+const search = createAnthropic({ apiKey }).tools.webSearch_20250305({});
 const providers: Readonly<Record<string, AtUrl<LanguageModel>>> = {
   'chat completions': (url, fetch) =>
     createOpenAI({ baseURL: `${url}/v1`, apiKey, ...(fetch && { fetch }) }).chat('gpt-4o'),
@@ -77,6 +88,8 @@ const providers: Readonly<Record<string, AtUrl<LanguageModel>>> = {
 /** One red pixel. */
 const png =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
+/** Replies with a search. Mastra moves a search that is beside a call of the program behind the result of that call. */
+const searched = searching.slice(0, 2);
 /** The path that a person has to approve. */
 const asked = 'log-30';
 
@@ -84,17 +97,19 @@ type Run = {
   readonly modelAt: (url: string) => LanguageModel;
   readonly streaming: boolean;
   readonly thinks: boolean;
+  readonly searches?: readonly number[];
 };
 
 /** Plays the conversation. One call waits for approval, and the question has an image. Returns everything that the program saw. */
-const play = ({ modelAt, streaming, thinks }: Run) =>
-  playLoop(thinks, async (url, read) => {
+const play = ({ modelAt, streaming, ...says }: Run) =>
+  playLoop(says, async (url, read) => {
     const reader = new mastra.Agent({
       id: 'reader',
       name: 'Reader',
       instructions: 'Be brief.',
       model: modelAt(url),
       tools: {
+        web_search: search,
         [tool.name]: mastra.createTool({
           id: tool.name,
           description: tool.description,
@@ -152,23 +167,33 @@ describe.skipIf(folder === undefined).each(Object.entries(providers))(
     it.each(ways)('runs 60 steps through folds and hidden recalls, %s', async (_name, way) => {
       const reports: FoldReport[] = [];
       const noted = wrapped(modelAt, { onPrepared: ({ report }) => void reports.push(report) });
-      const run = await play({ ...way, modelAt: noted });
+      const run = await play({ ...way, searches: searched, modelAt: noted });
       // The first result waits for the approval; the second one has the whole run.
       const [waiting, { steps, messages }] = [run.results[0]!, run.results.at(-1)!];
       expect([run.results.length, waiting.steps.length]).toEqual([2, paths.indexOf(asked)]);
       expect(steps.map(({ text }) => text).filter((text) => text !== '')).toEqual(expectedTexts);
       const logs = paths.map(contentOf);
       const results = steps.flatMap(({ toolResults }) => toolResults.map(({ payload }) => payload.result));
-      expect(results).toEqual(logs);
+      const isLog = (result: unknown) => typeof result === 'string';
+      expect(results.filter(isLog)).toEqual(logs);
+      const found = results.filter((result) => !isLog(result));
       // Mastra's own messages are complete. After the approval it repeats the parts of before.
       const parts = messages.flatMap(({ content }) => content.parts);
       expect(parts.filter(({ type }) => type === 'file').length).toBe(1);
       const kept = parts.flatMap(({ toolInvocation }) => toolInvocation?.result ?? []);
-      expect([...new Set(kept)]).toEqual(logs);
+      expect([...new Set(kept.filter(isLog))]).toEqual(logs);
       const thoughts = steps.map(({ reasoningText = '' }) => reasoningText !== '');
       // The SDK reads no reasoning from Chat Completions.
       expect(thoughts).toEqual(steps.map(() => way.thinks && modelAt === providers['messages']));
       for (const body of run.sent) expect(body.split(png).length).toBe(2);
+      // What the provider searched in replies of the loop. Chat Completions has nothing like it.
+      const searches = modelAt === providers['messages'] ? searched : [];
+      for (const index of searches) {
+        const id = `"srvtoolu_${index}"`;
+        expect(run.sent.at(-1)!.split(id).length).toBe(3);
+        expect(parts.filter((part) => JSON.stringify(part).includes(id)).length).toBeGreaterThan(0);
+      }
+      expect(found.length).toBe(searches.length);
       expectFoldedRun(run, reports, [withoutBodies(run.results), withoutBodies(run.events)]);
     });
   },

@@ -46,7 +46,7 @@ function textOf(item: AgentInputItem): string {
 
 /** Plays the conversation. Returns what the program, its session and the provider saw. */
 const play = ({ name, providerAt, streaming, thinks }: Run) =>
-  playLoop(thinks, async (url, read) => {
+  playLoop({ thinks }, async (url, read) => {
     const session = new MemorySession();
     const runner = new Runner({ tracingDisabled: true, modelProvider: providerAt(url) });
     const agent = new Agent<unknown, AgentOutputType>({

@@ -2,7 +2,15 @@
 import { expect } from 'vitest';
 import type { FoldReport } from '../../../src/index.ts';
 import { startFakeProvider } from '../../support/fake-provider/fake-provider.ts';
-import { changedBeginnings, contentOf, model, paths, requestsOfRun, settings } from './long-loop.ts';
+import {
+  changedBeginnings,
+  contentOf,
+  model,
+  type ModelOptions,
+  paths,
+  requestsOfRun,
+  settings,
+} from './long-loop.ts';
 
 type Fetch = typeof globalThis.fetch;
 
@@ -27,10 +35,10 @@ type Sent = { readonly toolsRun: readonly string[]; readonly sent: readonly stri
  * bodies that the provider got.
  */
 export async function playLoop<Seen>(
-  thinks: boolean,
+  options: ModelOptions,
   run: (url: string, read: (args: { readonly path: string }) => string) => Promise<Seen>,
 ): Promise<Seen & Sent> {
-  const provider = await startFakeProvider({ script: model({ thinks }) });
+  const provider = await startFakeProvider({ script: model(options) });
   try {
     const toolsRun: string[] = [];
     const seen = await run(provider.url, ({ path }) => {

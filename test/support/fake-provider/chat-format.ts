@@ -114,6 +114,8 @@ function partDeltas(
       const rest = fragments.map((json) => ({ index, function: { arguments: json } }));
       return [opening, ...rest].map((one) => ({ tool_calls: [one] }));
     }
+    case 'block':
+      return [];
   }
 }
 

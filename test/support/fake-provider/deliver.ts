@@ -1,6 +1,7 @@
 /** Writes a scripted reply to the connection: plain, as a stream with its pauses, hanging or cut. All timing is here. */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { textOf } from './script.ts';
 import type { Answer, ModelRequest, Reply, Turn, TurnPart, WireEvent, WireFormat } from './script.ts';
 
 export type Context = {
@@ -136,7 +137,7 @@ async function closed(outgoing: ServerResponse): Promise<void> {
 
 function answerOf(turn: Turn, { format, index, request, bytes }: Context): Answer {
   const written = turn.parts.map((part) =>
-    part.type === 'tool-call' ? JSON.stringify(part.arguments) : part.text,
+    part.type === 'tool-call' ? JSON.stringify(part.arguments) : textOf(part),
   );
   return {
     index,

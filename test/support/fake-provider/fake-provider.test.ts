@@ -102,6 +102,26 @@ describe('a streamed turn', () => {
     );
   });
 
+  it('has blocks in the form of the provider, whole and in pieces', async () => {
+    const call = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'a' } };
+    const result = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] };
+    const turn: Reply = {
+      type: 'turn',
+      parts: [
+        { type: 'block', block: call },
+        { type: 'block', block: result },
+      ],
+    };
+    await start([turn, turn, turn]);
+    expect(await (await post(paths.messages, messages)).json()).toMatchObject({ content: [call, result] });
+    const streamed = await (await post(paths.messages, { ...messages, stream: true })).text();
+    expect(streamed).toContain(JSON.stringify({ ...call, input: {} }));
+    expect(streamed).toContain('"partial_json":"{\\"query\\":\\"a\\""');
+    expect(streamed).toContain(JSON.stringify(result));
+    const inChat = await (await post(paths.chat, chat)).json();
+    expect(JSON.stringify(inChat)).not.toContain('web_search');
+  });
+
   it('waits before a part until it is released', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     await start([

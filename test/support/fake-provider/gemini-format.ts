@@ -4,7 +4,7 @@
  */
 import { checksSignatures } from './gemini-fields.ts';
 import { geminiRefusal } from './gemini-rules.ts';
-import { argumentsJson, pieces } from './script.ts';
+import { argumentsJson, pieces, textOf } from './script.ts';
 import type { Answer, JsonObject, TurnPart, WireEvent, WireFormat } from './script.ts';
 
 export function geminiFormat(strictRoles: boolean): WireFormat {
@@ -61,8 +61,7 @@ function reply(answer: Answer, parts: readonly JsonObject[], { said, isLast }: P
 
 /** Returns the thinking's share of the output, by length. */
 function thoughtTokens({ parts, usage }: Answer): number {
-  const lengthOf = (part: TurnPart): number =>
-    part.type === 'tool-call' ? argumentsJson(part).length : part.text.length;
+  const lengthOf = (part: TurnPart): number => textOf(part).length;
   const all = parts.reduce((sum, part) => sum + lengthOf(part), 0);
   const thought = parts.reduce((sum, part) => sum + (part.type === 'thinking' ? lengthOf(part) : 0), 0);
   return all === 0 ? 0 : Math.floor((usage.output * thought) / all);
@@ -100,16 +99,18 @@ function partOf(part: TurnPart, n: number, { index }: Answer): JsonObject {
       const args = JSON.parse(argumentsJson(part)) as unknown;
       return { functionCall: { name: part.name, args, id: part.id ?? `call_${index}_${n}` } };
     }
+    case 'block':
+      return part.block;
   }
 }
 
 type Chunk = { readonly said: JsonObject; readonly part?: number };
 
-/** Returns text in pieces, calls whole. A call may be the end itself; after text the end is an empty one. */
+/** Returns text in pieces, calls and blocks whole. A call may be the end itself; after text the end is an empty one. */
 function chunksOf(answer: Answer): readonly Chunk[] {
   const chunks = answer.parts.flatMap((part, n): readonly Chunk[] => {
     const whole = partOf(part, n, answer);
-    if (part.type === 'tool-call') return [{ said: whole, part: n }];
+    if (part.type === 'tool-call' || part.type === 'block') return [{ said: whole, part: n }];
     return pieces(part.text, answer.chunkSize).map((text, i) => ({
       said: { ...whole, text },
       ...(i === 0 ? { part: n } : {}),

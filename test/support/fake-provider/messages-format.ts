@@ -63,6 +63,8 @@ function block(part: TurnPart, id: string): JsonObject {
       return { type: 'thinking', thinking: part.text, signature: part.signature };
     case 'tool-call':
       return { type: 'tool_use', id, name: part.name, input: JSON.parse(argumentsJson(part)) as unknown };
+    case 'block':
+      return part.block;
   }
 }
 
@@ -96,12 +98,22 @@ function streamed(part: TurnPart, id: string, size: number): Streamed {
     case 'tool-call':
       return {
         opening: { type: 'tool_use', id, name: part.name, input: {} },
-        deltas: ['', ...pieces(argumentsJson(part), size)].map((json) => ({
-          type: 'input_json_delta',
-          partial_json: json,
-        })),
+        deltas: inputDeltas(argumentsJson(part), size),
       };
+    case 'block': {
+      // A call that the provider runs is streamed like one of the client's, and its result as a whole.
+      const { input } = part.block;
+      if (input === undefined) return { opening: part.block, deltas: [] };
+      return {
+        opening: { ...part.block, input: {} },
+        deltas: inputDeltas(JSON.stringify(input), size),
+      };
+    }
   }
+}
+
+function inputDeltas(json: string, size: number): readonly JsonObject[] {
+  return ['', ...pieces(json, size)].map((piece) => ({ type: 'input_json_delta', partial_json: piece }));
 }
 
 function finishOf({ parts, finish }: Answer): string {

@@ -46,6 +46,8 @@ function itemOf(part: TurnPart, number: string, status: string, request: JsonObj
         ...(namespace === undefined ? {} : { namespace }),
       };
     }
+    case 'block':
+      return { id: `item_${number}`, type: 'unknown', ...part.block };
   }
 }
 
@@ -88,8 +90,10 @@ function opening(item: OutputItem): OutputItem {
       return { ...item, summary: [] };
     case 'custom_tool_call':
       return { ...item, status: 'in_progress', input: '' };
-    default:
+    case 'function_call':
       return { ...item, status: 'in_progress', arguments: '' };
+    default:
+      return { ...item, status: 'in_progress' };
   }
 }
 
@@ -125,8 +129,10 @@ function growing(
     }
     case 'custom_tool_call':
       return spoken(inside, 'custom_tool_call_input', 'input', String(item['input']), size);
-    default:
+    case 'function_call':
       return spoken(inside, 'function_call_arguments', 'arguments', String(item['arguments']), size);
+    default:
+      return [];
   }
 }
 

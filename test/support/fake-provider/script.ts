@@ -72,7 +72,12 @@ export type TurnPart =
       readonly id?: string;
     }
   /** `signature` is what the client has to send back: a signature of the thinking, or the encrypted thinking itself. */
-  | { readonly type: 'thinking'; readonly text: string; readonly signature: string };
+  | { readonly type: 'thinking'; readonly text: string; readonly signature: string }
+  /**
+   * Whatever else the provider says in its own form, such as a search that it ran itself: a content block, an output item or a part of Gemini's. Chat
+   * Completions has nothing like it and leaves it out.
+   */
+  | { readonly type: 'block'; readonly block: JsonObject };
 
 /** `input` counts all prompt tokens, including those read from and written to a cache. */
 export type ScriptedUsage = {
@@ -140,6 +145,12 @@ export function pieces(text: string, size: number): readonly string[] {
   const points = Array.from(text);
   const count = Math.ceil(points.length / size);
   return Array.from({ length: count }, (_, i) => points.slice(i * size, (i + 1) * size).join(''));
+}
+
+/** Returns what a part says, with calls and blocks as JSON. */
+export function textOf(part: TurnPart): string {
+  if (part.type === 'block') return JSON.stringify(part.block);
+  return part.type === 'tool-call' ? argumentsJson(part) : part.text;
 }
 
 /** Returns the arguments of a call as JSON text. */
