@@ -140,7 +140,9 @@ export async function startPeer(peer: Peer, upstream: string): Promise<RunningPe
   mkdirSync(home, { recursive: true });
   const env = { PATH: process.env['PATH'], HOME: home, OPENAI_API_KEY: 'dummy', ...peer.env };
   const child = spawn(command, args, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  process.once('exit', () => child.kill('SIGKILL'));
+  const kill = () => void child.kill('SIGKILL');
+  process.once('exit', kill);
+  child.once('exit', () => process.off('exit', kill));
   const output: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => output.length < 1_000 && output.push(chunk));

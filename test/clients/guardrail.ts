@@ -1,20 +1,30 @@
 /**
- * Runs the real LiteLLM proxy with its guardrail `headroom`, which calls `/v1/compress` and `/v1/retrieve` of a gateway. Installs it from PyPI once,
- * which needs python3 with venv.
+ * Runs real gateways of others beside ours: LiteLLM's proxy with its guardrail `headroom`, which calls `/v1/compress` and `/v1/retrieve`, and the
+ * proxies of LiteLLM and Portkey in front of and behind a gateway. Installs each once, from PyPI, which needs python3 with venv, and from npm.
  */
 import { once } from 'node:events';
-import { installPeer, liteLlm, liteLlmVersion, startPeer } from '../../bench/peers/peers.ts';
+import {
+  installPeer,
+  liteLlm,
+  liteLlmVersion,
+  type Peer,
+  peers,
+  type RunningPeer,
+  startPeer,
+} from '../../bench/peers/peers.ts';
 import { startStack } from '../e2e/stack.ts';
+import { startFakeProvider } from '../support/fake-provider/fake-provider.ts';
 import type { Script } from '../support/fake-provider/script.ts';
 import { reactorLog, readsLogs } from '../support/reactor-logs.ts';
 
-type GuardrailResult = { readonly check: string; readonly passed: boolean };
+/** `passed` is undefined for what could not be played. */
+type GuardrailResult = { readonly check: string; readonly passed: boolean | undefined };
 
-/** Plays one conversation through the proxy, plain and streamed. Rejects if the proxy cannot be installed or started. */
+const settings = { triggers: { tokenBudget: { triggerTokens: 20_000, targetTokens: 10_000 } } };
+
+/** Plays one conversation through LiteLLM's guardrail, plain and streamed. Rejects if the proxy cannot be installed or started. */
 export async function playGuardrail(): Promise<readonly GuardrailResult[]> {
-  await using stack = await startStack(script, {
-    triggers: { tokenBudget: { triggerTokens: 20_000, targetTokens: 10_000 } },
-  });
+  await using stack = await startStack(script, settings);
   const parameters = { guardrail: 'headroom', mode: 'pre_call', default_on: true };
   const peer = liteLlm({
     version: liteLlmVersion,
@@ -41,7 +51,7 @@ export async function playGuardrail(): Promise<readonly GuardrailResult[]> {
       const [asked = [], retrieved = []] = stack.provider.requests
         .slice(-2)
         .map(({ body }) => contentsIn(JSON.parse(new TextDecoder().decode(body))));
-      const kind = stream ? 'streamed' : 'plain';
+      const kind = `LiteLLM's guardrail, ${kindOf(stream)}`;
       results.push(
         {
           check: `${kind}: the model gets the first result as a stub`,
@@ -53,10 +63,135 @@ export async function playGuardrail(): Promise<readonly GuardrailResult[]> {
     }
     return results;
   } finally {
-    const exited = once(proxy.child, 'exit');
-    proxy.child.kill('SIGKILL');
-    await exited;
+    await ended(proxy);
   }
+}
+
+/** Plays one conversation through another gateway and ours, one behind the other, in both orders, plain and streamed. */
+export async function playInARow(): Promise<readonly GuardrailResult[]> {
+  const results: GuardrailResult[] = [];
+  const inARow = [
+    peers.find(({ name }) => name === 'Portkey')!,
+    liteLlm({ version: liteLlmVersion, model: 'gpt-4o' }),
+  ];
+  for (const peer of inARow) {
+    const failed = installPeer(peer);
+    if (failed !== undefined) throw new Error(`${peer.name} is not installed: ${failed} failed.`);
+    for (const stream of [false, true]) {
+      const problem = await problemAlone(peer, stream);
+      if (problem === undefined)
+        results.push(await playBehind(peer, stream), await playInFront(peer, stream));
+      else results.push({ check: `${nameOf(peer)}, ${kindOf(stream)}: ${problem}`, passed: undefined });
+    }
+  }
+  return results;
+}
+
+/** Returns why the other gateway cannot answer even without ours; undefined if it does. */
+async function problemAlone(peer: Peer, stream: boolean): Promise<string | undefined> {
+  const provider = await startFakeProvider({ script: recalling });
+  const other = await startPeer(peer, provider.url);
+  try {
+    const answer = await ask(other.origin, provider.url, peer, stream);
+    return answer.includes('reactor')
+      ? undefined
+      : `it answers ${answer.slice(0, 100)}, also without our gateway`;
+  } finally {
+    await ended(other);
+    await provider.close();
+  }
+}
+
+function nameOf({ name, version }: Peer): string {
+  return `${name} ${version}`;
+}
+
+function kindOf(stream: boolean): string {
+  return stream ? 'streamed' : 'plain';
+}
+
+/** Our gateway is the provider of the other one. */
+async function playBehind(peer: Peer, stream: boolean): Promise<GuardrailResult> {
+  await using stack = await startStack(recalling, settings);
+  const other = await startPeer(peer, stack.url);
+  try {
+    const answer = await ask(other.origin, stack.url, peer, stream);
+    return rowResult(`our gateway behind ${nameOf(peer)}`, stream, answer, stack.provider.requests);
+  } finally {
+    await ended(other);
+  }
+}
+
+/** The other gateway is the provider of ours. */
+async function playInFront(peer: Peer, stream: boolean): Promise<GuardrailResult> {
+  const provider = await startFakeProvider({ script: recalling });
+  const other = await startPeer(peer, provider.url);
+  try {
+    await using stack = await startStack(recalling, settings, { upstreamUrl: other.origin });
+    const answer = await ask(stack.url, provider.url, peer, stream);
+    return rowResult(`our gateway in front of ${nameOf(peer)}`, stream, answer, provider.requests);
+  } finally {
+    await ended(other);
+    await provider.close();
+  }
+}
+
+async function ask(origin: string, upstream: string, peer: Peer, stream: boolean): Promise<string> {
+  const response = await fetch(`${origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      authorization: 'Bearer dummy',
+      ...peer.headers?.(upstream),
+    },
+    body: JSON.stringify({ model: 'gpt-4o', stream, messages: conversation, tools: [readLog] }),
+  });
+  return response.text();
+}
+
+const readLog = { type: 'function', function: { name: 'read_log', parameters: { type: 'object' } } };
+
+function rowResult(
+  check: string,
+  stream: boolean,
+  answer: string,
+  requests: readonly { readonly body: Uint8Array }[],
+): GuardrailResult {
+  const sent = requests
+    .filter(({ body }) => body.length > 0)
+    .map(({ body }) => contentsIn(JSON.parse(new TextDecoder().decode(body))));
+  const [asked = [], retrieved = []] = sent;
+  const isFolded = memoryIn(asked) !== undefined && !asked.includes(reactorLog(0));
+  // A stream has the answer in pieces.
+  const isAnswered = /reactor/.test(answer) && !answer.includes('read_memory');
+  return {
+    check: `${check}, ${kindOf(stream)}: a fold, a hidden recall and the answer`,
+    passed: isFolded && retrieved.includes(reactorLog(0)) && isAnswered && sent.length === 2,
+  };
+}
+
+/** Reads the first folded result back, and then says what it holds. */
+const recalling: Script = ({ body }) => {
+  const contents = contentsIn(body);
+  const id = memoryIn(contents);
+  if (id === undefined || contents.includes(reactorLog(0)))
+    return {
+      type: 'turn',
+      chunkSize: 100,
+      parts: [{ type: 'text', text: 'The pump of reactor 0 is blocked.' }],
+    };
+  return { type: 'turn', parts: [{ type: 'tool-call', name: 'read_memory', arguments: { id } }] };
+};
+
+/** Returns the id in the first stub of a result. */
+function memoryIn(contents: readonly string[]): string | undefined {
+  return contents.map((text) => /^\[Folded.*"(mem_[a-z0-9]{16})"/.exec(text)?.[1]).find(Boolean);
+}
+
+async function ended({ child }: RunningPeer): Promise<void> {
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
 }
 
 /** Returns the texts of the messages of a request. */

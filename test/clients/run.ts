@@ -1,7 +1,7 @@
 /**
  * Runs real agent CLIs through the gateway: installs each once, at a pinned version, and plays its loops against the scripted provider.
  * Usage: npm run test:clients [-- [--bodies FOLDER] NAME...]. A name is a client's, or `client/format`. With `--wrapped`, the clients run
- * under `leporello wrap` instead, two at once, and a name is one that `wrap` knows. With `--guardrail`, LiteLLM's proxy calls the gateway instead,
+ * under `leporello wrap` instead, two at once, and a name is one that `wrap` knows. With `--guardrail`, the proxies of LiteLLM and Portkey run beside the gateway instead,
  * and with `--hooks`, clients without a gateway run `leporello hook`. With `--pictures FOLDER`, two wrapped clients make the pictures of the page. With `--runtimes`, the library runs in Bun, Deno and workerd; with
  * `--adapters`, the adapters run with the real packages; without a name, both follow the clients. A table at the end says what worked where.
  */
@@ -42,10 +42,10 @@ const counts = { passed: 0, failed: 0 };
 const matrix: MatrixRow[] = [];
 
 if (values.guardrail) {
-  const { playGuardrail } = await import('./guardrail.ts');
-  for (const { check, passed } of await playGuardrail()) {
-    say(`${passed ? 'passed' : 'FAILED'}  LiteLLM, ${check}`);
-    counts[passed ? 'passed' : 'failed'] += 1;
+  const { playGuardrail, playInARow } = await import('./guardrail.ts');
+  for (const { check, passed } of [...(await playGuardrail()), ...(await playInARow())]) {
+    say(`${passed === undefined ? 'not possible' : passed ? 'passed' : 'FAILED'}  ${check}`);
+    if (passed !== undefined) counts[passed ? 'passed' : 'failed'] += 1;
   }
   sayCounts();
 } else if (values.hooks) {
