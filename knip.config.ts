@@ -17,6 +17,7 @@ const config: KnipConfig = {
     'test/clients/many-tools-server.ts',
     // Bundled for other runtimes.
     'test/clients/runtimes/program.ts',
+    'test/clients/runtimes/adapters-program.ts',
     'test/fuzz/run.ts',
     'scripts/*.mjs',
     'scripts/bootstrap/end-with-parent.mjs',

@@ -1,9 +1,10 @@
 /**
  * Runs real agent CLIs through the gateway: installs each once, at a pinned version, and plays its loops against the scripted provider.
  * Usage: npm run test:clients [-- [--bodies FOLDER] NAME...]. A name is a client's, or `client/format`. With `--wrapped`, the clients run
- * under `leporello wrap` instead, two at once, and a name is one that `wrap` knows. With `--guardrail`, the proxies of LiteLLM and Portkey run beside the gateway instead,
- * and with `--hooks`, clients without a gateway run `leporello hook`. With `--pictures FOLDER`, two wrapped clients make the pictures of the page. With `--runtimes`, the library runs in Bun, Deno and workerd; with
- * `--adapters`, the adapters run with the real packages; without a name, both follow the clients. A table at the end says what worked where.
+ * under `leporello wrap` instead, two at once, and a name is one that `wrap` knows. With `--guardrail`, the proxies of LiteLLM and Portkey run beside
+ * the gateway instead, and with `--hooks`, clients without a gateway run `leporello hook`. With `--pictures FOLDER`, two wrapped clients make the
+ * pictures of the page. With `--runtimes`, the library and the adapters run in each Node, Bun, Deno and workerd; with `--adapters`, the adapters run
+ * with the real packages; without a name, both follow the clients. A table at the end says what worked where.
  */
 import { parseArgs } from 'node:util';
 import type { Client, Variant } from './client.ts';

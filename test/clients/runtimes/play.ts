@@ -1,6 +1,6 @@
 /**
  * Plays program.ts in Node, Bun, Deno and workerd (the runtime of Cloudflare Workers), bundled into one file, and with the packed package in every
- * Node that may use the library, and compares what each sent. Runtimes and the bundler are installed from npm, at pinned versions, like the clients.
+ * Node that may use the library, and compares what each sent. Plays adapters-program.ts, with the real packages, in all of them. Runtimes and the bundler are installed from npm, at pinned versions, like the clients.
  */
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -27,6 +27,15 @@ const main :Workerd.Worker = (
 );
 `;
 
+/** The packages of the frameworks have parts in CommonJS. */
+const requiring =
+  "--banner:js=import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
+
+/** The adapters, each with the name of its program. */
+const adapters = { 'ai-sdk': 'aiSdk', langchain: 'langchain', 'openai-agents': 'agents' } as const;
+
+const adaptersProgram = JSON.stringify(resolve('test/clients/runtimes/adapters-program.ts'));
+
 const program = JSON.stringify(resolve('test/clients/runtimes/program.ts'));
 const say = 'console.log(JSON.stringify(await play()));\n';
 const sources = {
@@ -52,6 +61,13 @@ if (outcome.status !== 'compacted') throw new Error(JSON.stringify(outcome));
 console.log(JSON.stringify({ kB: Math.round(text.length / 1_000), imported: imported - began, prepared: performance.now() - before }));
 `;
 
+/** Returns the source of an adapter's program, which first says that the framework alone runs here. */
+function adapterSource(agent: string, isWorker: boolean): string {
+  const head = `import { ${agent}, play, playAlone } from ${adaptersProgram};\n`;
+  const steps = `await playAlone(${agent});\nconsole.log('It runs alone.');\nconsole.log(JSON.stringify(await play(${agent})));\n`;
+  return isWorker ? `${head}export default { test: async () => {\n${steps}} };\n` : `${head}${steps}`;
+}
+
 /** A row of a runtime. `start` says how long the packed package takes to start. */
 export type RuntimeRow = MatrixRow & { readonly problem?: string; readonly start?: string };
 
@@ -72,6 +88,18 @@ export async function playRuntimes(): Promise<readonly RuntimeRow[]> {
       await mustEnd(esbuild!, [`${name}.ts`, ...flags], folder);
     }
     await writeFile(join(folder, 'worker.capnp'), workerConfig);
+    for (const [name, agent] of Object.entries(adapters)) {
+      for (const isWorker of [false, true]) {
+        const file = `${isWorker ? 'worker-' : ''}${name}`;
+        await writeFile(join(folder, `${file}.ts`), adapterSource(agent, isWorker));
+        const flags = isWorker ? ['--platform=browser', '--external:node:*'] : ['--platform=node', requiring];
+        await mustEnd(esbuild!, [`${file}.ts`, ...bundling, ...flags, `--outfile=${file}.mjs`], folder);
+      }
+      await writeFile(
+        join(folder, `${name}.capnp`),
+        workerConfig.replace('worker.mjs', `worker-${name}.mjs`),
+      );
+    }
     await installPacked(folder, esbuild!);
     const runs = [
       { runtime: `Node ${process.versions.node}`, command: process.execPath, args: ['main.mjs'] },
@@ -91,17 +119,9 @@ export async function playRuntimes(): Promise<readonly RuntimeRow[]> {
     let expected: RuntimeResult | undefined;
     for (const { runtime, command, args } of runs) {
       const { output } = await ended(command, args, folder);
-      const [found] = /\{"fold":.*\}/.exec(output) ?? [];
-      const result = found === undefined ? undefined : (JSON.parse(found) as RuntimeResult);
+      const result = resultIn(output);
       expected ??= result;
-      const word = (key: keyof RuntimeResult): string =>
-        result !== undefined && result[key] === expected?.[key] ? 'yes' : 'FAILED';
-      const cells = {
-        fold: word('fold'),
-        recall: word('recall'),
-        stream: word('stream'),
-        restart: word('restart'),
-      };
+      const cells = cellsOf(result, expected, 'FAILED');
       const hasFailed = Object.values(cells).includes('FAILED');
       rows.push({
         name: 'leporello, leporello/fetch',
@@ -111,10 +131,55 @@ export async function playRuntimes(): Promise<readonly RuntimeRow[]> {
         ...(args.includes('packed.mjs') && { start: await startTimes(command, folder) }),
       });
     }
+    const adapterRuns = runs.map(({ runtime, command, args }) => ({
+      runtime: runtime.replace(', packed', ''),
+      command,
+      argsFor: (name: string) =>
+        args.map((arg) =>
+          arg.replace(/^(?:main|packed)\.mjs$/, `${name}.mjs`).replace('worker.capnp', `${name}.capnp`),
+        ),
+    }));
+    for (const name of Object.keys(adapters)) rows.push(...(await rowsOfAdapter(name, adapterRuns, folder)));
     return rows;
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Plays the program of an adapter in every runtime. The first one says what must be sent. */
+async function rowsOfAdapter(
+  adapter: string,
+  runs: readonly { runtime: string; command: string; argsFor: (name: string) => readonly string[] }[],
+  folder: string,
+): Promise<readonly RuntimeRow[]> {
+  const rows: RuntimeRow[] = [];
+  let expected: RuntimeResult | undefined;
+  for (const { runtime, command, argsFor } of runs) {
+    const { output } = await ended(command, argsFor(adapter), folder);
+    const result = resultIn(output);
+    expected ??= result;
+    // A framework that does not run here cannot be folded.
+    const isPossible = output.includes('It runs alone.');
+    const cells = cellsOf(result, expected, isPossible ? 'FAILED' : 'not possible');
+    const problem = result === undefined ? output.slice(0, 300) : undefined;
+    rows.push({ name: `leporello/${adapter}`, runtime, ...cells, ...(problem !== undefined && { problem }) });
+  }
+  return rows;
+}
+
+function resultIn(output: string): RuntimeResult | undefined {
+  const [found] = /\{"fold":.*\}/.exec(output) ?? [];
+  return found === undefined ? undefined : (JSON.parse(found) as RuntimeResult);
+}
+
+function cellsOf(
+  result: RuntimeResult | undefined,
+  expected: RuntimeResult | undefined,
+  otherwise: 'FAILED' | 'not possible',
+): RuntimeResult {
+  const word = (key: keyof RuntimeResult): string =>
+    result !== undefined && result[key] === expected?.[key] ? 'yes' : otherwise;
+  return { fold: word('fold'), recall: word('recall'), stream: word('stream'), restart: word('restart') };
 }
 
 /** Packs this checkout, installs it with its dependencies as a user does, and writes `packed.mjs`, the program that imports it. */
