@@ -14,6 +14,37 @@ const resultsIn = (prompt: Params['prompt']) =>
     role === 'tool' ? content.filter(({ type }) => type === 'tool-result') : [],
   );
 
+describe('leporelloMiddleware', () => {
+  it.each(['v2', 'v3'])('folds and recalls for a model of specification %s', async (version) => {
+    const inner = scriptedModel(({ prompt }, index) => {
+      if (index < 26) return [call('read', { at: index }, `c${index}`)];
+      return index === 26 ? [call('read_memory', { id: memoryIdIn(prompt) }, 'r1')] : [text('Done.')];
+    });
+    const older = {
+      ...inner,
+      specificationVersion: version,
+      async doGenerate(params: Params) {
+        const reply = await inner.doGenerate(params);
+        const usage = { inputTokens: 100, outputTokens: 5, totalTokens: 105 };
+        return version === 'v2' ? { ...reply, finishReason: reply.finishReason.unified, usage } : reply;
+      },
+    } as unknown as Parameters<typeof wrapLanguageModel>[0]['model'];
+    const { text: said, steps } = await generateText({
+      model: wrapLanguageModel({
+        model: older,
+        middleware: leporelloMiddleware(createLeporello(folding)),
+      }),
+      prompt: 'Read all.',
+      stopWhen: isStepCount(30),
+      tools: { read: tool({ inputSchema: z.object({ at: z.number() }), execute: ({ at }) => log(at) }) },
+    });
+    expect([said, steps.length, inner.asked.length]).toEqual(['Done.', 27, 28]);
+    expect(steps.at(-1)!.usage.inputTokens).toBe(200);
+    expect(JSON.stringify(inner.asked[26]!.prompt)).toContain('[Folded');
+    expect(JSON.stringify(resultsIn(inner.asked[27]!.prompt).at(-1))).toContain(log(0).slice(0, 20));
+  });
+});
+
 describe('leporelloPrepareStep', () => {
   it('folds the messages of a loop, whose model reads them with the tools', async () => {
     const leporello = createLeporello(foldingEarly);

@@ -5,6 +5,7 @@ import { createLeporelloFetch, type AnyReceipt, wrap } from './fetch.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { tokenBudget } from '../triggers/limits.ts';
 import { startFakeProvider } from '../../test/support/fake-provider/fake-provider.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { hasStub } from '../../test/support/stub-texts.ts';
 
 type Sent = { readonly url: string; readonly method: string | undefined; readonly body: string };
@@ -139,6 +140,36 @@ describe('createLeporelloFetch', () => {
     await expect(waiting(url, { method: 'POST', body: chatOf(1), signal: gone.signal })).rejects.toThrow(
       expect.objectContaining({ name: 'AbortError' }),
     );
+  });
+
+  it('reads the provider only as fast as the program reads, and no further when it stops', async () => {
+    let pulled = 0;
+    let cancelled = false;
+    const delta = { id: 'x', choices: [{ index: 0, delta: { content: 'word '.repeat(400) } }] };
+    const source = () =>
+      new ReadableStream<Uint8Array>(
+        {
+          pull(controller) {
+            pulled++;
+            controller.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(delta)}\n\n`));
+          },
+          cancel: () => void (cancelled = true),
+        },
+        { highWaterMark: 0 },
+      );
+    const leporelloFetch = createLeporelloFetch({
+      fetch: async () => new Response(source(), { headers: { 'content-type': 'text/event-stream' } }),
+    });
+    const body = JSON.stringify({ ...(JSON.parse(chatOf(1)) as object), stream: true });
+    const url = 'https://api.openai.com/v1/chat/completions';
+    const response = await leporelloFetch(url, { method: 'POST', body });
+    const reader = response.body!.getReader();
+    for (let reads = 0; reads < 5; reads++) expect((await reader.read()).done).toBe(false);
+    for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
+    // The source has no end: without backpressure it would be read for as long as the program waits.
+    expect(pulled).toBeLessThan(20);
+    await reader.cancel();
+    await eventually(async () => expect(cancelled).toBe(true));
   });
 
   it('gives a receipt for each model call', async () => {

@@ -222,6 +222,33 @@ describe('leporelloMiddleware', () => {
     expect(JSON.stringify(messages)).not.toContain('[Folded');
   });
 
+  it('lets the model recall with a tool of the agent, if it is told to', async () => {
+    const count = 26;
+    const inner = new ScriptedChatModel((messages, index) => {
+      if (index < count) return { text: '', calls: [call(`c${index}`, 'read', { at: index })] };
+      const id = memoryIdIn(messages);
+      return index === count
+        ? { text: '', calls: [call('r1', 'read_memory', { id })] }
+        : { text: messages.at(-1)!.text.slice(0, 20) };
+    });
+    const middleware = leporelloMiddleware(createLeporello(folding), { recall: 'tool' });
+    const agent = createAgent({ model: inner, tools: [read], middleware: [middleware] });
+    const { messages } = await agent.invoke(
+      { messages: [new HumanMessage('Read all.')] },
+      { recursionLimit: 200 },
+    );
+    const results = messages.filter((message) => ToolMessage.isInstance(message));
+    expect(results.slice(0, count).map(({ content }) => content)).toEqual(
+      Array.from({ length: count }, (_, at) => log(at)),
+    );
+    expect(results.slice(count).map(({ name, content }) => [name, content])).toEqual([
+      ['read_memory', expect.stringContaining(log(0).slice(0, 20))],
+    ]);
+    expect(messages.at(-1)!.text).toBe(log(0).slice(0, 20));
+    expect(inner.offered.at(-1)).toEqual(['read', 'read_memory']);
+    expect(JSON.stringify(inner.asked[count])).toContain('[Folded');
+  });
+
   it('shortens a list that would fill the window when it arrives, unless it is told not to', async () => {
     const item = (at: number) => ({
       title: `${at}`,

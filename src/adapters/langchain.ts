@@ -3,12 +3,13 @@
  * chat model. The state of the agent, its checkpoints and its streams have the complete messages and none of the recalls.
  */
 import type { BaseChatModel } from '@langchain/core/language_models/chat_models';
-import { ToolMessage } from '@langchain/core/messages';
-import { type AgentMiddleware, createMiddleware } from 'langchain';
+import { type BaseMessage, ToolMessage } from '@langchain/core/messages';
+import { type AgentMiddleware, createMiddleware, tool } from 'langchain';
+import { objectsOf } from '../conversation/json-scan.ts';
 import { type Leporello, partsOf } from '../library/leporello.ts';
-import { langchainForm, withContent } from './lib/langchain-messages.ts';
-import { FoldingChatModel } from './lib/langchain-model.ts';
-import type { AdapterOptions } from './lib/model-call.ts';
+import { langchainForm, toolDefinition, withContent } from './lib/langchain-messages.ts';
+import { FoldingChatModel, nameOfModel } from './lib/langchain-model.ts';
+import { type AdapterOptions, foldedMessages } from './lib/model-call.ts';
 import { checkAdapterOptions, checkShrinkingOptions } from './lib/options.ts';
 import { type ResultShrinkOptions, resultShrinker } from './lib/shrink-results.ts';
 import { wireRequest } from './lib/wire-body.ts';
@@ -19,6 +20,11 @@ export type { ResultShrinkOptions } from './lib/shrink-results.ts';
 export type LangchainOptions = AdapterOptions & {
   /** Shortens results that would fill the window when they arrive; `false` leaves them as they are. Default: from 85 % of the window to 80 %. */
   readonly shrinkResults?: ResultShrinkOptions | false;
+  /**
+   * `hidden`: recalls are answered inside the reply. `tool`: `read_memory` is a tool of the agent, whose calls and answers are in the state; a refusal
+   * of the provider then does not lead to a harder fold. Default: hidden.
+   */
+  readonly recall?: 'hidden' | 'tool';
 };
 
 /**
@@ -31,22 +37,45 @@ export type LangchainOptions = AdapterOptions & {
 export function leporelloMiddleware(leporello: Leporello, options: LangchainOptions = {}): AgentMiddleware {
   partsOf(leporello);
   checkShrinkingOptions(options);
-  const { shrinkResults = {}, ...modelOptions } = options;
+  const { shrinkResults = {}, recall = 'hidden', ...modelOptions } = options;
   const { tenant } = modelOptions;
   const shrink =
     shrinkResults === false
       ? undefined
       : resultShrinker(leporello, { ...(tenant !== undefined && { tenant }), ...shrinkResults });
+  const recallTool = leporello.recallTool.name;
   return createMiddleware({
     name: 'leporello',
-    wrapModelCall: async (request, handler) =>
-      handler({
-        ...request,
-        model: leporelloModel(await instanceOf(request.model), leporello, modelOptions),
-      }),
+    ...(recall === 'tool' && { tools: [visibleRecallTool(leporello, modelOptions)] }),
+    async wrapModelCall(request, handler) {
+      const model = await instanceOf(request.model);
+      if (recall === 'hidden')
+        return handler({ ...request, model: leporelloModel(model, leporello, modelOptions) });
+      // The engine offers the tool itself, under the same name, so that its stubs name it.
+      const tools = objectsOf(request.tools)
+        .map(toolDefinition)
+        .filter(({ name }) => name !== recallTool);
+      const messages = await foldedMessages<BaseMessage>(
+        leporello,
+        {
+          request: {
+            model: nameOfModel(model),
+            messages: request.messages,
+            // Without any tool, nothing would be folded that a model cannot read again.
+            tools: tools.length > 0 ? tools : [noTool],
+            system: request.systemMessage.text,
+          },
+          form: langchainForm,
+          upstream: model.getName(),
+        },
+        modelOptions,
+      );
+      return handler({ ...request, messages: [...messages] });
+    },
     async wrapToolCall(request, handler) {
       const result = await handler(request);
       const { toolCall, state } = request;
+      if (toolCall.name === recallTool) return result;
       if (!shrink || !ToolMessage.isInstance(result) || typeof result.content !== 'string') return result;
       const body = () =>
         wireRequest({ model: undefined, messages: state.messages, tools: [] }, langchainForm).body;
@@ -75,6 +104,19 @@ export function leporelloModel(
   partsOf(leporello);
   checkAdapterOptions(options);
   return new FoldingChatModel({ inner: model as never, leporello, options });
+}
+
+const noTool = { name: 'none', input_schema: { type: 'object' } };
+
+/** Returns the tool with which the model of an agent reads what was folded. */
+function visibleRecallTool(leporello: Leporello, { tenant, maxRecallTokens: maxTokens }: AdapterOptions) {
+  const { name, description, parameters } = leporello.recallTool;
+  const options = { ...(tenant !== undefined && { tenant }), ...(maxTokens !== undefined && { maxTokens }) };
+  return tool((input: object) => leporello.readMemory(JSON.stringify(input), options), {
+    name,
+    description,
+    schema: parameters,
+  });
 }
 
 /** A model that was named by a text is created when it is first used. */

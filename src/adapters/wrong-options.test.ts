@@ -48,7 +48,7 @@ const wrong: readonly (readonly [
     'the middleware of LangChain',
     (options) => langchain.leporelloMiddleware(leporello, options),
     { maxRecallRound: 3 },
-    `${rounds}, shrinkResults.`,
+    `${rounds}, shrinkResults, recall.`,
   ],
   [
     'shorter results of LangChain',

@@ -121,13 +121,12 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
     };
     // Settings are bound with the tools, even if there are none.
     const isBound = isGiven || this.#fields.tools !== undefined || choice !== undefined;
-    const { model, modelName, maxTokens } = inner as unknown as JsonRecord;
-    const name = typeof model === 'string' ? model : typeof modelName === 'string' ? modelName : undefined;
+    const { maxTokens } = inner as unknown as JsonRecord;
     return openModelCall<BaseMessage, Reply>(
       leporello,
       {
         request: {
-          model: name,
+          model: nameOfModel(inner),
           messages,
           tools: objectsOf(tools).map(toolDefinition),
           ...(typeof maxTokens === 'number' && maxTokens > 0 && { maxOutputTokens: maxTokens }),
@@ -143,6 +142,12 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
       options,
     );
   }
+}
+
+/** Returns the name of a chat model. */
+export function nameOfModel(chatModel: object): string | undefined {
+  const { model, modelName } = chatModel as JsonRecord;
+  return typeof model === 'string' ? model : typeof modelName === 'string' ? modelName : undefined;
 }
 
 /** Returns the options of a call for the inner model. It has no callbacks of its own, or traces and streams would show the recalls. */

@@ -64,7 +64,13 @@ const resultShrinkCheck = object<ResultShrinkOptions>({
   tenant: tenantCheck,
 });
 
-const shrinkingCheck = object<AdapterOptions & { readonly shrinkResults?: ResultShrinkOptions | false }>({
+const shrinkingCheck = object<
+  AdapterOptions & {
+    readonly shrinkResults?: ResultShrinkOptions | false;
+    readonly recall?: 'hidden' | 'tool';
+  }
+>({
   ...adapterChecks,
   shrinkResults: offOr(resultShrinkCheck),
+  recall: allowed('hidden or tool', (value) => value === 'hidden' || value === 'tool'),
 });
