@@ -231,7 +231,7 @@ function joined(rounds: readonly AIMessage[], recallTool: string | undefined): A
   const isRecall = ({ name }: { readonly name: string }) => isPrivateTool(name, recallTool);
   const hasRecalls = rounds.some(({ tool_calls: calls = [] }) => calls.some(isRecall));
   if (!hasRecalls) return last;
-  const metadata = shownMetadata(last.response_metadata, recallTool);
+  const metadata = withoutOutput(shownMetadata(last.response_metadata, recallTool));
   const calls = rounds.flatMap(({ tool_calls: called = [] }) => called);
   const recalls = new Set(calls.filter(isRecall).map(({ id }) => id));
   const isText = rounds.every(({ content }) => typeof content === 'string');
@@ -252,13 +252,20 @@ function joined(rounds: readonly AIMessage[], recallTool: string | undefined): A
   });
 }
 
-/** Some providers repeat the reply, which here is that of one round, and the tools. */
+/** Some providers repeat the tools. */
 function shownMetadata(metadata: AIMessage['response_metadata'], recallTool: string | undefined): JsonRecord {
-  const { output: _, tools, ...others }: JsonRecord = metadata;
-  const own = Array.isArray(tools)
-    ? { tools: objectsOf(tools).filter((tool) => !isPrivateTool(wordAt(tool, 'name'), recallTool)) }
-    : {};
-  return { ...others, ...own };
+  const { tools }: JsonRecord = metadata;
+  if (!Array.isArray(tools)) return metadata;
+  return {
+    ...metadata,
+    tools: objectsOf(tools).filter((tool) => !isPrivateTool(wordAt(tool, 'name'), recallTool)),
+  };
+}
+
+/** Some providers repeat the reply, which is that of one round. The model sends that copy instead of the message. */
+function withoutOutput(metadata: JsonRecord): JsonRecord {
+  const { output: _, ...others } = metadata;
+  return others;
 }
 
 function partsIn({ content }: AIMessage): readonly JsonRecord[] {
@@ -317,6 +324,7 @@ function openChunks(recallTool: string | undefined) {
   let offset = 0;
   let next = 0;
   const hidden = new Set<unknown>();
+  let hasRecalls = false;
 
   function shown(part: JsonRecord): JsonRecord {
     const { index } = part;
@@ -331,8 +339,10 @@ function openChunks(recallTool: string | undefined) {
     const calls = (chunk.tool_call_chunks ?? []).filter(({ name, index, id: callId }) => {
       const key = index ?? callId;
       // A name begins a call. Some models give all calls of a message the same index, or none.
-      if (isPrivateTool(name, recallTool)) hidden.add(key);
-      else if (name !== undefined && name !== '') hidden.delete(key);
+      if (isPrivateTool(name, recallTool)) {
+        hidden.add(key);
+        hasRecalls = true;
+      } else if (name !== undefined && name !== '') hidden.delete(key);
       return !hidden.has(key);
     });
     const { content } = chunk;
@@ -358,10 +368,11 @@ function openChunks(recallTool: string | undefined) {
     },
     /** Returns the end of the message, with the metadata of the last round. */
     end(): ChatGenerationChunk {
+      const own = shownMetadata(metadata, recallTool);
       const message = new AIMessageChunk({
         ...(id !== undefined && { id }),
         content: '',
-        response_metadata: shownMetadata(metadata, recallTool),
+        response_metadata: hasRecalls ? withoutOutput(own) : own,
       });
       return new ChatGenerationChunk({ message, text: '' });
     },

@@ -7,6 +7,7 @@ import {
   type LanguageModel,
   streamText,
   tool as toolOf,
+  type ToolSet,
   wrapLanguageModel,
 } from 'ai';
 import { describe, expect, it } from 'vitest';
@@ -20,6 +21,7 @@ import {
   firstDifference,
   paths,
   question,
+  searching,
   settings,
   tool,
   usage,
@@ -39,15 +41,25 @@ const providers: Readonly<Record<string, AtUrl<LanguageModel>>> = {
     createGoogleGenerativeAI({ baseURL: `${url}/v1beta`, apiKey, ...(fetch && { fetch }) })('gemini-3-pro'),
 };
 
+/** Tools that a provider runs itself. The scripted one uses them without being asked. */
+const ownTools: Readonly<Record<string, ToolSet>> = {
+  'chat completions': {},
+  responses: { web_search: createOpenAI({ apiKey }).tools.webSearch({}) },
+  messages: { web_search: createAnthropic({ apiKey }).tools.webSearch_20250305({}) },
+  gemini: { code_execution: createGoogleGenerativeAI({ apiKey }).tools.codeExecution({}) },
+};
+
 type Run = {
   readonly modelAt: (url: string) => LanguageModel;
   readonly streaming: boolean;
   readonly thinks: boolean;
+  readonly searches?: readonly number[];
+  readonly own?: ToolSet;
 };
 
 /** Plays the conversation. Returns everything that the program and the provider saw. */
-const play = ({ modelAt, streaming, thinks }: Run) =>
-  playLoop({ thinks }, async (url, read) => {
+const play = ({ modelAt, streaming, own, ...says }: Run) =>
+  playLoop(says, async (url, read) => {
     const problems: unknown[] = [];
     const options = {
       model: modelAt(url),
@@ -56,6 +68,7 @@ const play = ({ modelAt, streaming, thinks }: Run) =>
       maxOutputTokens: 1_000,
       stopWhen: isStepCount(100),
       tools: {
+        ...own,
         [tool.name]: toolOf({
           description: tool.description,
           inputSchema: z.object({ path: z.string() }),
@@ -81,11 +94,11 @@ function wrapped(
   return (url) => wrapLanguageModel({ model: modelAt(url) as Wrapped, middleware });
 }
 
-describe.each(Object.entries(providers))('leporelloMiddleware over %s', (_, modelAt) => {
+describe.each(Object.entries(providers))('leporelloMiddleware over %s', (format, modelAt) => {
   it.each(ways)('runs 60 steps through folds and hidden recalls, %s', async (_name, way) => {
     const reports: FoldReport[] = [];
     const noted = wrapped(modelAt, { onPrepared: ({ report }) => void reports.push(report) });
-    const run = await play({ ...way, modelAt: noted });
+    const run = await play({ ...way, modelAt: noted, searches: searching, own: ownTools[format]! });
     const { steps, messages, events } = run;
     expect(steps.map(({ text }) => text).filter((text) => text !== '')).toEqual(expectedTexts);
     const inputs = steps.map((step) => step.usage.inputTokens);
@@ -95,6 +108,12 @@ describe.each(Object.entries(providers))('leporelloMiddleware over %s', (_, mode
     expect(results.map((part) => (part.type === 'tool-result' ? part.output : part))).toEqual(
       paths.map((path) => ({ type: 'text', value: contentOf(path) })),
     );
+    // The program and the last request have each search of the provider. Chat Completions has nothing like it.
+    for (const index of format === 'chat completions' ? [] : searching) {
+      const search = new RegExp(`"(?:ws|srvtoolu)_${index}"|search ${index}\\b`);
+      expect(JSON.stringify(messages)).toMatch(search);
+      expect(run.sent.at(-1)).toMatch(search);
+    }
     expectFoldedRun(run, reports, [events, messages, steps.map((step) => step.content)]);
   });
 });

@@ -9,7 +9,16 @@ import { z } from 'zod';
 import { createLeporelloFetch } from '../../../src/adapters/fetch.ts';
 import { leporelloMiddleware } from '../../../src/adapters/langchain.ts';
 import { createLeporello, type FoldReport, inMemoryStore } from '../../../src/index.ts';
-import { contentOf, expectedTexts, firstDifference, paths, question, settings, tool } from './long-loop.ts';
+import {
+  contentOf,
+  expectedTexts,
+  firstDifference,
+  paths,
+  question,
+  searching,
+  settings,
+  tool,
+} from './long-loop.ts';
 import { type AtUrl, expectFoldedRun, gatewaySettings, playLoop, ways } from './play-loop.ts';
 
 const apiKey = 'dummy';
@@ -39,12 +48,13 @@ type Run = {
   readonly modelAt: (url: string) => BaseChatModel;
   readonly streaming: boolean;
   readonly thinks: boolean;
+  readonly searches?: readonly number[];
   readonly middleware?: ReturnType<typeof leporelloMiddleware>;
 };
 
 /** Plays the conversation. Returns what the program, its checkpoint and the provider saw. */
-const play = ({ modelAt, streaming, thinks, middleware }: Run) =>
-  playLoop({ thinks }, async (url, read) => {
+const play = ({ modelAt, streaming, middleware, ...says }: Run) =>
+  playLoop(says, async (url, read) => {
     const checkpointer = new MemorySaver();
     const agent = createAgent({
       model: modelAt(url),
@@ -65,18 +75,26 @@ const play = ({ modelAt, streaming, thinks, middleware }: Run) =>
     return { messages, events, saved };
   });
 
-describe.each(Object.entries(providers))('leporelloMiddleware over %s', (_, modelAt) => {
+describe.each(Object.entries(providers))('leporelloMiddleware over %s', (format, modelAt) => {
   it.each(ways)('runs 60 steps through folds and hidden recalls, %s', async (_name, way) => {
     const reports: FoldReport[] = [];
     const middleware = leporelloMiddleware(createLeporello(settings), {
       onPrepared: ({ report }) => void reports.push(report),
     });
-    const run = await play({ ...way, modelAt, middleware });
+    const run = await play({ ...way, modelAt, middleware, searches: searching });
     const { messages, events, saved } = run;
     const texts = messages.filter((message) => AIMessage.isInstance(message)).map((message) => message.text);
     expect(texts.filter((text) => text !== '')).toEqual(expectedTexts);
     const results = messages.filter((message) => ToolMessage.isInstance(message));
     expect(results.map(({ content }) => content)).toEqual(paths.map(contentOf));
+    // Every later request has each search of the provider. Chat Completions has nothing like it.
+    for (const index of format === 'chat completions' ? [] : searching) {
+      const search = new RegExp(`"(?:ws|srvtoolu)_${index}"`);
+      for (const body of run.sent.slice(index + 1)) expect(body).toMatch(search);
+      // In the state, a plain reply of Responses has the fields of its last round.
+      const isKnownLimit = format === 'responses' && !way.streaming && index === 40;
+      if (!isKnownLimit) expect(JSON.stringify(messages)).toMatch(search);
+    }
     expectFoldedRun(run, reports, [events, messages, saved]);
   });
 });
