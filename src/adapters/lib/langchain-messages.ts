@@ -53,9 +53,30 @@ export const langchainForm: MessageForm<BaseMessage> = {
       const [media] = messages.splice(at, 1);
       messages.splice(after < 0 ? messages.length : after - 1, 0, media!);
     }
-    return messages;
+    return withoutRepeats(messages);
   },
 };
+
+/** A reply of several rounds has what the provider ran in all of them, and so has each round that is put back: providers refuse an item twice. */
+function withoutRepeats(messages: readonly BaseMessage[]): BaseMessage[] {
+  const seen = new Set<string>();
+  return messages.map((message) => {
+    const { tool_outputs: outputs, ...others } = message.additional_kwargs;
+    if (!AIMessage.isInstance(message) || !Array.isArray(outputs)) return message;
+    const left = objectsOf(outputs).filter((output) => !seen.has(wordAt(output, 'id') ?? ''));
+    for (const id of left.map((output) => wordAt(output, 'id'))) if (id !== undefined) seen.add(id);
+    if (left.length === outputs.length) return message;
+    const { id, content, tool_calls: calls = [], response_metadata, usage_metadata: usage } = message;
+    return new AIMessage({
+      ...(id !== undefined && { id }),
+      content,
+      tool_calls: calls,
+      additional_kwargs: { ...others, ...(left.length > 0 && { tool_outputs: left }) },
+      response_metadata,
+      ...usageFields(usage),
+    });
+  });
+}
 
 /** Returns the message with the images and documents of recalls: some providers refuse them in a result. */
 function mediaOf(results: readonly FoldedBlock[]): readonly HumanMessage[] {

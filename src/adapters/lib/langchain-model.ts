@@ -246,10 +246,16 @@ function joined(rounds: readonly AIMessage[], recallTool: string | undefined): A
     content: content as AIMessage['content'],
     tool_calls: calls.filter((one) => !isRecall(one)),
     invalid_tool_calls: last.invalid_tool_calls ?? [],
-    additional_kwargs: withoutCalls(last.additional_kwargs),
+    additional_kwargs: { ...withoutCalls(last.additional_kwargs), ...outputsOf(rounds) },
     response_metadata: metadata,
     ...usageFields(usages.length > 0 ? usages.reduce(addedTokens) : undefined),
   });
+}
+
+/** Returns what the provider ran in all rounds, in the member in which models of OpenAI have it. */
+function outputsOf(rounds: readonly AIMessage[]): AIMessage['additional_kwargs'] {
+  const outputs = rounds.flatMap(({ additional_kwargs: { tool_outputs: own } }) => objectsOf(own));
+  return outputs.length > 0 ? { tool_outputs: outputs } : {};
 }
 
 /** Some providers repeat the tools. */

@@ -42,6 +42,8 @@ export type ModelOptions = {
   readonly thinks?: boolean;
   /** The requests in whose replies the provider runs a search. */
   readonly searches?: readonly number[];
+  /** In Responses, the provider runs code instead. */
+  readonly runsCode?: boolean;
 };
 
 /** Returns the scripted model. */
@@ -54,7 +56,7 @@ export function model(options: ModelOptions = {}): (request: ScriptRequest) => T
       signature: btoa(`signature ${index}`),
     };
     const parts = [...partsAt(index, texts)];
-    if (options.searches?.includes(index) === true) parts.splice(-1, 0, ...searchAt(index, format));
+    if (options.searches?.includes(index) === true) parts.splice(-1, 0, ...searchAt(index, format, options));
     return { type: 'turn', parts: options.thinks === true ? [thought, ...parts] : parts, usage };
   };
 }
@@ -69,12 +71,15 @@ export const requestsOfRun = paths.length + 3;
 export const searching = [5, 40, 50] as const;
 
 /** Returns a search and its result in the provider's own form. Where Gemini searches there is no part, so there it runs code. */
-function searchAt(index: number, format: ScriptFormat): readonly TurnPart[] {
+function searchAt(index: number, format: ScriptFormat, { runsCode }: ModelOptions): readonly TurnPart[] {
   const query = `search ${index}`;
+  const own = { id: `ws_${index}`, status: 'completed' };
   const blocks: Readonly<Record<ScriptFormat, readonly JsonObject[]>> = {
     chat: [],
     responses: [
-      { type: 'web_search_call', id: `ws_${index}`, status: 'completed', action: { type: 'search', query } },
+      runsCode === true
+        ? { type: 'code_interpreter_call', ...own, code: query, container_id: 'cntr_1', outputs: [] }
+        : { type: 'web_search_call', ...own, action: { type: 'search', query } },
     ],
     messages: [
       { type: 'server_tool_use', id: `srvtoolu_${index}`, name: 'web_search', input: { query } },
