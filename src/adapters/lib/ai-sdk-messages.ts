@@ -26,7 +26,11 @@ export const sdkForm: MessageForm<SdkMessage> = {
       return isOnlyReasoning(parts)
         ? []
         : [{ ...source, content: contentLike(source, withFollowers(parts)) }];
-    if (role !== 'user') return [{ role, content: parts }];
+    if (role !== 'user') {
+      const reply = { role, content: parts };
+      putBack.add(reply);
+      return [reply];
+    }
     const { left, media } = withoutMedia(parts, source);
     if (source) return [{ ...source, content: left }, ...media];
     const results = left.filter(({ type }) => type === 'tool-result');
@@ -37,7 +41,36 @@ export const sdkForm: MessageForm<SdkMessage> = {
       ...media,
     ];
   },
+  order: withoutRepeats,
 };
+
+/** Replies with hidden recalls. */
+const putBack = new WeakSet<SdkMessage>();
+
+/**
+ * Returns the messages without calls that the provider ran, and their results, where a reply that was put back before has them: some programs keep
+ * them in a later message, and providers refuse an id twice.
+ */
+function withoutRepeats(messages: readonly SdkMessage[]): SdkMessage[] {
+  const seen = new Set<string>();
+  return messages.flatMap((message) => {
+    if (message.role !== 'assistant') return message;
+    const parts = partsOf(message.content);
+    if (putBack.has(message)) {
+      for (const key of parts.map(keyOfRun)) if (key !== undefined) seen.add(key);
+      return message;
+    }
+    const left = parts.filter((part) => !seen.has(keyOfRun(part) ?? ''));
+    if (left.length === parts.length) return message;
+    return left.length > 0 ? { ...message, content: left } : [];
+  });
+}
+
+/** Identifies a call that the provider ran, or its result, which is in the message of a model only then. */
+function keyOfRun({ type, toolCallId, providerExecuted }: JsonRecord): string | undefined {
+  const isRun = type === 'tool-result' || (type === 'tool-call' && providerExecuted === true);
+  return isRun && typeof toolCallId === 'string' ? `${type} ${toolCallId}` : undefined;
+}
 
 /**
  * Returns the parts without the images and documents of recalls, which a message of the user holds instead: some providers write those in a

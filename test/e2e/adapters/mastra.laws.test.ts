@@ -88,8 +88,6 @@ const providers: Readonly<Record<string, AtUrl<LanguageModel>>> = {
 /** One red pixel. */
 const png =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
-/** Replies with a search. Mastra moves a search that is beside a call of the program behind the result of that call. */
-const searched = searching.slice(0, 2);
 /** The path that a person has to approve. */
 const asked = 'log-30';
 
@@ -167,7 +165,7 @@ describe.skipIf(folder === undefined).each(Object.entries(providers))(
     it.each(ways)('runs 60 steps through folds and hidden recalls, %s', async (_name, way) => {
       const reports: FoldReport[] = [];
       const noted = wrapped(modelAt, { onPrepared: ({ report }) => void reports.push(report) });
-      const run = await play({ ...way, searches: searched, modelAt: noted });
+      const run = await play({ ...way, searches: searching, modelAt: noted });
       // The first result waits for the approval; the second one has the whole run.
       const [waiting, { steps, messages }] = [run.results[0]!, run.results.at(-1)!];
       expect([run.results.length, waiting.steps.length]).toEqual([2, paths.indexOf(asked)]);
@@ -187,7 +185,7 @@ describe.skipIf(folder === undefined).each(Object.entries(providers))(
       expect(thoughts).toEqual(steps.map(() => way.thinks && modelAt === providers['messages']));
       for (const body of run.sent) expect(body.split(png).length).toBe(2);
       // What the provider searched in replies of the loop. Chat Completions has nothing like it.
-      const searches = modelAt === providers['messages'] ? searched : [];
+      const searches = modelAt === providers['messages'] ? searching : [];
       for (const index of searches) {
         const id = `"srvtoolu_${index}"`;
         expect(run.sent.at(-1)!.split(id).length).toBe(3);
