@@ -4,8 +4,9 @@
  * its lines. If not, it lets the edit fail in a request of its own, and looks whether the lines that the engine adds to that failure are the text.
  * In a second row, the failure and its report stay in the conversation. It also counts the results that the agent fetched again after a fold had
  * taken their lines.
- * Run `npm run bench bench/quote-loss.ts [-- --long] [--half 1|2] [--limit N] [--window TOKENS] [--set JSON] [--where]`; it reads
- * ../shared/data, prints a table, and with `--where` the tools whose results and arguments showed the lost text. It takes a few minutes on one core.
+ * Run `npm run bench bench/quote-loss.ts [-- --long] [--half 1|2] [--limit N] [--window TOKENS] [--set JSON] [--where] [--each]`; it
+ * reads ../shared/data, prints a table, with `--where` the tools whose results and arguments showed the lost text, and with `--each` a row for each lost
+ * edit: where its text stood, which fold took it, and what named its file after that. It takes a few minutes on one core.
  *
  * Traps: (1) A line counts as shown if it stands anywhere in the context, even far from its neighbors, and lines of fewer than 8 characters are
  * not looked for. (2) The recording does not react: a model that saw less would have read the file again, or recalled it. (3) Nothing is recalled.
@@ -15,12 +16,14 @@
 import { parseArgs } from 'node:util';
 import type { FoldSettings } from '../src/library/default-engine.ts';
 import { loadExactCounter } from '../src/tokens/load-counter.ts';
+import type { Loss } from './quotes/losses.ts';
 import { type QuotedEdit, quotedEdits } from './quotes/quoted-edits.ts';
 import { codingSessions, longHorizon, readConversations } from './replay/data.ts';
 import { round } from './tokens/arithmetic.ts';
 
 const { values } = parseArgs({
   options: {
+    each: { type: 'boolean' },
     half: { type: 'string' },
     limit: { type: 'string' },
     long: { type: 'boolean' },
@@ -53,7 +56,7 @@ async function main(): Promise<void> {
   const options = {
     ...forPlayed,
     onFetchedAgain: (strategy: string) => fetchedAgain.push(strategy),
-    tellsWhere: values.where ?? false,
+    tellsWhere: (values.where ?? false) || (values.each ?? false),
   };
   const edits: QuotedEdit[] = [];
   const played: QuotedEdit[] = [];
@@ -68,13 +71,22 @@ async function main(): Promise<void> {
   ]);
   const strategies = Map.groupBy(fetchedAgain, (strategy) => strategy);
   console.table([...strategies].map(([by, all]) => ({ 'fetched again after': by, results: all.length })));
-  if (!values.where) return;
-  const places = Map.groupBy(lost, ({ from }) => from);
-  console.table(
-    [...places]
-      .map(([from, all]) => ({ 'the text was in': from, lost: all.length }))
-      .toSorted((a, b) => b.lost - a.lost),
-  );
+  const losses = lost.flatMap(({ loss }) => loss ?? []);
+  if (values.where) {
+    const places = Map.groupBy(losses, placeOf);
+    console.table(
+      [...places]
+        .map(([from, all]) => ({ 'the text was in': from, lost: all.length }))
+        .toSorted((a, b) => b.lost - a.lost),
+    );
+  }
+  if (values.each) console.table(losses);
+}
+
+/** Names the place of a lost text: a tool, its age in requests, and whether the user named the file. */
+function placeOf({ from, age, byUser }: Loss): string {
+  const ages = age < 5 ? '<5' : age < 15 ? '5-14' : age < 30 ? '15-29' : '30+';
+  return `${from}, ${ages} requests old${byUser ? ', named by the user' : ''}`;
 }
 
 function figuresOf(edits: readonly QuotedEdit[]) {

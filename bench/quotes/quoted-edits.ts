@@ -8,7 +8,6 @@ import { quotedTexts } from '../../src/strategies/lib/failed-edits.ts';
 import type { FoldSettings } from '../../src/library/default-engine.ts';
 import type { Conversation } from '../../src/conversation/conversation.ts';
 import { inputOf } from '../../src/conversation/messages.ts';
-import { userSpeaks } from '../../src/conversation/turns.ts';
 import { createClient } from '../../src/replay/client.ts';
 import { messageText } from '../../src/replay/needs.ts';
 import { enginePolicy } from '../../src/replay/policies.ts';
@@ -16,6 +15,7 @@ import { readRecording } from '../../src/replay/recording.ts';
 import { sha256 } from '../../src/store/encrypted-store.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 import type { BenchRecord } from '../replay/data.ts';
+import { type FoldSeen, isIn, linesIn, type Loss, lossOf, shows } from './losses.ts';
 
 /** An edit of the recording: whether the full context shows its text, and whether the sent one does. */
 export type QuotedEdit = {
@@ -23,7 +23,8 @@ export type QuotedEdit = {
   readonly isLost: boolean;
   /** True if the request after a failed edit shows the text again. */
   readonly isRepaired: boolean;
-  readonly from: string;
+  /** How the text was lost; undefined if it was not, and where nobody asked. */
+  readonly loss?: Loss | undefined;
 };
 
 export type QuoteOptions = {
@@ -101,11 +102,15 @@ export async function quotedEdits(
     return (await policy.send({ conversation: read(after), at: 1e9, rerun: new Set() })).body;
   };
   const edits: QuotedEdit[] = [];
+  const folds: FoldSeen[] = [];
   for (const [at, step] of recording.steps.entries()) {
     client.reach(step.at);
     const request = client.request(read, at * 10_000);
     const { body: sent, prepared } = await policy.send(request);
     for (const { strategy } of prepared?.report.fetchedAgain ?? []) options.onFetchedAgain?.(strategy);
+    const { trigger, steps = [] } = prepared?.report ?? {};
+    if (tellsWhere && steps.some(({ edits: made }) => made > 0))
+      folds.push({ step: at, trigger: trigger ?? 'repair', left: textOf(read(sent)) });
     const quoted = quotedIn(recording.conversation, step);
     if (quoted.length === 0) continue;
     const full = textOf(request.conversation);
@@ -124,8 +129,10 @@ export async function quotedEdits(
     }
     for (const text of quoted) {
       const isLost = lost.includes(text);
-      const from = isLost && tellsWhere ? whereIn(recording.conversation, step.at, left, text) : '';
-      edits.push({ isShown: shown.includes(text), isLost, isRepaired: repaired.has(text), from });
+      const path = pathOf(recording.conversation, text);
+      const place = { id, conversation: request.conversation, sent: read(sent), folds, step: at, path, text };
+      const loss = isLost && tellsWhere ? lossOf(place, counter) : undefined;
+      edits.push({ isShown: shown.includes(text), isLost, isRepaired: repaired.has(text), loss });
     }
   }
   return edits;
@@ -156,50 +163,4 @@ function quotedIn(
       ),
     )
     .filter((text) => text.trim().length > 20);
-}
-
-function linesIn(text: string): readonly string[] {
-  return text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line.length >= 8);
-}
-
-/** True if all lines of a text stand in a context, as they are or as in JSON. */
-function shows(context: string, text: string): boolean {
-  return linesIn(text).every((line) => isIn(context, line));
-}
-
-function isIn(context: string, line: string): boolean {
-  return context.includes(line) || context.includes(JSON.stringify(line).slice(1, -1));
-}
-
-/** True if the user's newest message before `end` names the file. */
-function isNamed(conversation: Conversation, end: number, path: string): boolean {
-  const name = path.slice(path.lastIndexOf('/') + 1);
-  const spoken = conversation.messages.slice(0, end).findLast((message) => userSpeaks(conversation, message));
-  return name !== '' && spoken !== undefined && messageText(conversation, spoken).includes(name);
-}
-
-/** Names the newest message that shows the first lost line of a text, by the tool whose call or result it is, its age in requests, and whether the user named the file. */
-function whereIn(conversation: Conversation, end: number, left: string, text: string): string {
-  const line = linesIn(text).find((one) => !isIn(left, one))!;
-  const { messages } = conversation;
-  const at = messages
-    .slice(0, end)
-    .findLastIndex((message) => isIn(messageText(conversation, message), line));
-  const message = messages[at];
-  if (!message) return 'nothing';
-  const age = messages.slice(at, end).filter(({ role }) => role === 'assistant').length;
-  const [part] = message.parts;
-  const calls = messages
-    .slice(0, at + 1)
-    .flatMap(({ parts }) => parts.flatMap((one) => (one.type === 'tool-call' ? [one] : [])));
-  const id = part?.type === 'tool-result' ? part.callId : undefined;
-  const tool =
-    id === undefined
-      ? message.parts.flatMap((one) => (one.type === 'tool-call' ? [one.name] : [])).join('+') || message.role
-      : `result of ${calls.findLast((call) => call.id === id)?.name}`;
-  const named = isNamed(conversation, end, pathOf(conversation, text)) ? ', named by the user' : '';
-  return `${tool}, ${age < 5 ? '<5' : age < 15 ? '5-14' : age < 30 ? '15-29' : '30+'} requests old${named}`;
 }
