@@ -46,6 +46,26 @@ describe('idle content', () => {
     expect(await weigh(steps, { results: 1 })).toEqual(['2 texts since 3', '6 texts since 1']);
   });
 
+  it('leaves out reads of files that the user or the newest reply names, and the steps that hold them', async () => {
+    const read = (path: string): Step => ({
+      calls: [{ name: 'read', input: JSON.stringify({ file_path: path }), result: 'x'.repeat(4_000) }],
+    });
+    const edit: Step = {
+      calls: [
+        { name: 'edit', input: '{"file_path":"/src/b.ts","old_string":"x","new_string":"y"}', result: 'ok' },
+      ],
+    };
+    const steps = [{ user: 'Change src/a.ts.' }, read('/src/a.ts'), read('/src/b.ts'), small, small];
+    expect(await weigh(steps, { results: 1 })).toEqual(['4 texts since 1']);
+    expect(await weigh([...steps, edit], { results: 1 })).toEqual([]);
+    expect(await weigh(steps, { steps: 1 })).toEqual(['3 message since 1', '4 message since 1']);
+    const later = Array.from({ length: 29 }, () => small);
+    expect(await weigh([...steps.slice(0, 2), ...later], { results: 20 })).toEqual([]);
+    expect(await weigh([...steps.slice(0, 2), ...later, small], { results: 20 })).toEqual([
+      '2 texts since 10',
+    ]);
+  });
+
   it('includes long arguments of calls', async () => {
     const write: Step = {
       calls: [{ name: 'run', input: JSON.stringify({ text: 'y'.repeat(4_000) }), result: 'ok' }],

@@ -20,6 +20,7 @@ import {
   longArguments,
   placesEdited,
 } from '../strategies/lib/editable-texts.ts';
+import { sparingReads } from '../strategies/strategy.ts';
 import { usualKeepForRequests } from '../triggers/cache-costs.ts';
 import type { EvictionCandidate, KeepForRequests, RentLimit } from '../triggers/trigger.ts';
 
@@ -28,11 +29,12 @@ const stubbedPartTokens = 90;
 
 /** Returns the candidates for eviction in the order of the conversation. There are none without a recall tool. */
 export function idleContent(
-  input: PlanInput,
+  planned: PlanInput,
   start: Draft,
   keepForRequests: KeepForRequests,
-  steps: IdleSteps = runSteps(finishedSteps(input, start)),
+  steps: IdleSteps = runSteps(finishedSteps(planned, start)),
 ): readonly EvictionCandidate[] {
+  const input = { ...planned, protects: sparingReads(planned) };
   const { conversation, counter, protects, recallTool } = input;
   if (!recallTool) return [];
   const { messages } = conversation;
@@ -193,11 +195,10 @@ export type IdleSteps = readonly (IdleStep | undefined)[];
 const messagesPerStep = 500;
 
 /** Finds the complete steps that may be dropped. It runs on every request, in one pass. */
-export function* finishedSteps(
-  { conversation, protects, codec, recallTool }: PlanInput,
-  { edits }: Pick<Draft, 'edits'>,
-): Steps<IdleSteps> {
+export function* finishedSteps(input: PlanInput, { edits }: Pick<Draft, 'edits'>): Steps<IdleSteps> {
+  const { conversation, codec, recallTool } = input;
   if (!recallTool) return [];
+  const protects = sparingReads(input);
   const edited = placesEdited(edits).messages;
   const isFree = (message: Message) => {
     const { index } = message;

@@ -18,7 +18,7 @@ import { readInSlices } from '../codecs/read-body.ts';
 import type { Compression, FoldStep } from '../receipts/receipt.ts';
 import type { FoundSummary } from '../store/ready-summaries.ts';
 import { withoutDropped } from '../strategies/lib/editable-texts.ts';
-import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
+import { type FoldView, type Protection, sparingReads, type Strategy } from '../strategies/strategy.ts';
 import { amount, paysOff } from '../triggers/limits.ts';
 import type { Demand, FoldOnly } from '../triggers/trigger.ts';
 
@@ -331,7 +331,7 @@ export function viewOf(
       media: (block, media) => counter.media(conversation, block, media),
       message: (index) => counter.message(conversation, index) - (saved.get(index) ?? 0),
     },
-    protects: demand.only ? onlyThese(demand.only, input.protects) : input.protects,
+    protects: demand.only ? onlyThese(demand.only, sparingReads(input)) : input.protects,
     mayEdit: (edit) =>
       !(demand.only && isElsewhere(demand.only, edit)) && codec.rules.mayEdit(conversation, edit),
     idOf: input.idOf,

@@ -19,7 +19,7 @@ export type CacheRentOptions = {
   readonly keepStepsForRequests?: number | undefined;
   /** Tokens that a fold must save. Default 2,000. */
   readonly minTokens?: number | undefined;
-  /** The trigger fires when the rent is so many times the price: more than once, because some folded content is recalled. Default 9. */
+  /** The trigger fires when the rent is so many times the price: more than once, because some folded content is recalled. Default 7. */
   readonly minPayback?: number | undefined;
 };
 
@@ -81,7 +81,7 @@ export const cacheRentCheck = object<CacheRentOptions>({
 export function cacheRent(options: CacheRentOptions = {}): Trigger {
   checkSettings(cacheRentCheck, options, 'cacheRent');
   const results = options.keepForRequests ?? usualKeepForRequests;
-  const { keepStepsForRequests, minTokens = 2_000, minPayback = 9 } = options;
+  const { keepStepsForRequests, minTokens = 2_000, minPayback = 7 } = options;
   const name = 'cache-rent';
   return {
     name,
