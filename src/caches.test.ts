@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { cacheSpecs, createCaches, fixedSpecs, openFixed } from './caches.ts';
+import { cacheSpecs, createCaches, fixedSpecs, openFixed, openWaitingNotes, waitingSpecs } from './caches.ts';
 
 describe('the caches of an engine', () => {
   it('share the whole budget', () => {
@@ -35,6 +35,29 @@ describe('a cache with a fixed bound', () => {
   });
 });
 
+describe('notes that wait', () => {
+  it('are no more than their bound, until some have left', () => {
+    const waiting = openWaitingNotes('receipt');
+    const leaves = Array.from({ length: 200 }, () => waiting.enter(1_000));
+    expect(leaves).not.toContain(undefined);
+    expect(waiting.enter(0)).toBeUndefined();
+    leaves[0]!();
+    leaves[0]!();
+    expect(waiting.enter(0)).toBeDefined();
+    expect(waiting.enter(0)).toBeUndefined();
+  });
+
+  it('hold no more bytes than their bound, unless there is only one', () => {
+    const waiting = openWaitingNotes('holdout');
+    const leave = waiting.enter(100_000_000);
+    expect(waiting.enter(1)).toBeUndefined();
+    leave!();
+    expect(waiting.enter(40_000_000)).toBeDefined();
+    expect(waiting.enter(40_000_000)).toBeUndefined();
+    expect(waiting.enter(24_000_000)).toBeDefined();
+  });
+});
+
 describe('docs/memory.md', () => {
   const page = readFileSync(new URL('../docs/memory.md', import.meta.url), 'utf8');
 
@@ -51,6 +74,13 @@ describe('docs/memory.md', () => {
       return `| ${name} | ${bound} | `;
     });
     expectDescribed(rowsOf(page, '| Name |'), rows);
+  });
+
+  it('lists the notes that wait with their bounds', () => {
+    const rows = Object.entries(waitingSpecs).map(
+      ([kind, { max, maxBytes }]) => `| ${kind} | ${max}, ${maxBytes / 1_000_000} million bytes | `,
+    );
+    expectDescribed(rowsOf(page, '| Note |'), rows);
   });
 });
 

@@ -1,7 +1,9 @@
 /**
  * Runs the holdout: notes each request of a conversation whose arms have parted, and reports what folding costs or saves. Notes are made
- * about a second after the reply has ended, for all requests since then at once; no request waits for them, and an error loses only a note.
+ * about a second after the reply has ended, for all requests since then at once; no request waits for them. A note that is lost, because the
+ * store failed or too many were waiting, leaves the cost of its conversation unknown.
  */
+import { openWaitingNotes, waitingSpecs } from '../caches.ts';
 import { readInSlices, unremembered } from '../codecs/read-body.ts';
 import { openSlices, runInSlices, type Steps } from '../conversation/steps.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
@@ -54,6 +56,8 @@ export type HoldoutOptions = {
   /** A digest of all settings of folding. */
   readonly settings: string;
   readonly clock: () => number;
+  /** Called when so many notes were lost. */
+  readonly lost: (notes: number) => void;
 };
 
 /** A conversation has ended when it was silent for so long, in milliseconds. Later requests no longer count. */
@@ -65,6 +69,7 @@ export function openHoldout({
   capUsd,
   settings,
   clock,
+  lost,
 }: HoldoutOptions): HoldoutRunner {
   const journal = createJournal(encryptedStore, trialJournal);
   /** The unit of each session that this process knows. */
@@ -72,6 +77,10 @@ export function openHoldout({
   const unitOfReceipt = new Map<string, string>();
   /** Requests that are not noted yet, by conversation. */
   let pending = new Map<string, NewExchanges>();
+  let collected = 0;
+  const waiting = openWaitingNotes('holdout');
+  /** Notes that were lost and that the record of their unit does not count yet. */
+  const lostOf = new Map<string, LostNotes>();
   const inTurn = createTurns();
 
   /** Notes the requests of one conversation together: only the newest is read, and their record is written once. */
@@ -101,7 +110,7 @@ export function openHoldout({
       firstAt: own?.firstAt ?? receipts[0]!.at,
       lastAt: Math.max(own?.lastAt ?? 0, ...receipts.map(({ at }) => at)),
       usd: (own?.usd ?? 0) + sum(({ money }) => money?.paid.total ?? 0),
-      unpriced: (own?.unpriced ?? 0) + sum(({ money }) => (money ? 0 : 1)),
+      unpriced: (own?.unpriced ?? 0) + sum(({ money }) => (money ? 0 : 1)) + takeLost(tenant, unit),
       requests: (own?.requests ?? 0) + receipts.length,
       recalls: (own?.recalls ?? 0) + sum(({ recalls }) => recalls.length),
       foldedTokens: Math.max(
@@ -119,14 +128,51 @@ export function openHoldout({
     }));
   }
 
-  function later(tenant: string, task: () => Promise<void>): void {
-    inTurn(tenant, task).catch(() => undefined);
+  function lose(tenant: string, unit: string, notes: number): void {
+    const key = `${tenant} ${unit}`;
+    remember(lostOf, key, { tenant, unit, notes: notes + (lostOf.get(key)?.notes ?? 0) });
+    lost(notes);
+  }
+
+  function takeLost(tenant: string, unit: string): number {
+    const key = `${tenant} ${unit}`;
+    const { notes = 0 } = lostOf.get(key) ?? {};
+    lostOf.delete(key);
+    return notes;
+  }
+
+  /** Adds to the records of this gateway how many of their notes were lost. */
+  async function writeLost(tenant: string): Promise<void> {
+    for (const { unit } of [...lostOf.values()].filter((one) => one.tenant === tenant)) {
+      const known = await journal.find(tenant, unit);
+      if (!known) continue;
+      const notes = takeLost(tenant, unit);
+      await journal.change(tenant, unit, (own = nothingOf(known)) => ({
+        ...own,
+        unpriced: own.unpriced + notes,
+      }));
+    }
+  }
+
+  /** Writes notes about a unit, after what waits already. */
+  async function later(tenant: string, unit: string, leaves: readonly Leave[], task: () => Promise<void>) {
+    try {
+      await inTurn(tenant, task);
+    } catch {
+      lose(tenant, unit, leaves.length);
+    } finally {
+      for (const leave of leaves) leave();
+    }
+    // A store that fails again leaves them for the next time.
+    if (lostOf.size > 0) await inTurn(tenant, () => writeLost(tenant)).catch(() => undefined);
   }
 
   function writePending(): void {
     const conversations = [...pending.values()];
     pending = new Map();
-    for (const one of conversations) later(one.exchanges[0]!.request.tenant, () => write(one));
+    collected = 0;
+    for (const one of conversations)
+      void later(one.exchanges[0]!.request.tenant, one.unit, one.leaves, () => write(one));
   }
 
   return {
@@ -139,20 +185,30 @@ export function openHoldout({
       if (unit === undefined) return;
       if (trial && sessionKey) remember(unitOfSession, sessionKey, unit);
       remember(unitOfReceipt, receipt.id, unit);
+      const leave = waiting.enter(receipt.bytesBefore + receipt.bytesAfter);
+      if (!leave) return lose(tenant, unit, 1);
       const beginning = identity.beginning?.slice(0, beginningLength) ?? '';
       const key = `${tenant} ${unit} ${beginning}`;
       if (pending.size === 0) setTimeout(writePending, collectMs).unref();
       const exchanges = [...(pending.get(key)?.exchanges ?? []), exchange];
-      pending.set(key, { unit, beginning, exchanges });
-      if (exchanges.length >= maxCollected) writePending();
+      const leaves = [...(pending.get(key)?.leaves ?? []), leave];
+      pending.set(key, { unit, beginning, exchanges, leaves });
+      collected += 1;
+      if (exchanges.length >= maxCollected || collected >= maxCollectedOfAll) writePending();
     },
     noteSummary(tenant, { behind, paid }) {
+      const unit = unitOfReceipt.get(behind);
+      if (unit === undefined || !paid) return;
       writePending();
-      later(tenant, async () => {
-        const unit = unitOfReceipt.get(behind);
-        const known = unit !== undefined && (await journal.find(tenant, unit));
-        if (!known || !paid) return;
-        await journal.change(tenant, known.unit, (own) => ({ ...own!, usd: own!.usd + paid.total }));
+      const leave = waiting.enter(0);
+      if (!leave) return lose(tenant, unit, 1);
+      void later(tenant, unit, [leave], async () => {
+        const known = await journal.find(tenant, unit);
+        if (!known) return;
+        await journal.change(tenant, unit, (own = nothingOf(known)) => ({
+          ...own,
+          usd: own.usd + paid.total,
+        }));
       });
     },
     async report(tenant) {
@@ -168,19 +224,33 @@ type NewExchanges = {
   readonly unit: string;
   readonly beginning: string;
   readonly exchanges: readonly EndedExchange[];
+  /** To call when they are written: one of each. */
+  readonly leaves: readonly Leave[];
 };
+
+type Leave = () => void;
+
+type LostNotes = { readonly tenant: string; readonly unit: string; readonly notes: number };
+
+/** Returns the record of a gateway that has noted nothing about a unit yet. */
+function nothingOf(known: TrialRecord): TrialRecord {
+  const sums = { usd: 0, unpriced: 0, requests: 0, recalls: 0, foldedTokens: 0, newConversations: 0 };
+  return { ...known, ...sums, isRescued: false, counts: noCounts, counted: {} };
+}
 
 /** Milliseconds for which requests are collected, so that noting them does not delay the next ones. */
 const collectMs = 1_000;
 
 /** Requests of one conversation that are collected at most: their bodies stay in memory. */
 const maxCollected = 20;
+/** Requests of all conversations that are collected at most: half of those that may wait. */
+const maxCollectedOfAll = waitingSpecs.holdout.max / 2;
 
 /** The number of sessions, and of receipts, that are remembered. */
 const maxRemembered = 2_000;
 const beginningLength = 16;
 
-function remember(map: Map<string, string>, key: string, value: string): void {
+function remember<V>(map: Map<string, V>, key: string, value: V): void {
   map.delete(key);
   map.set(key, value);
   if (map.size > maxRemembered) map.delete(map.keys().next().value!);

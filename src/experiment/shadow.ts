@@ -4,6 +4,7 @@
  */
 import { groupBy } from '../es2024.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
+import { encodeRecord } from '../store/records.ts';
 import { type Level, levels } from './decision.ts';
 import { createJournal, type JournalOptions } from './journal.ts';
 import {
@@ -111,7 +112,15 @@ function combined(
 
 /** The notes of the shadow. Calls for one tenant must not overlap. Every method rejects with `store-failed` when the store does. */
 export interface ShadowNotes {
+  /** True for a place that this gateway has compared, or others before it began. */
   isCompared(tenant: string, unit: string): Promise<boolean>;
+  /**
+   * Claims a place, so that no gateway compares it again within a day, and the tenant, which has one comparison at a time over all gateways: until
+   * `release`, or for `forMs` milliseconds.
+   */
+  claim(tenant: string, unit: string, forMs: number): Promise<PlaceClaim>;
+  /** Ends the claim on the tenant. */
+  release(tenant: string): Promise<void>;
   /** Notes a comparison. */
   compared(tenant: string, request: RequestComparison): Promise<void>;
   /** Adds to the sums of a model. */
@@ -129,13 +138,21 @@ export interface ShadowNotes {
   read(tenant: string): Promise<ShadowFindings>;
 }
 
+/** `busy`: another gateway compares a request of the tenant now. `known`: the place is compared already, or was tried. */
+export type PlaceClaim = 'mine' | 'busy' | 'known';
+
 /** Everything that was noted for a tenant. */
 export type ShadowFindings = {
   readonly compared: readonly RequestComparison[];
   readonly tallies: readonly ShadowTally[];
 };
 
-export function openShadowNotes(encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany'>): ShadowNotes {
+const runningKey = 'experiment/shadow-running';
+const placeMs = 24 * 60 * 60 * 1_000;
+
+export function openShadowNotes(
+  encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany' | 'forget'>,
+): ShadowNotes {
   const requests = createJournal(encryptedStore, comparedJournal);
   const tallies = createJournal(encryptedStore, tallyJournal);
 
@@ -151,7 +168,22 @@ export function openShadowNotes(encryptedStore: Pick<EncryptedStore, 'keep' | 'g
     });
   }
 
+  /** Takes a key that nobody has. */
+  async function take(tenant: string, key: string, ttlMs: number): Promise<boolean> {
+    const record = { keys: [key], content: encodeRecord({}), ttlMs, unless: [key] };
+    return (await encryptedStore.keep(tenant, [], record)) === undefined;
+  }
+
+  const release = (tenant: string) => encryptedStore.forget(tenant, { sealed: [runningKey] });
+
   return {
+    async claim(tenant, unit, forMs) {
+      if (!(await take(tenant, runningKey, forMs))) return 'busy';
+      if (await take(tenant, `experiment/shadow-place/${unit}`, placeMs)) return 'mine';
+      await release(tenant);
+      return 'known';
+    },
+    release,
     isCompared: async (tenant, unit) => (await requests.find(tenant, unit)) !== undefined,
     compared: (tenant, request) => requests.change(tenant, request.unit, () => request),
     add: (tenant, model, at, { calls = 0, usd = 0, dropped = {} }) =>

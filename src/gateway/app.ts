@@ -151,7 +151,7 @@ export function gatewayParts(
   const experiment = openExperiment(settings, () => ({ ...parts, foldSettings: ownSettings }));
   const local = createDefaultEngine(engineSettings, encryptedStore, { ...engineParts, keptReplies });
   const { secret, log, foldThread, archive } = deps;
-  archive?.open({ encryptedStore, log });
+  archive?.open({ encryptedStore, log, metrics });
   const parts: GatewayOptions = {
     engine:
       foldThread?.engineFor({

@@ -68,11 +68,12 @@ export function openExperiments(settings: ExperimentSettings, parts: ExperimentP
 
 function holdoutOf(
   { holdout: rate, capUsd = 10, control = 'unfolded' }: ExperimentSettings,
-  { encryptedStore, foldSettings, clock }: ExperimentParts,
+  { encryptedStore, foldSettings, clock, metrics }: ExperimentParts,
 ): HoldoutRunner | undefined {
   if (!rate) return undefined;
   const settings = digestOf([control, foldSettings]);
-  return openHoldout({ encryptedStore, rate, capUsd, settings, clock });
+  const lost = (notes: number) => metrics?.notesLost('holdout', notes);
+  return openHoldout({ encryptedStore, rate, capUsd, settings, clock, lost });
 }
 
 function shadowOf({ shadow }: ExperimentSettings, parts: ExperimentParts): Shadow | undefined {
@@ -90,6 +91,7 @@ function shadowOf({ shadow }: ExperimentSettings, parts: ExperimentParts): Shado
     budget: createBudget({ encryptedStore, usdPerDay, clock }),
     draw: drawerOf(encryptedStore),
     settings: digestOf([share, foldSettings]),
+    lost: (notes) => metrics?.notesLost('shadow', notes),
     infoOf: (model) => loadModelInfo(model, foldSettings.models ?? {}),
     ended(tenant, receipt) {
       receipts.add(tenant, receipt);

@@ -3,7 +3,7 @@
  * client's own request twice. It begins after the served reply has ended, never changes or delays it, and stores verdicts and counts
  * only. Money is reserved before anything is sent.
  */
-import { openFixed } from '../caches.ts';
+import { openFixed, openWaitingNotes } from '../caches.ts';
 import type { ModelReply } from '../codecs/codec.ts';
 import { nextTurn } from '../conversation/steps.ts';
 import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
@@ -11,7 +11,13 @@ import { reasonOf } from '../errors.ts';
 import { type MeasuringBudget, type Reservation, settleAll } from '../experiment/budget.ts';
 import { agreementsOf, decisionOf } from '../experiment/decision.ts';
 import { createTurns } from '../experiment/journal.ts';
-import { type Hold, type ShadowFindings, type ShadowNotes, stateFor } from '../experiment/shadow.ts';
+import {
+  type Hold,
+  type PlaceClaim,
+  type ShadowFindings,
+  type ShadowNotes,
+  stateFor,
+} from '../experiment/shadow.ts';
 import { isNewFold } from '../receipts/detail.ts';
 import type { Receipt, ShadowReceipt } from '../receipts/receipt.ts';
 import type { PriceList } from '../tokens/model-facts.ts';
@@ -66,6 +72,8 @@ export type ShadowOptions = Required<ShadowSettings> & {
   readonly prices: Prices;
   readonly infoOf: (model: string | undefined) => Promise<Pick<ModelInfo, 'maxOutput'>>;
   readonly ended: (tenant: string, receipt: ShadowReceipt) => void;
+  /** Called when so many notes were lost. */
+  readonly lost: (notes: number) => void;
   readonly log: GatewayLog;
   readonly clock: () => number;
   readonly newId: () => string;
@@ -75,6 +83,8 @@ export type ShadowOptions = Required<ShadowSettings> & {
 const maxAtOnce = 4;
 /** Milliseconds that a comparison may take. */
 const maxMs = 10 * 60_000;
+/** Milliseconds after which other gateways take a comparison for ended although its gateway has not said so: it has crashed. */
+const leaseMs = maxMs + 60_000;
 /** Milliseconds without a repeated request after a tenant's provider was close to a limit. */
 const restMs = 60_000;
 /** Requests after the first one with a fold are drawn so much more seldom: there are many of them, and they depend on each other. */
@@ -110,7 +120,8 @@ type RunningComparison = {
   readonly started: number;
   readonly sent: ResentCalls;
   readonly reservations: Reservation[];
-  problem: string | undefined;
+  problem?: string;
+  place?: PlaceClaim;
 };
 
 export function openShadow(options: ShadowOptions): Shadow {
@@ -126,6 +137,8 @@ export function openShadow(options: ShadowOptions): Shadow {
   const undecided = new Set<string>();
   /** Runs work with the notes of a tenant. */
   const inTurn = createTurns();
+  /** Notes about requests that were drawn and not compared. */
+  const waiting = openWaitingNotes('shadow');
 
   function billOf(tenant: string): { paid: number; measured: number } {
     const bill = bills.get(tenant) ?? { paid: 0, measured: 0 };
@@ -151,7 +164,7 @@ export function openShadow(options: ShadowOptions): Shadow {
   /** Returns why a request is not sent again. */
   function obstacleTo({ tenant, receipt, prepared, resender, request }: DrawnRequest): string | undefined {
     const { tokensBefore = 0, window = Number.POSITIVE_INFINITY } = receipt;
-    if (running.has(tenant) || running.size >= maxAtOnce) return 'another one was in progress';
+    if (running.has(tenant) || running.size >= maxAtOnce) return inProgress;
     if ((restsUntil.get(tenant) ?? 0) > clock()) return nearLimit;
     if (!prepared.maySendClientBody) return 'the client sent only the end of the conversation';
     if (tokensBefore > window) return 'the whole conversation exceeds the window';
@@ -162,7 +175,7 @@ export function openShadow(options: ShadowOptions): Shadow {
 
   async function compare(drawnRequest: DrawnRequest): Promise<void> {
     const { tenant, model, unit } = drawnRequest;
-    const now: RunningComparison = { started: clock(), sent: [], reservations: [], problem: undefined };
+    const now: RunningComparison = { started: clock(), sent: [], reservations: [] };
     if (await inTurn(tenant, () => notes.isCompared(tenant, unit))) return;
     const bounds = await boundsOf(options, drawnRequest);
     if (typeof bounds === 'string') return dropped(drawnRequest, bounds);
@@ -174,19 +187,23 @@ export function openShadow(options: ShadowOptions): Shadow {
       const asReserved = now.reservations.reduce((sum, { usd }) => sum + usd, 0);
       billOf(tenant).measured += cost - asReserved;
       await settleAll(now.reservations, cost);
+      if (now.place === 'mine') await inTurn(tenant, () => notes.release(tenant)).catch(() => undefined);
       await ended(drawnRequest, now, cost);
     }
   }
 
   /** Sends the three requests, one after the other. Returns undefined when there is nothing to compare; `now.problem` says why. */
   async function repliesTo(
-    { tenant, request, prepared, resender }: DrawnRequest,
+    { tenant, unit, request, prepared, resender }: DrawnRequest,
     now: RunningComparison,
     { foldedTokens, wholeTokens, mostFor }: CostBounds,
   ): Promise<Replies | undefined> {
     const reserve = (usd: number) => reserved(tenant, usd, now);
     const first = mostFor(foldedTokens) + 2 * mostFor(wholeTokens);
     if (!(await reserve(first))) return undefined;
+    now.place = await inTurn(tenant, () => notes.claim(tenant, unit, leaseMs));
+    if (now.place === 'busy') now.problem = inProgress;
+    if (now.place !== 'mine') return undefined;
     const signal = AbortSignal.timeout(maxMs);
     const send = (body: Uint8Array) => resender.send(body, signal);
     const shared = { codec: request.codec, recall: options.recall, send, signal, reserve, sent: now.sent };
@@ -278,17 +295,21 @@ export function openShadow(options: ShadowOptions): Shadow {
         usd,
         ms: clock() - started,
       });
-    await inTurn(tenant, () =>
-      notes.add(tenant, model, clock(), {
-        calls: sent.length,
-        usd,
-        ...(problem !== undefined && { dropped: { [problem]: 1 } }),
-      }),
-    );
+    const reasons = problem === undefined ? {} : { [problem]: 1 };
+    await addSums(tenant, model, { calls: sent.length, usd, dropped: reasons });
   }
 
   async function dropped({ tenant, model }: DrawnRequest, reason: string): Promise<void> {
-    await inTurn(tenant, () => notes.add(tenant, model, clock(), { dropped: { [reason]: 1 } }));
+    const leave = waiting.enter(0);
+    if (!leave) return options.lost(1);
+    await addSums(tenant, model, { dropped: { [reason]: 1 } }).finally(leave);
+  }
+
+  async function addSums(tenant: string, model: string, sums: Parameters<ShadowNotes['add']>[3]) {
+    await inTurn(tenant, () => notes.add(tenant, model, clock(), sums)).catch((error: unknown) => {
+      options.lost(1);
+      throw error;
+    });
   }
 
   function begin(one: DrawnRequest): void {
@@ -345,6 +366,7 @@ function rests({ isLimited }: ResentReply, now: RunningComparison): boolean {
   return isLimited;
 }
 
+const inProgress = 'another one was in progress';
 const nearLimit = 'the provider was close to a rate limit';
 
 type Replied = ResentReply & { readonly status: 'replied' };

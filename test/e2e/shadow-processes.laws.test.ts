@@ -1,6 +1,6 @@
 /**
- * Proves on real processes that a shadow spends no more than its cap: two gateways on one Redis, which repeat requests at the same time, and a gateway that
- * is killed while the provider answers a repeated request. The scripted provider adds up what it bills.
+ * Proves on real processes that a shadow spends no more than its cap and compares nothing twice: two gateways on one Redis and on one SQLite file, which
+ * repeat requests at the same time, and a gateway that is killed while the provider answers a repeated request. The scripted provider adds up what it bills.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -132,21 +132,36 @@ async function quiet({ requests }: FakeProvider): Promise<void> {
   }
 }
 
-describe.skipIf(isRedisMissing)('two gateways on one Redis', () => {
+/** Starts nothing for a SQLite file: both gateways have one data folder. */
+async function sharedMemory(name: 'Redis' | 'SQLite file') {
+  if (name === 'SQLite file') {
+    const open = () => sqliteStore({ file: storeFile(join(folder, 'data')) });
+    return { memory: {}, open, [Symbol.asyncDispose]: async () => undefined };
+  }
+  const redis = await startRedis();
+  return {
+    memory: { redis: { port: redis.port, timeoutMs: 60_000 } },
+    open: () => redisStore({ port: redis.port }),
+    [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose](),
+  };
+}
+
+const stores = isRedisMissing ? (['SQLite file'] as const) : (['SQLite file', 'Redis'] as const);
+
+describe.each(stores)('two gateways on one %s', (name) => {
   it('never spend more on repeated requests than the cap, together', async () => {
     const usdPerDay = 0.3;
     const billed: Billed = { usd: 0, calls: 0 };
-    await using redis = await startRedis();
+    await using shared = await sharedMemory(name);
     const provider = await scripted(billing(billed));
-    const memory = { redis: { port: redis.port, timeoutMs: 60_000 } };
     const urls: string[] = [];
-    for (let at = 0; at < 2; at++) urls.push((await gateway(provider, usdPerDay, memory)).url);
+    for (let at = 0; at < 2; at++) urls.push((await gateway(provider, usdPerDay, shared.memory)).url);
     for (let batch = 0; batch < 40; batch++)
       await Promise.all(
         [0, 1, 2, 3].map((at) => ask(urls[at % 2]!, `Job ${batch} ${at}`, batch < 15 ? 6 : 12)),
       );
     await quiet(provider);
-    const taken = await takenIn(await redisStore({ port: redis.port }));
+    const taken = await takenIn(await shared.open());
     const [one, other] = await Promise.all(urls.map(resultsOf));
     expect(other).toEqual(one);
     const tallies = one!.shadows.map(({ tally }) => tally);
@@ -155,6 +170,36 @@ describe.skipIf(isRedisMissing)('two gateways on one Redis', () => {
     expect(taken).toBeLessThanOrEqual(usdPerDay);
     expect(taken).toBeCloseTo(billed.usd, 8);
     expect(tallies.reduce((sum, { usd }) => sum + usd, 0)).toBeCloseTo(billed.usd, 6);
+  });
+
+  it('compare one request at a time, and none twice, also when a client sends each to both at once', async () => {
+    await using shared = await sharedMemory(name);
+    let atOnce = 0;
+    let highest = 0;
+    const wholes = new Map<string, number>();
+    const provider = await scripted(async ({ body }): Promise<Reply> => {
+      const text = JSON.stringify(body);
+      const usage = { input: Math.ceil(text.length / 30), cacheRead: 0, cacheWrite: 0, output: 40 };
+      const reply: Reply = { type: 'turn', parts: [{ type: 'text', text: 'Done with all of it.' }], usage };
+      if (text.length <= foldedLength) return reply;
+      // Only the shadow sends a whole request: twice for each comparison.
+      const [conversation = ''] = /Job \d+/.exec(text) ?? [];
+      wholes.set(conversation, (wholes.get(conversation) ?? 0) + 1);
+      atOnce += 1;
+      highest = Math.max(highest, atOnce);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      atOnce -= 1;
+      return reply;
+    });
+    const urls: string[] = [];
+    for (let at = 0; at < 2; at++) urls.push((await gateway(provider, 100, shared.memory)).url);
+    for (let at = 0; at < 60; at++) await Promise.all(urls.map((url) => ask(url, `Small ${at}`, 6)));
+    for (let at = 0; at < 12; at++) {
+      await Promise.all(urls.map((url) => ask(url, `Job ${at}`, 12)));
+      await quiet(provider);
+    }
+    expect(highest).toBe(1);
+    expect([...wholes.values()]).toEqual(Array.from({ length: 12 }, () => 2));
   });
 });
 

@@ -163,10 +163,11 @@ describe('a shadow', () => {
     const keys = written
       .map((entry) => /^sealed\/local\/(experiment\/\S+)/.exec(entry)?.[1])
       .filter((key) => key !== undefined);
-    const records = await opened.getSealedMany('local', keys);
+    // The claim on the tenant is deleted when a comparison has ended.
+    const records = (await opened.getSealedMany('local', keys)).filter((record) => record !== undefined);
     expect(records.length).toBeGreaterThan(3);
     for (const record of records)
-      expect(Buffer.from(record!).toString()).not.toMatch(/zanzibar|job \d|src|run/);
+      expect(Buffer.from(record).toString()).not.toMatch(/zanzibar|job \d|src|run/);
   });
 
   it.each<readonly [string, object, Record<string, string>, string]>([

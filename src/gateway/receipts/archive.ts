@@ -3,6 +3,7 @@
  * detail is computed and written afterwards, in groups, and nothing waits for that. Without a store the receipts of the process are
  * lost with it, and requests are served all the same.
  */
+import { openWaitingNotes } from '../../caches.ts';
 import { nextTurn } from '../../conversation/steps.ts';
 import { reasonOf } from '../../errors.ts';
 import { groupBy } from '../../es2024.ts';
@@ -10,7 +11,7 @@ import type { ReceiptStore } from '../../store/receipt-store.ts';
 import { createReceiptStore } from '../../store/receipt-store.ts';
 import type { AskedRecall, KeptReceipt, RequestDetail } from '../../receipts/detail.ts';
 import type { EncryptedStore } from '../../store/encrypted-store.ts';
-import type { GatewayLog } from './metrics.ts';
+import type { GatewayLog, GatewayMetrics } from './metrics.ts';
 import { type AnyReceipt, type ReceiptSource, maxNameLength } from './receipts.ts';
 
 /** Receipts that outlive the process, for `archive` of `assembleGateway`. */
@@ -36,6 +37,7 @@ export interface ReceiptArchive {
 export type ArchiveParts = {
   readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany' | 'forget'>;
   readonly log: GatewayLog;
+  readonly metrics?: Pick<GatewayMetrics, 'notesLost'> | undefined;
 };
 
 /** A listener is called with each new receipt, and with undefined when the archive is closed. */
@@ -52,10 +54,8 @@ type QueuedReceipt = {
   readonly tenant: string;
   readonly receipt: AnyReceipt;
   readonly source: ReceiptSource | undefined;
+  readonly leave: () => void;
 };
-
-/** The number of receipts that may wait. Each holds its request's body; beyond that the oldest ones are not stored. */
-const maxQueued = 200;
 
 /** Characters of a recall's arguments that are kept. */
 const maxAsked = 500;
@@ -65,6 +65,8 @@ export function receiptArchive({ groupMs = 250, maxReceipts }: ArchiveOptions = 
   const listeners = new Set<ArchiveListener>();
   let store: ReceiptStore<KeptReceipt> | undefined;
   let log: GatewayLog | undefined;
+  let metrics: ArchiveParts['metrics'];
+  const waiting = openWaitingNotes('receipt');
   let queue: QueuedReceipt[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
   let writing = Promise.resolve();
@@ -100,6 +102,9 @@ export function receiptArchive({ groupMs = 250, maxReceipts }: ArchiveOptions = 
           'receipts could not be stored: they are lost when this process ends',
         );
       hasFailed = true;
+      metrics?.notesLost('receipt', group.length);
+    } finally {
+      for (const { leave } of group) leave();
     }
   }
 
@@ -107,12 +112,14 @@ export function receiptArchive({ groupMs = 250, maxReceipts }: ArchiveOptions = 
     open(parts) {
       const { encryptedStore } = parts;
       log = parts.log;
+      metrics = parts.metrics;
       startedAt = Date.now();
       store = createReceiptStore({ encryptedStore, ...(maxReceipts === undefined ? {} : { maxReceipts }) });
     },
     add(tenant, receipt, source) {
-      queue.push({ tenant, receipt, source });
-      if (queue.length > maxQueued) queue.shift();
+      const leave = waiting.enter('kind' in receipt ? 0 : receipt.bytesBefore + receipt.bytesAfter);
+      if (leave) queue.push({ tenant, receipt, source, leave });
+      else metrics?.notesLost('receipt', 1);
       timer ??= setTimeout(() => void flush(), groupMs).unref();
       for (const listener of listeners) listener(tenant, receipt);
     },

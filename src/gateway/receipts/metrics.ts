@@ -1,4 +1,5 @@
 /** Defines the log and the metrics of a gateway. Neither gets content or credentials. */
+import type { NoteKind } from '../../caches.ts';
 import type { Receipt, ShadowReceipt, SummaryReceipt } from '../../receipts/receipt.ts';
 import type { StoreTimes } from '../../store/store.ts';
 
@@ -16,6 +17,8 @@ export interface GatewayMetrics {
   summaryEnded(receipt: SummaryReceipt): void;
   /** Counts a folded request that was sent again, compared or not. */
   shadowEnded(receipt: ShadowReceipt): void;
+  /** Counts notes about requests that had ended and that were not stored. */
+  notesLost(kind: NoteKind, count: number): void;
   /** Counts a call of the store, such as `getMany`. */
   readonly storeCalled: StoreTimes;
   /** Returns all metrics as text. */

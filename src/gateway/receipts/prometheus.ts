@@ -1,6 +1,7 @@
 /** Keeps metrics in the text format of Prometheus, in this process, from its start on. docs/metrics.md describes each series. */
 import type * as client from 'prom-client';
 import type { Registry } from 'prom-client';
+import { type NoteKind, waitingSpecs } from '../../caches.ts';
 import type { Receipt } from '../../receipts/receipt.ts';
 import { tokensFoldedBy } from '../../receipts/totals.ts';
 import type { GatewayMetrics } from './metrics.ts';
@@ -27,6 +28,7 @@ export function prometheusMetrics(): GatewayMetrics {
     requestEnded: (format, receipt) => record((metrics) => metrics.requestEnded(format, receipt)),
     summaryEnded: (ended) => record((metrics) => metrics.summaryEnded(ended)),
     shadowEnded: (ended) => record((metrics) => metrics.shadowEnded(ended)),
+    notesLost: (kind, count) => record((metrics) => metrics.notesLost(kind, count)),
     storeCalled: (call, seconds, isAnswered) =>
       record((metrics) => metrics.storeCalled(call, seconds, isAnswered)),
     page: async (state) => (await open()).page(state),
@@ -61,6 +63,9 @@ function openMetrics(loaded: typeof client): GatewayMetrics {
       series.measuringCalls.inc(calls);
       series.measuringUsd.inc(usd);
     },
+    notesLost(kind, count) {
+      series.notesLost.inc({ kind }, count);
+    },
     storeCalled(call, seconds, isAnswered) {
       series.store.observe({ call, outcome: isAnswered ? 'answered' : 'failed' }, seconds);
     },
@@ -72,7 +77,8 @@ function openMetrics(loaded: typeof client): GatewayMetrics {
 }
 
 /** Sets series to 0, because a missing series cannot be distinguished from one that is not scraped. */
-function startAtZero({ failures, recalls, warnings }: Series): void {
+function startAtZero({ failures, recalls, warnings, notesLost }: Series): void {
+  for (const kind of Object.keys(waitingSpecs) as NoteKind[]) notesLost.inc({ kind }, 0);
   for (const stage of ['fold', 'upstream', 'response']) failures.inc({ stage }, 0);
   for (const found of ['yes', 'no']) recalls.inc({ found }, 0);
   for (const warning of ['under', 'over']) warnings.inc({ warning }, 0);
@@ -213,6 +219,11 @@ function seriesIn({ Counter, Gauge, Histogram }: typeof client, registry: Regist
     ),
     measuringCalls: counter('shadow_requests_total', 'Requests that were sent for these comparisons.'),
     measuringUsd: counter('shadow_usd_total', 'Cost of these requests in USD. It is in no other series.'),
+    notesLost: counter(
+      'notes_lost_total',
+      'Notes about ended requests that were not stored, because too many were waiting or the store failed: receipt, holdout, shadow.',
+      'kind',
+    ),
     store: histogram(
       'store_seconds',
       'Seconds of each call of the store, answered or failed.',
