@@ -1,11 +1,15 @@
 /**
- * Counts the summaries that a model would write ahead of folds, and those that a fold uses, on recorded coding sessions; with `--records` the records
- * of sub-goals. Run `npm run bench bench/written-ahead.ts [-- --records] [--from N] [--to N]`; it reads ../shared/data and prints the counts.
+ * Counts the texts that a model would write ahead of folds, and those that a sent request has: the summaries of recorded coding sessions; with `--records` the
+ * records of sub-goals; with `--items` the items of lists, in a search of ten articles for each recorded question. Run `npm run bench
+ * bench/written-ahead.ts [-- --records | --items] [--from N] [--to N]`; it reads ../shared/data and prints the counts.
  *
  * Traps: (1) No model is asked: the summary is one sentence, so folds save more than with a real one. (2) A summary takes three requests. (3) The budget is
- * low (60,000 tokens down to 25,000) and the triggers that watch cache costs are off, so that folds need summaries.
+ * low (60,000 tokens down to 25,000; for items 24,000 down to 20,000) and the triggers that watch cache costs are off, so that folds need texts. (4) Nobody
+ * recorded the searches: each question comes from the user, and its articles are the result of one call.
  */
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { gunzipSync } from 'node:zlib';
 import { conversationBody } from '../src/cli/replay/conversation-body.ts';
 import { chat } from '../src/cli/replay/sources.ts';
 import type { SummaryJob } from '../src/engine/types.ts';
@@ -22,6 +26,7 @@ const { values } = parseArgs({
     from: { type: 'string', default: '0' },
     to: { type: 'string', default: '18' },
     records: { type: 'boolean', default: false },
+    items: { type: 'boolean', default: false },
   },
 });
 
@@ -30,24 +35,31 @@ const requestsASummary = 3;
 
 const counter = await loadExactCounter('o200k_base');
 const settings: FoldSettings = {
-  ...(values.records ? { subgoals: { kind: 'model' } } : { summaries: { kind: 'model' } }),
+  ...(values.items
+    ? { items: { kind: 'model' } }
+    : values.records
+      ? { subgoals: { kind: 'model' } }
+      : { summaries: { kind: 'model' } }),
   cacheMarks: false,
   models: { '*': { windowTokens: 200_000, tokenizer: counter } },
   triggers: {
-    tokenBudget: { triggerTokens: 60_000, targetTokens: 25_000 },
+    tokenBudget: values.items
+      ? { triggerTokens: 24_000, targetTokens: 20_000 }
+      : { triggerTokens: 60_000, targetTokens: 25_000 },
     cacheRent: false,
     coldCache: false,
   },
 };
-const counts = { sessions: 0, requests: 0, folds: 0, 'folds with a text': 0, written: 0, used: 0 };
+const counts = { sessions: 0, requests: 0, folds: 0, 'folds with a text': 0, written: 0 };
 const summarizer = {
   name: 'scripted',
   summarize() {
-    counts.written++;
-    return Promise.resolve('The work went on.');
+    return Promise.resolve(`The work went on, part ${++counts.written}.`);
   },
 };
-const level = values.records ? 'subgoal' : 'history';
+const level = values.items ? 'items' : values.records ? 'subgoal' : 'history';
+/** The numbers of the texts that a sent request had. */
+const used = new Set<string>();
 
 await main();
 
@@ -57,10 +69,40 @@ async function main(): Promise<void> {
     console.log('bench/written-ahead.ts skipped: there are no recorded conversations in ../shared/data.');
     return;
   }
-  const sessions = largeSessions(records).slice(Number(values.from), Number(values.to));
-  for (const record of sessions) await play(record);
-  console.table([counts]);
+  const sessions = values.items ? searches() : largeSessions(records);
+  for (const record of sessions.slice(Number(values.from), Number(values.to))) await play(record);
+  console.table([{ ...counts, used: used.size }]);
 }
+
+/** Returns conversations in which an agent looks up twenty recorded questions each. */
+function searches(): readonly BenchRecord[] {
+  const file = new URL('../../shared/data/qa-hotpotqa-dev.jsonl.gz', import.meta.url);
+  const asked = gunzipSync(readFileSync(file))
+    .toString()
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Question);
+  return [0, 20, 40].map((from): BenchRecord => {
+    const messages = asked.slice(from, from + 20).flatMap(({ question, docs, answers }, at) => {
+      const articles = docs.map(({ title, sentences }) => ({ title, body: sentences.join('') }));
+      const id = `call_${from + at}`;
+      const call = { name: 'search', arguments: JSON.stringify({ query: question }) };
+      return [
+        { role: 'user', content: question },
+        { role: 'assistant', content: null, tool_calls: [{ id, type: 'function', function: call }] },
+        { role: 'tool', tool_call_id: id, content: JSON.stringify(articles) },
+        { role: 'assistant', content: answers.join(', ') },
+      ];
+    });
+    return { id: `searches-${from}`, source: 'searches', messages, coldAt: [] };
+  });
+}
+
+type Question = {
+  readonly question: string;
+  readonly answers: readonly string[];
+  readonly docs: readonly { readonly title: string; readonly sentences: readonly string[] }[];
+};
 
 async function play(record: BenchRecord): Promise<void> {
   const body = conversationBody(record, 15_000, counter);
@@ -81,11 +123,11 @@ async function play(record: BenchRecord): Promise<void> {
     const prepared = await engine.prepare({ codec: chat.codec, body: conversation.body, tenant: 'bench' });
     const { steps, compressions } = prepared.report;
     const texts = compressions.filter((one) => one.level === level);
-    const used = texts.filter(({ by }) => by === 'summarizer' || by === 'both');
+    const sent = new TextDecoder().decode(prepared.body);
+    for (const [, part] of sent.matchAll(/The work went on, part (\d+)\./g)) used.add(part!);
     counts.requests++;
     counts.folds += Number(steps.some(({ edits }) => edits > 0));
     counts['folds with a text'] += Number(texts.length > 0);
-    counts.used += used.length;
     if (running === undefined && (await prepared.summary?.claim(60_000)))
       running = { until: at + requestsASummary, job: prepared.summary! };
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Compression } from '../receipts/receipt.ts';
-import { chatBody, readChat } from '../../test/support/chat-conversation.ts';
+import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite } from '../../test/support/strategy-suite.ts';
 import { compressItems } from './compress-items.ts';
 
@@ -43,6 +43,24 @@ describe('compress-items', () => {
         },
       ]),
     });
+  });
+
+  it('asks for words about the question that the list was fetched for, whatever the user asked since', () => {
+    const calls = [{ name: 'web_search', result: JSON.stringify(hits) }];
+    const wanted = (later: readonly Step[]) => {
+      const guidance = new Set<string>();
+      const conversation = readChat(chatBody([{ user: 'What about sails?' }, { calls }, ...later]));
+      compressItems({ reach: 'history', kind: 'model' }).propose(
+        foldView(conversation, {
+          excess: { unit: 'tokens', amount: 40 },
+          written: (wish) => void guidance.add(JSON.stringify([wish.key, wish.guidance])),
+        }),
+      );
+      return [...guidance];
+    };
+    const first = wanted([{ assistant: 'Done.' }, { user: 'What about sails?' }]);
+    expect(first).not.toEqual([]);
+    expect(wanted([{ assistant: 'Done.' }, { user: 'And ropes?' }])).toEqual(first);
   });
 
   it('reports how much smaller the shortened items are', () => {

@@ -5,10 +5,11 @@
 import { checkSettings, object, oneOf, wholeNumber } from '../checks.ts';
 import { type ItemList, shortenerFor } from '../arrival/items/shorten.ts';
 import { itemsOf, rankItems } from '../arrival/items/items.ts';
+import type { Conversation } from '../conversation/conversation.ts';
 import { inputOf, textOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { Steps } from '../conversation/steps.ts';
-import { pairCalls, placeKey, turnStart } from '../conversation/turns.ts';
+import { pairCalls, placeKey, turnStart, userSpeaks } from '../conversation/turns.ts';
 import { type Compression, compressionOf } from '../receipts/receipt.ts';
 import { isSearch } from '../outline/outcome.ts';
 import { type WantedText, itemRequest } from '../outline/summarizer.ts';
@@ -94,6 +95,8 @@ type Listed = {
   readonly slot: EditableText;
   readonly list: ItemList;
   readonly tool: string;
+  /** The user's message that the result was fetched for. A model writes for it: a later question is not known ahead. */
+  readonly asked: string;
   readonly smaller: Map<number, string>;
   /** The number of shortened items that have words of a model. */
   reworded: number;
@@ -103,7 +106,7 @@ type Listed = {
 function* propose(view: FoldView, isAllOrNothing = false): Steps<readonly Edit[]> {
   if (view.excess.unit === 'messages') return [];
   const results = yield* listsOf(view);
-  const question = questionOf(view);
+  const question = textOfMessage(view.conversation, turnStart(view.conversation));
   let missing = view.excess.amount;
   for (const { result, item, terms } of leastRelevantFirst(results, question)) {
     if (missing <= 0) break;
@@ -112,7 +115,7 @@ function* propose(view: FoldView, isAllOrNothing = false): Steps<readonly Edit[]
     const own = shortenerFor(terms);
     let isReworded = false;
     const short = whole.shorter(share, (text, max) => {
-      const written = view.written?.(wantedItem(view, text, question));
+      const written = view.written?.(wantedItem(view, text, result.asked));
       // A model is asked by tokens, so slightly longer words are accepted rather than cut.
       if (written === undefined || written.length > max * 1.5) return own(text, max);
       isReworded = true;
@@ -142,6 +145,7 @@ function wantedItem({ idOf, measure }: FoldView, text: string, question: string)
 }
 
 function* listsOf(view: FoldView): Steps<readonly Listed[]> {
+  const { conversation } = view;
   const lists: Listed[] = [];
   const slots = new Map<string, EditableText[]>();
   for (const slot of editableTexts(view, 'tool-result')) {
@@ -158,7 +162,9 @@ function* listsOf(view: FoldView): Steps<readonly Listed[]> {
     if (!call || isFileContent(call)) continue;
     for (const slot of those) {
       const list = itemsOf(yield* slot.textInSteps());
-      if (list) lists.push({ slot, list, tool: call.name, smaller: new Map(), reworded: 0 });
+      if (!list) continue;
+      const asked = textOfMessage(conversation, lastSpoken(conversation, slot.at.message));
+      lists.push({ slot, list, tool: call.name, asked, smaller: new Map(), reworded: 0 });
       yield;
     }
   }
@@ -193,9 +199,13 @@ function* callsOf(
   return calls;
 }
 
-/** Returns the user's last message. */
-function questionOf({ conversation }: FoldView): string {
-  const message = conversation.messages[turnStart(conversation) ?? -1];
+/** Returns the index of the user's last message before message `end`. */
+function lastSpoken(conversation: Conversation, end: number): number {
+  return conversation.messages.slice(0, end).findLastIndex((message) => userSpeaks(conversation, message));
+}
+
+function textOfMessage(conversation: Conversation, index = -1): string {
+  const message = conversation.messages[index];
   if (!message) return '';
   return message.parts
     .flatMap((part) => (part.type === 'text' ? part.texts : []))
