@@ -37,6 +37,8 @@ export interface ShownTexts {
   matches(text: TextLines, at: number): readonly ShownMatch[];
   /** Yields the texts with a label, newest first; at most `MAX_LABELED`. */
   labeled(label: string): Iterable<OrderedShownText>;
+  /** Returns the bytes of the index, without the texts. */
+  bytes(): number;
 }
 
 /** Minimum number of equal lines for a match. */
@@ -88,6 +90,7 @@ export function createShownTexts(): ShownTexts {
           if (groups.size() % linesPerStep === 0) yield;
         }
       }
+      groups.trim();
     },
     mayRepeat({ keys, wholeKey, isLaidOut }) {
       const same = wholes.get(wholeKey);
@@ -113,6 +116,7 @@ export function createShownTexts(): ShownTexts {
         if (labels.get(shown.label)!.at(-1) === shown && hasSameLines(shown.lines, text)) yield shown;
     },
     labeled: (label) => newestOf(labels.get(label), MAX_LABELED),
+    bytes: () => groups.bytes(),
   };
 }
 
@@ -121,6 +125,9 @@ type Groups = {
   size(): number;
   add(key: number, text: number, line: number): void;
   removeNewest(): void;
+  /** Gives back memory if most of it is not used: a fold removes most texts, and the index stays in memory. */
+  trim(): void;
+  bytes(): number;
   /** Returns the place of the newest group with a key; -1 if there is none. */
   newest(key: number): number;
   /** Returns the place of the next older group with the same key; -1 if there is none. */
@@ -137,7 +144,7 @@ const SLOTS_PER_GROUP = 4;
 
 /** Keeps groups in arrays of numbers: a map with an object for each line took five times as long, most of it in the garbage collector. */
 function createGroups(): Groups {
-  let room = 256;
+  let room = LEAST_ROOM;
   let size = 0;
   let numbers = new Int32Array(room * GROUP_NUMBERS);
   /** A hash table of keys: for each, the place of its newest group plus 1, and the key. A key whose groups were all removed stays, as `GONE`. */
@@ -156,12 +163,12 @@ function createGroups(): Groups {
     slots[slot] = place + 1;
     slots[slot + 1] = key;
   }
-  /** Makes room for another group, and forgets the keys that are gone. */
-  function makeRoom(): void {
-    if (size === room) room *= 2;
-    const larger = new Int32Array(room * GROUP_NUMBERS);
-    larger.set(numbers.subarray(0, size * GROUP_NUMBERS));
-    numbers = larger;
+  /** Moves the groups to arrays with room for so many, and forgets the keys that are gone. */
+  function moveTo(newRoom: number): void {
+    room = newRoom;
+    const moved = new Int32Array(room * GROUP_NUMBERS);
+    moved.set(numbers.subarray(0, size * GROUP_NUMBERS));
+    numbers = moved;
     slots = new Int32Array(room * SLOTS_PER_GROUP * 2);
     usedSlots = 0;
     for (let place = 0; place < size; place++) link(numbers[place * GROUP_NUMBERS + KEY]!, place);
@@ -173,7 +180,7 @@ function createGroups(): Groups {
     size: () => size,
     newest,
     add(key, text, line) {
-      if (size === room || usedSlots >= 2 * room) makeRoom();
+      if (size === room || usedSlots >= 2 * room) moveTo(size === room ? 2 * room : room);
       const at = size * GROUP_NUMBERS;
       numbers[at + KEY] = key;
       numbers[at + TEXT] = text;
@@ -186,6 +193,12 @@ function createGroups(): Groups {
       const before = numbers[at + BEFORE]!;
       slots[slotOf(numbers[at + KEY]!)] = before < 0 ? GONE : before + 1;
     },
+    trim() {
+      let enough = room;
+      while (enough > LEAST_ROOM && size * 4 < enough) enough /= 2;
+      if (enough < room) moveTo(enough);
+    },
+    bytes: () => numbers.byteLength + slots.byteLength,
     before: (place) => numbers[place * GROUP_NUMBERS + BEFORE]!,
     textOf: (place) => numbers[place * GROUP_NUMBERS + TEXT]!,
     lineOf: (place) => numbers[place * GROUP_NUMBERS + LINE]!,
@@ -193,6 +206,7 @@ function createGroups(): Groups {
 }
 
 const GONE = -1;
+const LEAST_ROOM = 256;
 
 /** Yields the last elements of a list, last one first. */
 function* newestOf(texts: readonly OrderedShownText[] = [], max: number): Generator<OrderedShownText> {

@@ -194,6 +194,25 @@ describe('very many texts', () => {
   });
 });
 
+describe('the index of shown lines', () => {
+  const shownLines = (from: number, to: number) => {
+    const lines = runSteps(readLines(plain(from, to)));
+    return { label: 'run', lines, literal: [{ start: 0, end: lines.hashes.length }] };
+  };
+
+  it('gives back its memory when most texts are removed, as after a fold', () => {
+    const shown = createShownTexts();
+    const empty = shown.bytes();
+    runSteps(shown.add(shownLines(1, 50)));
+    runSteps(shown.add(shownLines(51, 5_000)));
+    expect(shown.bytes()).toBeGreaterThan(10 * empty);
+    runSteps(shown.truncate(1));
+    expect(shown.bytes()).toBe(empty);
+    expect(shown.mayRepeat(shownLines(11, 20).lines)).toBe(true);
+    expect(shown.mayRepeat(shownLines(111, 120).lines)).toBe(false);
+  });
+});
+
 describe('a very long text', () => {
   const long = `${plain(1, 20)}\n${'x'.repeat(MAX_COMPARED)}`;
 

@@ -63,9 +63,9 @@ export function createReferenceMemo(): ReferenceMemo {
   return { isInUse: false, resized: () => undefined, shown: createShownTexts(), made: [] };
 }
 
-/** Returns the number of lines that the memo holds. */
-export function linesHeld({ made }: ReferenceMemo): number {
-  return 1 + (made.at(-1)?.lines ?? 0);
+/** Returns the bytes that the memo holds: its index, and 60 for each line. */
+export function bytesHeld({ shown, made }: ReferenceMemo): number {
+  return shown.bytes() + 60 * (made.at(-1)?.lines ?? 0);
 }
 
 /** Counts the tokens of a text that may be very long. */

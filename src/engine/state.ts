@@ -17,7 +17,7 @@ import {
   protectionOf,
   toolToOffer,
 } from './protect.ts';
-import { type ReferenceMemo, createReferenceMemo, linesHeld } from './references.ts';
+import { type ReferenceMemo, bytesHeld, createReferenceMemo } from './references.ts';
 import {
   type LastSent,
   type BodyFinisher,
@@ -64,7 +64,7 @@ export function createEngineState(options: EngineOptions): EngineState {
     options,
     reading: { digest: options.digest, blocks, seen: options.seen },
     counterOf: memoized((counter: TokenCounter) => createConversationCounter({ counter, memo: counts })),
-    referenceMemos: caches<ReferenceMemo>('line references', (memo) => 130 * linesHeld(memo)),
+    referenceMemos: caches<ReferenceMemo>('line references', bytesHeld),
     toolCosts: new Map(),
     calibration: options.calibration ?? createCalibration(),
     windows: createLearnedWindows(options.clock),
