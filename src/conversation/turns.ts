@@ -137,7 +137,7 @@ type MessageUnit = readonly Message[];
 const unitsBefore = new WeakMap<Message, Message[][]>();
 
 /** Finds the newest message for which something is remembered, and its index. */
-function newestStart<T>(
+export function newestStart<T>(
   messages: readonly Message[],
   remembered: WeakMap<Message, T>,
 ): { readonly from: number; readonly before: T } | undefined {

@@ -1,11 +1,17 @@
 /** A result that the agent fetches again after a fold is reported, stays whole for four times the usual age, and makes such folds dearer. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { createSeenBodies } from '../codecs/earlier-bodies.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { unremembered } from '../codecs/read-body.ts';
+import type { Edit } from '../conversation/edit.ts';
+import { runSteps } from '../conversation/steps.ts';
+import { commonLength, sha256 } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { cacheRent } from '../triggers/cache-costs.ts';
 import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
+import { fetchedAgain } from './in-view.ts';
 
 const lines = (name: string) =>
   Array.from({ length: 40 }, (_, at) => `${name} line ${at} holds ${at * 7919}`);
@@ -92,5 +98,34 @@ describe('a result that is fetched again', () => {
     const trigger = cacheRent({ minPayback: 0.8 });
     expect(trigger.demand(state(0))?.trigger).toBe('cache-rent');
     expect(trigger.demand(state(5))).toBeUndefined();
+  });
+});
+
+describe('the lines of a fold', () => {
+  it('tell the same in any order of branches as in a process that saw no other request', () => {
+    const trunk = [read('first'), ...others, read('second')];
+    const long = chatBody([{ user: 'Go' }, ...trunk, ...others], { tools: ['read'] });
+    const reading = {
+      ...unremembered,
+      digest: sha256,
+      seen: createSeenBodies({ digest: sha256, commonLength }),
+    };
+    const edits: readonly Edit[] = openaiChat
+      .read(long, reading)
+      .messages.slice(1, 9)
+      .map(({ index }) => ({ kind: 'drop-message', message: index, memory: undefined }));
+    let found = 0;
+    fc.assert(
+      fc.property(fc.array(fc.array(fc.constantFrom('first', 'second', 'other1', 'new'))), (branches) => {
+        for (const names of branches) {
+          const steps = [{ user: 'Go' }, ...trunk, ...names.map((name) => read(name))];
+          const conversation = openaiChat.read(chatBody(steps, { tools: ['read'] }), reading);
+          const alone = runSteps(fetchedAgain(conversation, [...edits]));
+          expect(runSteps(fetchedAgain(conversation, edits))).toEqual(alone);
+          found += alone.length;
+        }
+      }),
+    );
+    expect(found).toBeGreaterThan(20);
   });
 });

@@ -4,7 +4,7 @@
  * fetched again count as used for longer, and are protected while they are new.
  */
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
-import { mediaOf } from '../conversation/messages.ts';
+import { mediaOf, perMessage } from '../conversation/messages.ts';
 import { runInSlices, runSteps, type Steps } from '../conversation/steps.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { fetchedAgain } from './in-view.ts';
@@ -48,11 +48,12 @@ export function idleContent(
   const media = runSteps(openMedia(input, edited));
   const isAgain = unitsFetchedAgain(input);
   let requests = 0;
+  const begins = repliesBegun(messages);
   for (let index = messages.length - 1; index >= 0; index--) {
+    if (begins[index]) requests++;
+    if (edited.messages.has(index)) continue;
     const message = messages[index]!;
     const isReply = message.role === 'assistant';
-    if (beginsReply(messages, index)) requests++;
-    if (edited.messages.has(index)) continue;
     if (protects.message(index)) {
       references.keep(index);
       continue;
@@ -113,11 +114,12 @@ export function limitOfRent(
 ): RentLimit {
   const { messages } = conversation;
   const counts = counter.messages(conversation);
+  const begins = repliesBegun(messages);
   let rent = 0;
   let requests = 0;
   let newest = 0;
   for (let index = messages.length - 1; index >= 0; index--) {
-    if (beginsReply(messages, index)) requests++;
+    if (begins[index]) requests++;
     // A message with references is a candidate of one token.
     if (requests > keepForRequests) rent += (counts[index]! + 1) * (requests - keepForRequests);
     else newest++;
@@ -140,8 +142,8 @@ export async function withFetchedAgain(input: PlanInput, edits: readonly Edit[])
   const all = await runInSlices(fetchedAgain(conversation, edits), slices);
   const again = all.filter(({ message, part }) => !protects.recalled(message, part));
   if (again.length === 0) return input;
-  const requests = requestsSince(conversation);
-  const kept = new Set(again.filter(({ message }) => requests(message) <= keepFetchedAgain).map(placeKey));
+  const from = arrivedWithin(conversation, keepFetchedAgain);
+  const kept = new Set(again.filter(({ message }) => message >= from).map(placeKey));
   const part = (message: number, at: number) =>
     protects.part(message, at) || kept.has(placeKey({ message, part: at }));
   return { ...input, fetchedAgain: again, protects: { ...protects, part } };
@@ -166,16 +168,20 @@ export function newlyFetched(
   };
 }
 
-/** Returns a function that counts the requests since a message arrived: the replies from it on. */
-function requestsSince({ messages }: Conversation): (index: number) => number {
-  const counts: number[] = [];
-  let count = 0;
-  for (let index = messages.length - 1; index >= 0; index--) {
-    if (beginsReply(messages, index)) count++;
-    counts[index] = count;
-  }
-  return (index) => counts[index] ?? 0;
+/** Returns the index of the first message that arrived within so many requests: that has no more replies from it on. */
+function arrivedWithin({ messages }: Conversation, requests: number): number {
+  const begins = repliesBegun(messages);
+  let from = messages.length;
+  for (let count = 0; from > 0; from--) if (begins[from - 1] && ++count > requests) break;
+  return from;
 }
+
+/** Tells for each message whether a reply begins with it. A list is looked through faster than the messages. */
+function repliesBegun(messages: readonly Message[]): readonly boolean[] {
+  return replies(messages, ({ index }) => beginsReply(messages, index));
+}
+
+const replies = perMessage<boolean>();
 
 /** Returns the messages of the steps whose results were fetched again. */
 function unitsFetchedAgain({ conversation, fetchedAgain: all = [] }: PlanInput): ReadonlySet<number> {
@@ -215,7 +221,7 @@ export function* finishedSteps(input: PlanInput, { edits }: Pick<Draft, 'edits'>
       yield;
       pauseAt += messagesPerStep;
     }
-    if (messages[0]!.role !== 'assistant') continue;
+    if (messages[0]!.role !== 'assistant' || edited.has(messages[0]!.index)) continue;
     const kind = kindOf(messages, protects);
     // A step with an unanswered call is not complete.
     if ((kind === 'steps' && messages.length === 1) || !messages.every(isFree)) continue;

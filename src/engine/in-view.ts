@@ -4,11 +4,11 @@
  * agent fetched again after a fold. Pure; remembered by parts.
  */
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
-import type { Edit } from '../conversation/edit.ts';
+import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { parseRecord } from '../conversation/json-scan.ts';
-import { inputOf, rememberAt, textInSteps, textOf, textsOf } from '../conversation/messages.ts';
+import { inputOf, memoized, rememberAt, textInSteps, textOf, textsOf } from '../conversation/messages.ts';
 import { type Steps, runSteps } from '../conversation/steps.ts';
-import { type Pair, type PartPlace, pairCalls, placeKey } from '../conversation/turns.ts';
+import { newestStart, type Pair, type PartPlace, pairCalls, placeKey } from '../conversation/turns.ts';
 import { openFixed } from '../caches.ts';
 import type { Pins } from './types.ts';
 import { wordsOf } from '../outline/outcome.ts';
@@ -298,12 +298,10 @@ export function isMarkedResult(conversation: Conversation, { message, part }: Pa
 
 /** Reads all new messages for what stays in view, so that later steps find it at once. Returns the indices of messages with marks. */
 export function* noteInView({ body, messages }: Conversation): Steps<readonly number[]> {
-  let known: readonly number[] | undefined;
-  let from = messages.length;
-  while (from > 0 && (known = markedMessages.get(messages[from - 1]!)) === undefined) from--;
+  const { from, before } = newestStart(messages, markedMessages) ?? { from: -1, before: [] };
   // Another branch may have continued from the same message.
-  const all = known?.filter((index) => index < from) ?? [];
-  for (let index = from; index < messages.length; index++) {
+  const all = before.filter((index) => index <= from);
+  for (let index = from + 1; index < messages.length; index++) {
     const message = messages[index]!;
     if (!marks.has(message.parts)) {
       yield* noteMarks(body, message);
@@ -315,7 +313,7 @@ export function* noteInView({ body, messages }: Conversation): Steps<readonly nu
     }
     if (marks.get(message.parts) !== noMarks) all.push(index);
   }
-  rememberAt(markedMessages, messages, from, all);
+  rememberAt(markedMessages, messages, from + 1, all);
   return all;
 }
 
@@ -347,54 +345,56 @@ type LinesAhead = {
   readonly last: Message | undefined;
   readonly lines: Map<number, string>;
   readonly found: readonly FetchedAgain[];
-  readonly foldedBy: ReturnType<typeof folderOf>;
 };
 
-/** Lines ahead by the edits of a fold, whose list is the same in every request that repeats it. */
-const linesAhead = openFixed<readonly Edit[], LinesAhead>('lines of folds', {
-  unitsOf: ({ lines }) => lines.size + 1,
+/** The lines of the messages that a fold covers, and of those behind it: another branch has only the first ones. */
+type LinesOfFold = { readonly covered: LinesAhead; readonly behind: LinesAhead };
+
+/** By the edits of a fold, whose list is the same in every request that repeats it. */
+const linesOfFolds = openFixed<readonly Edit[], LinesOfFold>('lines of folds', {
+  unitsOf: ({ covered, behind }) => covered.lines.size + behind.lines.size + 1,
 });
+const folderOfParts = memoized(folderOf);
 
 /** Finds the results that were fetched again after the folds with these edits. Only messages that are new since the last call are read. */
 export function* fetchedAgain(
   { body, messages }: Conversation,
   edits: readonly Edit[],
 ): Steps<readonly FetchedAgain[]> {
-  const known = linesAhead.get(edits);
-  const isAhead = known !== undefined && known.last === messages[known.upTo - 1];
-  const { upTo, lines, found } = isAhead ? known : { upTo: 0, lines: new Map<number, string>(), found: [] };
-  const kept = Math.max(upTo, messages.length - changingMessages);
+  const known = linesOfFolds.get(edits);
+  const isAhead = (one: LinesAhead) => one.last === messages[one.upTo - 1];
+  const none = { upTo: 0, last: undefined, found: [], lines: new Map<number, string>() };
+  const { covered = none } = known && isAhead(known.covered) ? known : {};
+  const rest = { ...covered, lines: new Map<number, string>() };
+  const { behind = rest } = known && isAhead(known.behind) ? known : {};
+  const kept = Math.max(behind.upTo, messages.length - changingMessages);
+  const endOfFold = (end: number, edit: Edit) => Math.min(kept, Math.max(end, lastMessageOf(edit) + 1));
+  const end = behind.upTo > 0 ? covered.upTo : edits.reduce(endOfFold, 0);
   // While this run is paused, no other one may use its lines.
-  linesAhead.delete(edits);
-  const foldedBy = known?.foldedBy ?? folderOf(edits);
-  const all = [...found];
+  linesOfFolds.delete(edits);
+  const all = [...behind.found];
   const newest = new Map<number, string>();
-  const goneBy = (line: number) => newest.get(line) ?? lines.get(line);
-  for (const message of messages.slice(upTo)) {
-    const into = message.index < kept ? lines : newest;
+  const goneBy = (line: number) => newest.get(line) ?? behind.lines.get(line) ?? covered.lines.get(line);
+  for (const message of messages.slice(behind.upTo)) {
+    const into = message.index < end ? covered.lines : message.index < kept ? behind.lines : newest;
     for (const [at, part] of message.parts.entries()) {
       yield;
       const own = yield* lineHashes(body, message, part);
-      const strategy = foldedBy(message, at);
+      const strategy = folderOfParts(edits)(message, at);
       if (strategy === '' && part.type === 'tool-result' && own.length >= minTellingLines) {
-        let gone = 0;
-        for (const line of own) if (goneBy(line)) gone++;
-        if (gone >= own.length * minFoldedShare) {
-          const by = Array.from(own, (line) => goneBy(line) ?? '').filter((one) => one !== '');
-          // The strategy of most lines stands in the middle.
-          all.push({ message: message.index, part: at, strategy: by.toSorted()[gone >> 1]! });
-        }
+        const by = Array.from(own, (line) => goneBy(line) ?? '').filter((one) => one !== '');
+        // The strategy of most lines stands in the middle.
+        if (by.length >= own.length * minFoldedShare)
+          all.push({ message: message.index, part: at, strategy: by.toSorted()[by.length >> 1]! });
       }
       // A line that is sent anywhere is not folded.
       for (const line of own) if (strategy === '' || goneBy(line) === undefined) into.set(line, strategy);
     }
   }
-  linesAhead.set(edits, {
-    upTo: kept,
-    last: messages[kept - 1],
-    lines,
-    found: all.filter(({ message }) => message < kept),
-    foldedBy,
-  });
+  const linesUpTo = (upTo: number, { lines }: LinesAhead): LinesAhead => {
+    const found = all.filter(({ message }) => message < upTo);
+    return { upTo, last: messages[upTo - 1], lines, found };
+  };
+  linesOfFolds.set(edits, { covered: linesUpTo(end, covered), behind: linesUpTo(kept, behind) });
   return all;
 }

@@ -3,8 +3,8 @@
  * and results that were fetched again. Also counts the tokens that a fold may still remove.
  */
 import type { Codec, FormatRules, Problem, RecallTool } from '../codecs/codec.ts';
-import type { Conversation, Message, Part } from '../conversation/conversation.ts';
-import { inputOf, mediaOf, textOf, textsOf } from '../conversation/messages.ts';
+import type { Conversation, Message } from '../conversation/conversation.ts';
+import { inputOf, mediaOf, perMessage, textOf, textsOf } from '../conversation/messages.ts';
 import { type Edit, stayingInSteps } from '../conversation/edit.ts';
 import { inPieces, oneStep, type Steps } from '../conversation/steps.ts';
 import { type InView, partsInView } from './in-view.ts';
@@ -203,11 +203,12 @@ export function* openMedia(
   const saved = new Map<number, number>();
   if (keepNewest === undefined) return saved;
   const { messages } = conversation;
+  const isHolder = holders(messages, ({ parts }) => parts.some((part) => mediaOf(part).length > 0));
   let newer = 0;
   for (let index = messages.length - 1; index >= 0; index--) {
-    const message = messages[index]!;
     if (index % 64 === 0) yield;
-    if (!message.parts.some(holdsMedia) || edited.messages.has(index)) continue;
+    if (!isHolder[index] || edited.messages.has(index)) continue;
+    const message = messages[index]!;
     const { open, counted } = mediaIn(message, { edited, protects, keepNewest, newer });
     newer += counted;
     if (open.length === 0 || protects.message(index)) continue;
@@ -220,9 +221,8 @@ export function* openMedia(
   return saved;
 }
 
-function holdsMedia(part: Part): boolean {
-  return part.type === 'media' || (part.type === 'tool-result' && part.media.length > 0);
-}
+/** Tells for each message whether it holds media. */
+const holders = perMessage<boolean>();
 
 /** Returns the part of a message's tokens that is in texts of so many bytes. Media have few tokens for their bytes. */
 export function tokensOfTexts(
