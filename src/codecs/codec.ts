@@ -89,8 +89,8 @@ export type CacheMarks = {
   readonly keptMs: number;
   /**
    * Sets one mark after the preamble and one after each of these messages (at most three), or at the nearest earlier place
-   * where a mark is allowed. `count` says how many were set. The body must not hold marks yet. `messages` are those of this body,
-   * if it was read before.
+   * where a mark is allowed. `count` says how many were set. The body must not hold marks yet. `messages` are those of this body, or of one
+   * with the same bytes from the list of messages on, if it was read before.
    */
   set(
     body: Uint8Array,

@@ -59,8 +59,8 @@ export function createBodyFinisher(
     const unstable = found && unstableFrom(found.request, now, draft);
     const toMark = mayMark && !conversation.marked ? messagesMarkedIn(input, now) : undefined;
     const { body, sent } = draft;
-    const messages = sent.body === body ? sent.messages : undefined;
-    const marked = toMark && request.codec.cacheMarks?.set(body, toMark, messages);
+    // Without edits, `sent` may lack the recall tool, which moves the messages but changes none.
+    const marked = toMark && request.codec.cacheMarks?.set(body, toMark, sent.messages);
     return finished(marked?.body ?? body, marked?.count, unstable);
   };
 }

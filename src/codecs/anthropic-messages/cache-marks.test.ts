@@ -70,6 +70,8 @@ describe('cache marks', () => {
         const behind = [one, other].map((at) => at % before.messages.length);
         const { body: marked, count } = cacheMarks.set(body, behind);
         expect(cacheMarks.set(body, behind, before.messages)).toEqual({ body: marked, count });
+        const moved = encoder.encode(shown(body).replace('{', '{"metadata":{"user_id":"somebody"},'));
+        expect(cacheMarks.set(moved, behind, before.messages)).toEqual(cacheMarks.set(moved, behind));
         expect(count).toBeLessThanOrEqual(3);
         const after = view(anthropicMessages, marked);
         expect(after.messages.map(({ canonical }) => canonical)).toEqual(

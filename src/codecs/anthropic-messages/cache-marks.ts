@@ -3,7 +3,7 @@
  * four marks a request, and none on thinking or an empty text. Marks are set on blocks, because not every host of the API accepts
  * the top-level field. https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching
  */
-import type { Span } from '../../conversation/conversation.ts';
+import type { Block, Span } from '../../conversation/conversation.ts';
 import {
   type Member,
   type Splice,
@@ -15,6 +15,7 @@ import {
 import { markKey, usualMarkMs } from '../shared-json.ts';
 import type { CacheMarks } from '../codec.ts';
 import { startsWith, stringAt, uniqueMembers } from '../read-body.ts';
+import { shift } from '../write-body.ts';
 
 const encoder = new TextEncoder();
 const mark = encoder.encode(`,"${markKey}":{"type":"ephemeral"}`);
@@ -23,8 +24,8 @@ const [textStart, textEnd] = [encoder.encode('[{"type":"text","text":'), encoder
 export const cacheMarks: CacheMarks = {
   keptMs: usualMarkMs,
   set(body, after, known = []) {
-    const spans = known.map(({ span }) => span);
-    const { members } = scanObject(body, skipSpace(body, 0), new Set(['messages']), () => spans);
+    const spansIn = (list: number) => movedTo(skipSpace(body, list + 1), known);
+    const { members } = scanObject(body, skipSpace(body, 0), new Set(['messages']), spansIn);
     const valueOf = (name: string) => members.find((member) => member.key === name)?.value;
     const messages = members.find((member) => member.key === 'messages')?.elements ?? [];
     const preamble = lastOfSystem(body, valueOf('system')) ?? lastOfTools(body, valueOf('tools'));
@@ -33,6 +34,12 @@ export const cacheMarks: CacheMarks = {
     return { body: applySplices(body, [...set.values()].flat()), count: set.size };
   },
 };
+
+/** Returns the spans of the messages in a body where the first one starts at `start`. */
+function movedTo(start: number, messages: readonly Block[]): readonly Span[] {
+  const by = start - (messages[0]?.span.start ?? start);
+  return messages.map(({ span }) => (by === 0 ? span : shift(span, by)));
+}
 
 /** A block that can be marked: its position, and the splices that mark it. */
 type MarkPlace = { readonly at: number; readonly splices: readonly Splice[] };
