@@ -3,7 +3,15 @@
  * clients say to the model in the user's place, such as reminders, environment details and the rules of a repository.
  */
 import type { Conversation, Message, Role } from './conversation.ts';
-import { bytesOf, memoizedInSteps, messagesPerStep, rememberAt, textOf, textsOf } from './messages.ts';
+import {
+  bytesOf,
+  memoized,
+  memoizedInSteps,
+  messagesPerStep,
+  rememberAt,
+  textOf,
+  textsOf,
+} from './messages.ts';
 import type { Steps } from './steps.ts';
 
 /**
@@ -69,17 +77,9 @@ const systemsUpTo = new WeakMap<Message, readonly number[]>();
  * Returns the index of the newest assistant message; undefined without one. Called for every edit, so it is remembered with the
  * conversation.
  */
-export function lastAssistant(conversation: Conversation): number | undefined {
-  let index = newestAssistants.get(conversation);
-  if (index === undefined) {
-    index = conversation.messages.findLastIndex(({ role }) => role === 'assistant');
-    newestAssistants.set(conversation, index);
-  }
-  return index < 0 ? undefined : index;
-}
-
-/** -1 for a conversation without one. */
-const newestAssistants = new WeakMap<Conversation, number>();
+export const lastAssistant = memoized((conversation: Conversation) =>
+  last(conversation, ({ role }) => role === 'assistant'),
+);
 
 /** Returns the messages of the newest tool batch: the run of messages with tool results that ends last. Empty when no tool was used. */
 export function newestBatch(conversation: Conversation): ReadonlySet<number> {

@@ -4,7 +4,7 @@
  */
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { parseRecord } from '../conversation/json-scan.ts';
-import { inputOf, textOf, textsOf } from '../conversation/messages.ts';
+import { inputOf, memoized, textOf, textsOf } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { beginsReply, lastAssistant, pairCalls, placeKey, userSpeaks } from '../conversation/turns.ts';
 import { commandIn, countOf, printers, shellCall, wordsOf } from './outcome.ts';
@@ -88,15 +88,8 @@ const atWorkForRequests = 30;
 /** Bytes of the longest text that is searched for names. */
 const maxNaming = 200_000;
 
-/** The keys of the places of such results, by conversation. */
-const atWork = new WeakMap<Conversation, ReadonlySet<string>>();
-
 /** Returns the keys of the results that show files which the user's newest message or the newest reply names. */
-export function readsAtWork(conversation: Conversation): ReadonlySet<string> {
-  let found = atWork.get(conversation);
-  if (!found) atWork.set(conversation, (found = findReadsAtWork(conversation)));
-  return found;
-}
+export const readsAtWork = memoized(findReadsAtWork);
 
 function findReadsAtWork(conversation: Conversation): ReadonlySet<string> {
   const { body, messages } = conversation;
