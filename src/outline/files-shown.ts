@@ -6,7 +6,7 @@ import type { Conversation, Message, Part } from '../conversation/conversation.t
 import { parseRecord } from '../conversation/json-scan.ts';
 import { inputOf, memoized, textOf, textsOf } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
-import { beginsReply, lastAssistant, pairCalls, placeKey, userSpeaks } from '../conversation/turns.ts';
+import { beginsReply, pairCalls, placeKey, userSpeaks } from '../conversation/turns.ts';
 import { commandIn, countOf, printers, shellCall, wordsOf } from './outcome.ts';
 import { type CallWords, kindOf, maxInput, pathIn, type StepCall } from './step-line.ts';
 
@@ -130,9 +130,8 @@ function pathRead(body: Uint8Array, message: Message, part: Part): string {
 function namingTexts(conversation: Conversation): readonly string[] {
   const { messages } = conversation;
   const spoken = messages.findLast((message) => userSpeaks(conversation, message));
-  const end = lastAssistant(conversation) ?? -1;
-  const start = messages.slice(0, end + 1).findLastIndex(({ index }) => beginsReply(messages, index));
-  const reply = messages.slice(Math.max(0, start), end + 1);
+  const start = messages.findLastIndex(({ index }) => beginsReply(messages, index));
+  const reply = messages.slice(start).filter(({ role }) => role === 'assistant');
   return [...(spoken ? [spoken] : []), ...reply].map((message) => spellMessage(conversation, message));
 }
 

@@ -27,8 +27,8 @@ const said: readonly (readonly [source: string, name: string, result: string])[]
     'invalid',
     `The arguments provided to the tool are invalid: Model tried to call unavailable tool 'ls'. Available tools: ${'bash, '.repeat(500)}read.`,
   ],
-  ['Codex, codex-rs/core/src/tools/registry.rs', 'open_file', 'unsupported call: open_file'],
-  ['Codex, codex-rs/core/src/tools/registry.rs', 'apply_patch', 'unsupported custom tool call: apply_patch'],
+  ['Codex', 'open_file', 'unsupported call: open_file'],
+  ['Codex', 'apply_patch', 'unsupported custom tool call: apply_patch'],
   [
     'CrewAI, crewai/tools/tool_usage.py',
     'open_file',
@@ -120,7 +120,12 @@ describe('drop-failed-calls', () => {
   });
 
   it('has an example of each wording', () => {
-    expect(new Set(said.map(([source]) => source))).toEqual(new Set(wordings.map(({ source }) => source)));
+    // Examples may begin with a tag or the word "Error".
+    const anywhere = ({ source, flags }: RegExp) => new RegExp(source.slice(1), flags);
+    const unused = wordings.filter(
+      ({ pattern }) => !said.some(([, , result]) => anywhere(pattern).test(result)),
+    );
+    expect(unused).toEqual([]);
   });
 
   it.each([

@@ -1,6 +1,6 @@
 /**
- * Recognizes results in which an agent says that a tool does not exist, for wire formats that do not mark errors. The table names the source
- * of each wording. Pure.
+ * Recognizes results in which an agent says that a tool does not exist, for wire formats that do not mark errors. A comment names the project
+ * and the file of each wording. Pure.
  */
 
 /** True if the whole text says that the called tool does not exist. */
@@ -25,77 +25,55 @@ function isSameTool(said: string, called: string): boolean {
  * match. A list of all tools may follow.
  */
 export const wordings: readonly Wording[] = [
+  // AI SDK, ai/dist/index.js (NoSuchToolError)
+  { pattern: /^Model tried to call unavailable tool '(?<tool>[^'\n]{1,200})'\./, listsTools: true },
+  // opencode, packages/opencode/src/tool/invalid.ts. The client renames the call to its tool `invalid`, which is not offered to the model.
   {
-    source: 'AI SDK, ai/dist/index.js (NoSuchToolError)',
-    pattern: /^Model tried to call unavailable tool '(?<tool>[^'\n]{1,200})'\./,
-    listsTools: true,
-  },
-  {
-    // The client renames the call to its tool `invalid`, which is not offered to the model.
-    source: 'opencode, packages/opencode/src/tool/invalid.ts',
     pattern:
       /^The arguments provided to the tool are invalid: Model tried to call unavailable tool '[^'\n]{1,200}'\./,
     listsTools: true,
   },
+  // Codex, the file of its tool registry
+  { pattern: /^unsupported (?:custom tool )?call: (?<tool>\S{1,200})$/ },
+  // CrewAI, crewai/tools/tool_usage.py
   {
-    source: 'Codex, codex-rs/core/src/tools/registry.rs',
-    pattern: /^unsupported (?:custom tool )?call: (?<tool>\S{1,200})$/,
-  },
-  {
-    source: 'CrewAI, crewai/tools/tool_usage.py',
     pattern: /^Action '(?<tool>[^'\n]{1,200})' don't exist, these are the only available Actions:/,
     listsTools: true,
   },
+  // CrewAI, crewai/translations/en.json (wrong_tool_name)
   {
-    source: 'CrewAI, crewai/translations/en.json (wrong_tool_name)',
     pattern: /^You tried to use the tool (?<tool>[^,\n]{1,200}), but it doesn't exist\./,
     listsTools: true,
   },
-  { source: 'CrewAI, crewai/agents/crew_agent_executor.py', pattern: /^Tool not found$/ },
+  // CrewAI, crewai/agents/crew_agent_executor.py
+  { pattern: /^Tool not found$/ },
+  // LangChain, langchain/dist/agents/nodes/ToolNode.js
+  { pattern: /^(?<tool>\S{1,200}) is not a valid tool, try one of /, listsTools: true },
+  // smolagents, smolagents/agents.py
+  { pattern: /^Unknown tool (?<tool>\S{1,200}), should be one of: /, listsTools: true },
+  // Pydantic AI, pydantic_ai/_tool_manager.py
+  { pattern: /^Unknown tool name: '(?<tool>[^'\n]{1,200})'\./, listsTools: true },
+  // MCP Python SDK, mcp/server/mcpserver/tools/tool_manager.py
+  { pattern: /^Unknown tool: (?<tool>\S{1,200})$/ },
+  // Claude Code, results of its own transcripts
+  { pattern: /^No such tool available: (?<tool>[^\s.<]{1,200})/ },
+  // OpenAI Agents, @openai/agents-core/dist/runner/turnResolution.js; also the MCP TypeScript SDK, gemini-cli, LlamaIndex, AutoGen and the tool runner
+  // of the Anthropic SDK
+  { pattern: /^Tool (?<tool>\S{1,200}) not found\b/i },
+  // Others, with their usual wording
   {
-    source: 'LangChain, langchain/dist/agents/nodes/ToolNode.js',
-    pattern: /^(?<tool>\S{1,200}) is not a valid tool, try one of /,
-    listsTools: true,
-  },
-  {
-    source: 'smolagents, smolagents/agents.py',
-    pattern: /^Unknown tool (?<tool>\S{1,200}), should be one of: /,
-    listsTools: true,
-  },
-  {
-    source: 'Pydantic AI, pydantic_ai/_tool_manager.py',
-    pattern: /^Unknown tool name: '(?<tool>[^'\n]{1,200})'\./,
-    listsTools: true,
-  },
-  {
-    source: 'MCP Python SDK, mcp/server/mcpserver/tools/tool_manager.py',
-    pattern: /^Unknown tool: (?<tool>\S{1,200})$/,
-  },
-  {
-    source: 'Claude Code, results of its own transcripts',
-    pattern: /^No such tool available: (?<tool>[^\s.<]{1,200})/,
-  },
-  {
-    // Also the MCP TypeScript SDK, gemini-cli, LlamaIndex, AutoGen and the tool runner of the Anthropic SDK.
-    source: 'OpenAI Agents, @openai/agents-core/dist/runner/turnResolution.js',
-    pattern: /^Tool (?<tool>\S{1,200}) not found\b/i,
-  },
-  {
-    source: 'others, with their usual wording',
     pattern:
       /^(?:the )?(?:tool|function) (?<tool>\S{1,200}) (?:was not found|is not (?:available|registered|supported)|is unavailable|does not exist|doesn't exist)\b/i,
   },
+  // Others, with the name last
   {
-    source: 'others, with the name last',
     pattern:
       /^(?:unknown|invalid|unrecognized|unsupported|nonexistent|no such) (?:tool|function)(?: name| call)?:? (?<tool>\S{1,200})/i,
   },
 ];
 
 /** A wording for a missing tool. */
-export type Wording = {
-  /** The project, and the file with the wording. */
-  readonly source: string;
+type Wording = {
   /** The group `tool` matches the called tool. */
   readonly pattern: RegExp;
   /** True if a list of the existing tools follows. */
