@@ -6,21 +6,12 @@ import { expect, it } from 'vitest';
 import type { GatewaySettings } from '../../src/gateway/app.ts';
 import type { Script } from '../support/fake-provider/script.ts';
 import { post } from './bodies.ts';
-import { countedBody, resultCounter } from './counted-results.ts';
+import { countedBody, countedSettings } from './counted-results.ts';
 import { startStack } from './stack.ts';
 
 const settings: GatewaySettings = {
-  tenant: 'local',
+  ...countedSettings,
   experiment: { holdout: 0.5, control: 'untouched' },
-  models: { '*': { windowTokens: 200_000, tokenizer: resultCounter } },
-  triggers: {
-    mustFit: false,
-    windowFraction: false,
-    cacheRent: false,
-    coldCache: false,
-    tokenBudget: { triggerTokens: 35_000, targetTokens: 20_000 },
-  },
-  calibration: false,
 };
 
 const script: Script = () => ({ type: 'turn', parts: [{ type: 'text', text: 'Done.' }] });

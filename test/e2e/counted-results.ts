@@ -11,6 +11,20 @@ export const resultCounter: TokenCounter = {
   overhead: { message: 0, tool: 0, tools: 0, request: 0 },
 };
 
+/** Settings with which a conversation of four counted results is folded to two, and nothing else folds. */
+export const countedSettings = {
+  tenant: 'local',
+  models: { '*': { windowTokens: 200_000, tokenizer: resultCounter } },
+  triggers: {
+    mustFit: false,
+    windowFraction: false,
+    cacheRent: false,
+    coldCache: false,
+    tokenBudget: { triggerTokens: 35_000, targetTokens: 20_000 },
+  },
+  calibration: false,
+} as const;
+
 /** Returns a request to Messages with this many jobs, each with a result. `fields` are those of the request. */
 export function countedBody(jobs: number, fields: Readonly<Record<string, unknown>> = {}): string {
   const { messages, user, job } = shapes.messages;

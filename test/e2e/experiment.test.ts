@@ -17,22 +17,13 @@ import { eventually } from '../support/eventually.ts';
 import type { Script } from '../support/fake-provider/script.ts';
 import { testTerminal } from '../support/test-terminal.ts';
 import { post } from './bodies.ts';
-import { countedBody, resultCounter } from './counted-results.ts';
+import { countedBody, countedSettings } from './counted-results.ts';
 import { startStack } from './stack.ts';
 
 const settings = {
-  tenant: 'local',
+  ...countedSettings,
   experiment: { holdout: 0.5, control: 'untouched' },
-  models: { '*': { windowTokens: 200_000, tokenizer: resultCounter } },
-  triggers: {
-    mustFit: false,
-    windowFraction: false,
-    cacheRent: false,
-    coldCache: false,
-    tokenBudget: { triggerTokens: 35_000, targetTokens: 20_000 },
-  },
   usdPerMillionTokens: { 'claude-sonnet-5': { input: 10, cacheRead: 1, cacheWrite: 12.5, output: 50 } },
-  calibration: false,
 } as const;
 
 const script: Script = () => ({

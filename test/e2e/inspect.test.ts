@@ -13,22 +13,13 @@ import type { KeptReceipt } from '../../src/receipts/detail.ts';
 import type { Script } from '../support/fake-provider/script.ts';
 import { testTerminal } from '../support/test-terminal.ts';
 import { post } from './bodies.ts';
-import { countedBody, resultCounter } from './counted-results.ts';
+import { countedBody, countedSettings } from './counted-results.ts';
 import { startStack } from './stack.ts';
 
 const settings = {
-  tenant: 'local',
-  models: { '*': { windowTokens: 200_000, tokenizer: resultCounter } },
-  triggers: {
-    mustFit: false,
-    windowFraction: false,
-    cacheRent: false,
-    coldCache: false,
-    tokenBudget: { triggerTokens: 35_000, targetTokens: 20_000 },
-  },
+  ...countedSettings,
   pins: { tools: ['pinned'], texts: [] },
   usdPerMillionTokens: { 'claude-sonnet-5': { input: 10, cacheRead: 1, cacheWrite: 12.5, output: 50 } },
-  calibration: false,
   offerRecall: 'always',
 } as const;
 

@@ -4,7 +4,7 @@
  * where it is used, so that a bundle has only what its program needs.
  */
 import { createLeporello, inMemoryStore, type Leporello } from '../../../src/index.ts';
-import type { RuntimeResult } from './program.ts';
+import { check, digest, log, type RuntimeResult, settings as shared } from './program.ts';
 
 /** Runs an agent whose model asks `fetch`, with this `leporello` or without any, and resolves to its answer. */
 type Agent = (run: {
@@ -13,12 +13,7 @@ type Agent = (run: {
   readonly isStreamed: boolean;
 }) => Promise<string>;
 
-const settings = {
-  calibration: false,
-  storeDeadlineMs: 600_000,
-  secret: new Uint8Array(32).fill(7),
-  models: { '*': { windowTokens: 8_000 } },
-} as const;
+const settings = { ...shared, secret: new Uint8Array(32).fill(7) };
 
 const baseURL = 'https://provider.test/v1';
 const apiKey = 'dummy';
@@ -26,8 +21,6 @@ const steps = 20;
 const question = 'Read all logs.';
 const description = 'Returns a log.';
 const answer = 'All is well.';
-const log = (at: number): string =>
-  Array.from({ length: 60 }, (_, line) => `log ${at} line ${line} is well`).join('\n');
 
 export const aiSdk: Agent = async ({ fetch, leporello, isStreamed }) => {
   const { generateText, isStepCount, jsonSchema, streamText, tool, wrapLanguageModel } = await import('ai');
@@ -192,15 +185,4 @@ function scripted(sent: string[]): typeof fetch {
     ].join('');
     return new Response(text, { headers: { 'content-type': 'text/event-stream' } });
   };
-}
-
-async function digest(text: string): Promise<string> {
-  const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
-  return Array.from(new Uint8Array(hash).subarray(0, 6), (byte) => byte.toString(16).padStart(2, '0')).join(
-    '',
-  );
-}
-
-function check(holds: boolean, problem: string): void {
-  if (!holds) throw new Error(problem);
 }

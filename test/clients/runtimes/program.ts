@@ -8,14 +8,16 @@ import { createLeporelloFetch } from '../../../src/adapters/fetch.ts';
 /** The results of one runtime. Equal ones send equal bytes. */
 export type RuntimeResult = Readonly<Record<'fold' | 'recall' | 'stream' | 'restart', string>>;
 
-const settings = {
+/** Settings of the engine with a small window. */
+export const settings = {
   calibration: false,
   storeDeadlineMs: 600_000,
   models: { '*': { windowTokens: 8_000 } },
 } as const;
 
 const secret = new Uint8Array(32).fill(7);
-const log = (at: number): string =>
+/** Returns the lines of a result. */
+export const log = (at: number): string =>
   Array.from({ length: 60 }, (_, line) => `log ${at} line ${line} is well`).join('\n');
 const numbers = Array.from({ length: 20 }, (_, at) => at);
 const schema = { type: 'object' };
@@ -163,13 +165,15 @@ function scripted(sent: string[]): typeof fetch {
   };
 }
 
-async function digest(text: string): Promise<string> {
+/** Returns the beginning of the SHA-256 hash of a text. */
+export async function digest(text: string): Promise<string> {
   const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
   return Array.from(new Uint8Array(hash).subarray(0, 6), (byte) => byte.toString(16).padStart(2, '0')).join(
     '',
   );
 }
 
-function check(holds: boolean, problem: string): void {
+/** Throws `problem` unless the condition holds. */
+export function check(holds: boolean, problem: string): void {
   if (!holds) throw new Error(problem);
 }

@@ -184,7 +184,7 @@ describe.skipIf(folder === undefined).each(Object.entries(providers))(
       // The SDK reads no reasoning from Chat Completions.
       expect(thoughts).toEqual(steps.map(() => way.thinks && modelAt === providers['messages']));
       for (const body of run.sent) expect(body.split(png).length).toBe(2);
-      // What the provider searched in replies of the loop. Chat Completions has nothing like it.
+      // The provider searched in these replies of the loop. Chat Completions has no such blocks.
       const searches = modelAt === providers['messages'] ? searching : [];
       for (const index of searches) {
         const id = `"srvtoolu_${index}"`;
