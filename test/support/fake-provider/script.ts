@@ -74,7 +74,7 @@ export type TurnPart =
   /** `signature` is what the client has to send back: a signature of the thinking, or the encrypted thinking itself. */
   | { readonly type: 'thinking'; readonly text: string; readonly signature: string }
   /**
-   * Whatever else the provider says in its own form, such as a search that it ran itself: a content block, an output item or a part of Gemini's. Chat
+   * A block in the provider's own form, such as a search that it ran itself: a content block, an output item or a part of Gemini's. Chat
    * Completions has nothing like it and leaves it out.
    */
   | { readonly type: 'block'; readonly block: JsonObject };
