@@ -155,7 +155,10 @@ describe('readsAtWork', () => {
       call('grep', { pattern: 'foo', path: 'src' }),
     ];
     expect(found(steps)).toEqual([]);
-    expect(found([...steps, { user: 'Now change a.ts and `src/b.ts`.' }])).toEqual(['4.0', '2.0']);
+    expect(found([...steps, { user: 'Now change a.ts and `src/b.ts`.' }])).toEqual([
+      [4, [0]],
+      [2, [0]],
+    ]);
     expect(found([...steps, { user: 'Change a.ts.' }, { assistant: 'Done.' }, { user: 'Thanks.' }])).toEqual(
       [],
     );
@@ -163,8 +166,8 @@ describe('readsAtWork', () => {
 
   it('finds those of files that the newest reply names, in its words or its calls', () => {
     const steps = [{ user: 'Go' }, call('read', { path: 'a.ts' }), call('read', { path: 'b.ts' })];
-    expect(found(steps)).toEqual(['4.0']);
-    expect(found([...steps, call('edit', { path: 'a.ts', old_string: 'x' })])).toEqual(['2.0']);
+    expect(found(steps)).toEqual([[4, [0]]]);
+    expect(found([...steps, call('edit', { path: 'a.ts', old_string: 'x' })])).toEqual([[2, [0]]]);
     expect(found([...steps, call('run', { command: 'make' })])).toEqual([]);
   });
 });

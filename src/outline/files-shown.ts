@@ -6,7 +6,7 @@ import type { Conversation, Message, Part } from '../conversation/conversation.t
 import { parseRecord } from '../conversation/json-scan.ts';
 import { inputOf, memoized, textOf, textsOf } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
-import { beginsReply, pairCalls, placeKey, userSpeaks } from '../conversation/turns.ts';
+import { beginsReply, pairCalls, userSpeaks } from '../conversation/turns.ts';
 import { commandIn, countOf, printers, shellCall, wordsOf } from './outcome.ts';
 import { type CallWords, kindOf, maxInput, pathIn, type StepCall } from './step-line.ts';
 
@@ -88,12 +88,12 @@ const atWorkForRequests = 30;
 /** Bytes of the longest text that is searched for names. */
 const maxNaming = 200_000;
 
-/** Returns the keys of the results that show files which the user's newest message or the newest reply names. */
+/** Returns the results that show files which the user's newest message or the newest reply names: the indices of parts, by message. */
 export const readsAtWork = memoized(findReadsAtWork);
 
-function findReadsAtWork(conversation: Conversation): ReadonlySet<string> {
+function findReadsAtWork(conversation: Conversation): ReadonlyMap<number, readonly number[]> {
   const { body, messages } = conversation;
-  const found = new Set<string>();
+  const found = new Map<number, readonly number[]>();
   const { pairs } = pairCalls(conversation);
   let naming: readonly string[] | undefined;
   let [from, requests] = [messages.length, 0];
@@ -102,11 +102,12 @@ function findReadsAtWork(conversation: Conversation): ReadonlySet<string> {
     while (from > call.message) if (beginsReply(messages, --from)) requests++;
     if (requests > atWorkForRequests) break;
     const message = messages[call.message]!;
-    const path = result ? pathRead(body, message, message.parts[call.part]!) : '';
-    if (path === '') continue;
+    const path = pathRead(body, message, message.parts[call.part]!);
+    if (!result || path === '') continue;
     naming ??= namingTexts(conversation);
     const name = nameOf(path);
-    if (naming.some((text) => text.includes(name))) found.add(placeKey(result!));
+    if (naming.some((text) => text.includes(name)))
+      found.set(result.message, [...(found.get(result.message) ?? []), result.part]);
   }
   return found;
 }

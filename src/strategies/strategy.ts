@@ -8,7 +8,6 @@ import { type Steps, runSteps } from '../conversation/steps.ts';
 import type { ReadySummary } from '../store/ready-summaries.ts';
 import type { Compression } from '../receipts/receipt.ts';
 import type { WantedText } from '../outline/summarizer.ts';
-import { placeKey } from '../conversation/turns.ts';
 import { readsAtWork } from '../outline/files-shown.ts';
 
 export interface Strategy {
@@ -122,6 +121,6 @@ export function sparingReads({
   const reads = readsAtWork(conversation);
   if (reads.size === 0) return protects;
   const part = (message: number, at: number) =>
-    protects.part(message, at) || reads.has(placeKey({ message, part: at }));
+    protects.part(message, at) || reads.get(message)?.includes(at) === true;
   return { ...protects, part };
 }
