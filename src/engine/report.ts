@@ -70,6 +70,7 @@ export function preparedFrom(
         : outcomeOf(edits, planned?.steps),
     problem,
     planTime: planned && sent.planTime,
+    conversation,
     trial,
     body: finished.body,
     maySendClientBody: conversation.body === request.body,

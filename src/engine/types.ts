@@ -168,6 +168,8 @@ export type PreparedRequest = {
   /** When a new fold was planned, in milliseconds since the epoch; undefined when none was. */
   readonly planTime?: { readonly from: number; readonly to: number } | undefined;
   readonly identity: Identity;
+  /** The client's conversation; undefined when it is held elsewhere, such as in another thread, or was not read to its end. */
+  readonly conversation?: Conversation | undefined;
   /** The experiment that the conversation is part of. */
   readonly trial?: Trial | undefined;
   /** The name of the recall tool that the body offers; undefined when it offers none. */

@@ -7,6 +7,7 @@ import { openWaitingNotes, waitingSpecs } from '../caches.ts';
 import { readInSlices, unremembered } from '../codecs/read-body.ts';
 import { openSlices, runInSlices, type Steps } from '../conversation/steps.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
+import type { Trial } from '../store/records.ts';
 import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
 import { groupBy } from '../es2024.ts';
 import type { Receipt, SummaryReceipt } from '../receipts/receipt.ts';
@@ -17,7 +18,14 @@ import {
   type HoldoutEstimate,
   outcomeDifference,
 } from './estimate.ts';
-import { createJournal, createTurns, trialJournal, type TrialEra, type TrialRecord } from './journal.ts';
+import {
+  createJournal,
+  createTurns,
+  type RecordChange,
+  trialJournal,
+  type TrialEra,
+  type TrialRecord,
+} from './journal.ts';
 import { noCounts, addedCounts, outcomesOf } from './outcomes.ts';
 
 /** A request that has ended: its receipt, the client's own request, and how it was prepared. */
@@ -75,57 +83,52 @@ export function openHoldout({
   /** The unit of each session that this process knows. */
   const unitOfSession = new Map<string, string>();
   const unitOfReceipt = new Map<string, string>();
-  /** Requests that are not noted yet, by conversation. */
-  let pending = new Map<string, NewExchanges>();
-  let collected = 0;
+  /** Sums over the requests that are not noted yet, by conversation. */
+  let pending = new Map<string, NewRequests>();
   const waiting = openWaitingNotes('holdout');
   /** Notes that were lost and that the record of their unit does not count yet. */
   const lostOf = new Map<string, LostNotes>();
   const inTurn = createTurns();
 
-  /** Notes the requests of one conversation together: only the newest is read, and their record is written once. */
-  async function write({ unit, beginning, exchanges }: NewExchanges): Promise<void> {
-    const { tenant } = exchanges[0]!.request;
-    const trial = exchanges.find(({ prepared }) => prepared.trial)?.prepared.trial;
-    const known = await journal.find(tenant, unit);
-    if (!known && !trial) return;
-    const noted = exchanges.filter(({ receipt }) => !known || receipt.at - known.lastAt <= silentMs);
-    if (noted.length === 0) return;
-    const { request } = noted.at(-1)!;
-    const from = known?.counted[beginning] ?? trial?.at ?? 0;
-    const conversation = await readInSlices(request.codec, request.body, unremembered, openSlices());
-    const counts = outcomesOf(conversation, from);
-    const isNew = known !== undefined && known.counted[beginning] === undefined;
-    const receipts = noted.map(({ receipt }) => receipt);
-    const tokens = receipts[0]!.tokensBefore ?? 0;
-    const sum = (figureOf: (receipt: Receipt) => number) =>
-      receipts.reduce((total, receipt) => total + figureOf(receipt), 0);
-    const isFolded = receipts.some(
-      ({ replayed, steps }) => replayed > 0 || steps.some(({ edits }) => edits > 0),
-    );
-    await journal.change(tenant, unit, (own) => ({
-      unit,
-      isControl: known?.isControl ?? trial!.isControl,
-      era: known?.era ?? { rate, capUsd, settings, model: receipts[0]!.model ?? 'unknown' },
-      firstAt: own?.firstAt ?? receipts[0]!.at,
-      lastAt: Math.max(own?.lastAt ?? 0, ...receipts.map(({ at }) => at)),
-      usd: (own?.usd ?? 0) + sum(({ money }) => money?.paid.total ?? 0),
-      unpriced: (own?.unpriced ?? 0) + sum(({ money }) => (money ? 0 : 1)) + takeLost(tenant, unit),
-      requests: (own?.requests ?? 0) + receipts.length,
-      recalls: (own?.recalls ?? 0) + sum(({ recalls }) => recalls.length),
-      foldedTokens: Math.max(
-        own?.foldedTokens ?? 0,
-        ...receipts.map(({ tokensBefore = 0, tokensAfter = tokensBefore }) => tokensBefore - tokensAfter),
-      ),
-      isRescued: own?.isRescued === true || (trial?.isControl === true && isFolded),
-      newConversations: (own?.newConversations ?? 0) + (isNew ? 1 : 0),
-      covariates: known?.covariates ?? [
-        Math.log(Math.max(tokens, 1) / 50_000),
-        Math.log(Math.max(conversation.messages.length, 1) / 50),
-      ],
-      counts: addedCounts(own?.counts ?? noCounts, counts),
-      counted: { ...own?.counted, [beginning]: conversation.messages.length },
-    }));
+  /** Notes the requests of several conversations: the newest of each is read, and records that stand together are written once. */
+  async function write(tenant: string, conversations: readonly NewRequests[]): Promise<void> {
+    const changes: RecordChange<TrialRecord>[] = [];
+    for (const { unit, beginning, trial, newest, sums } of conversations) {
+      const known = await journal.find(tenant, unit);
+      if (!known && !trial) continue;
+      if (known && sums.firstAt - known.lastAt > silentMs) continue;
+      const { codec, body } = newest;
+      const conversation =
+        newest.conversation ?? (await readInSlices(codec, body, unremembered, openSlices()));
+      const counts = outcomesOf(conversation, known?.counted[beginning] ?? trial?.at ?? 0);
+      const { length } = conversation.messages;
+      changes.push({
+        unit,
+        change: (own, everybodys) => ({
+          unit,
+          isControl: everybodys?.isControl ?? trial!.isControl,
+          era: everybodys?.era ?? { rate, capUsd, settings, model: sums.model },
+          firstAt: own?.firstAt ?? sums.firstAt,
+          lastAt: Math.max(own?.lastAt ?? 0, sums.lastAt),
+          usd: (own?.usd ?? 0) + sums.usd,
+          unpriced: (own?.unpriced ?? 0) + sums.unpriced + takeLost(tenant, unit),
+          requests: (own?.requests ?? 0) + sums.requests,
+          recalls: (own?.recalls ?? 0) + sums.recalls,
+          foldedTokens: Math.max(own?.foldedTokens ?? 0, sums.foldedTokens),
+          isRescued: own?.isRescued === true || (trial?.isControl === true && sums.isFolded),
+          newConversations:
+            (own?.newConversations ?? 0) +
+            (everybodys && everybodys.counted[beginning] === undefined ? 1 : 0),
+          covariates: everybodys?.covariates ?? [
+            Math.log(Math.max(sums.tokens, 1) / 50_000),
+            Math.log(Math.max(length, 1) / 50),
+          ],
+          counts: addedCounts(own?.counts ?? noCounts, counts),
+          counted: { ...own?.counted, [beginning]: length },
+        }),
+      });
+    }
+    await journal.change(tenant, changes);
   }
 
   function lose(tenant: string, unit: string, notes: number): void {
@@ -144,24 +147,21 @@ export function openHoldout({
   /** Adds to the records of this gateway how many of their notes were lost. */
   async function writeLost(tenant: string): Promise<void> {
     for (const { unit } of [...lostOf.values()].filter((one) => one.tenant === tenant)) {
-      const known = await journal.find(tenant, unit);
-      if (!known) continue;
+      if (!(await journal.find(tenant, unit))) continue;
       const notes = takeLost(tenant, unit);
-      await journal.change(tenant, unit, (own = nothingOf(known)) => ({
-        ...own,
-        unpriced: own.unpriced + notes,
-      }));
+      const change = addedTo(({ unpriced }) => ({ unpriced: unpriced + notes }));
+      await journal.change(tenant, [{ unit, change }]);
     }
   }
 
-  /** Writes notes about a unit, after what waits already. */
-  async function later(tenant: string, unit: string, leaves: readonly Leave[], task: () => Promise<void>) {
+  /** Writes notes of a tenant, after what waits already. */
+  async function later(tenant: string, notes: readonly WaitingNote[], task: () => Promise<void>) {
     try {
       await inTurn(tenant, task);
     } catch {
-      lose(tenant, unit, leaves.length);
+      for (const { unit, sums } of notes) lose(tenant, unit, sums?.requests ?? 1);
     } finally {
-      for (const leave of leaves) leave();
+      for (const { leave } of notes) leave();
     }
     // A store that fails again leaves them for the next time.
     if (lostOf.size > 0) await inTurn(tenant, () => writeLost(tenant)).catch(() => undefined);
@@ -170,14 +170,12 @@ export function openHoldout({
   function writePending(): void {
     const conversations = [...pending.values()];
     pending = new Map();
-    collected = 0;
-    for (const one of conversations)
-      void later(one.exchanges[0]!.request.tenant, one.unit, one.leaves, () => write(one));
+    for (const [tenant, own] of groupBy(conversations, ({ newest }) => newest.tenant))
+      void later(tenant, own, () => write(tenant, own));
   }
 
   return {
-    note(exchange) {
-      const { receipt, request, prepared } = exchange;
+    note({ receipt, request, prepared }) {
       const { tenant, session } = request;
       const { trial, identity } = prepared;
       const sessionKey = session && `${tenant} ${session}`;
@@ -185,16 +183,22 @@ export function openHoldout({
       if (unit === undefined) return;
       if (trial && sessionKey) remember(unitOfSession, sessionKey, unit);
       remember(unitOfReceipt, receipt.id, unit);
-      const leave = waiting.enter(receipt.bytesBefore + receipt.bytesAfter);
-      if (!leave) return lose(tenant, unit, 1);
       const beginning = identity.beginning?.slice(0, beginningLength) ?? '';
       const key = `${tenant} ${unit} ${beginning}`;
       if (pending.size === 0) setTimeout(writePending, collectMs).unref();
-      const exchanges = [...(pending.get(key)?.exchanges ?? []), exchange];
-      const leaves = [...(pending.get(key)?.leaves ?? []), leave];
-      pending.set(key, { unit, beginning, exchanges, leaves });
-      collected += 1;
-      if (exchanges.length >= maxCollected || collected >= maxCollectedOfAll) writePending();
+      // The bodies of earlier requests are no longer needed.
+      const before = pending.get(key);
+      before?.leave();
+      const sums = sumsWith(before?.sums, receipt);
+      const leave = waiting.enter(receipt.bytesBefore + receipt.bytesAfter);
+      if (!leave) {
+        pending.delete(key);
+        return lose(tenant, unit, sums.requests);
+      }
+      const { codec, body } = request;
+      const newest = { tenant, codec, body, conversation: prepared.conversation };
+      pending.set(key, { unit, beginning, trial: before?.trial ?? trial, newest, sums, leave });
+      if (pending.size >= maxCollected) writePending();
     },
     noteSummary(tenant, { behind, paid }) {
       const unit = unitOfReceipt.get(behind);
@@ -202,14 +206,8 @@ export function openHoldout({
       writePending();
       const leave = waiting.enter(0);
       if (!leave) return lose(tenant, unit, 1);
-      void later(tenant, unit, [leave], async () => {
-        const known = await journal.find(tenant, unit);
-        if (!known) return;
-        await journal.change(tenant, unit, (own = nothingOf(known)) => ({
-          ...own,
-          usd: own.usd + paid.total,
-        }));
-      });
+      const change = addedTo(({ usd }) => ({ usd: usd + paid.total }));
+      void later(tenant, [{ unit, leave }], () => journal.change(tenant, [{ unit, change }]));
     },
     async report(tenant) {
       writePending();
@@ -219,18 +217,59 @@ export function openHoldout({
   };
 }
 
-/** Requests of one conversation that are noted together. */
-type NewExchanges = {
+/** One note that waits to be written. */
+type WaitingNote = {
   readonly unit: string;
-  readonly beginning: string;
-  readonly exchanges: readonly EndedExchange[];
-  /** To call when they are written: one of each. */
-  readonly leaves: readonly Leave[];
+  /** To call when it is written or lost. */
+  readonly leave: () => void;
+  readonly sums?: RequestSums;
 };
 
-type Leave = () => void;
+/** The requests of one conversation that are noted together. */
+type NewRequests = WaitingNote & {
+  readonly beginning: string;
+  readonly trial: Trial | undefined;
+  readonly newest: Pick<EngineRequest, 'tenant' | 'codec' | 'body'> & Pick<PreparedRequest, 'conversation'>;
+  readonly sums: RequestSums;
+};
 
 type LostNotes = { readonly tenant: string; readonly unit: string; readonly notes: number };
+
+/** Sums over requests of one conversation. */
+type RequestSums = Pick<
+  TrialRecord,
+  'firstAt' | 'lastAt' | 'usd' | 'unpriced' | 'requests' | 'recalls' | 'foldedTokens'
+> & {
+  readonly isFolded: boolean;
+  /** The model and the tokens of the first of them. */
+  readonly model: string;
+  readonly tokens: number;
+};
+
+function sumsWith(sums: RequestSums | undefined, receipt: Receipt): RequestSums {
+  const { at, money, recalls, replayed, steps, tokensBefore = 0, tokensAfter = tokensBefore } = receipt;
+  return {
+    firstAt: sums?.firstAt ?? at,
+    lastAt: Math.max(sums?.lastAt ?? 0, at),
+    usd: (sums?.usd ?? 0) + (money?.paid.total ?? 0),
+    unpriced: (sums?.unpriced ?? 0) + (money ? 0 : 1),
+    requests: (sums?.requests ?? 0) + 1,
+    recalls: (sums?.recalls ?? 0) + recalls.length,
+    foldedTokens: Math.max(sums?.foldedTokens ?? 0, tokensBefore - tokensAfter),
+    isFolded: sums?.isFolded === true || replayed > 0 || steps.some(({ edits }) => edits > 0),
+    model: sums?.model ?? receipt.model ?? 'unknown',
+    tokens: sums?.tokens ?? tokensBefore,
+  };
+}
+
+/** Changes some sums of this gateway's record of a unit that any gateway knows. */
+function addedTo(sumsOf: (own: TrialRecord) => Partial<TrialRecord>): RecordChange<TrialRecord>['change'] {
+  return (own, known) => {
+    if (!known) return undefined;
+    const before = own ?? nothingOf(known);
+    return { ...before, ...sumsOf(before) };
+  };
+}
 
 /** Returns the record of a gateway that has noted nothing about a unit yet. */
 function nothingOf(known: TrialRecord): TrialRecord {
@@ -241,10 +280,8 @@ function nothingOf(known: TrialRecord): TrialRecord {
 /** Milliseconds for which requests are collected, so that noting them does not delay the next ones. */
 const collectMs = 1_000;
 
-/** Requests of one conversation that are collected at most: their bodies stay in memory. */
-const maxCollected = 20;
-/** Requests of all conversations that are collected at most: half of those that may wait. */
-const maxCollectedOfAll = waitingSpecs.holdout.max / 2;
+/** Conversations that are collected at most: half of those that may wait. */
+const maxCollected = waitingSpecs.holdout.max / 2;
 
 /** The number of sessions, and of receipts, that are remembered. */
 const maxRemembered = 2_000;

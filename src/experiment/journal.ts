@@ -43,11 +43,17 @@ export type TrialEra = {
 export interface Journal<T extends JournalRecord> {
   /** Returns what all gateways know of a unit; undefined for a new one. */
   find(tenant: string, unit: string): Promise<T | undefined>;
-  /** Changes this gateway's own record of a unit, and writes it. Calls must not overlap. */
-  change(tenant: string, unit: string, change: (own: T | undefined) => T): Promise<void>;
+  /** Changes this gateway's own records, one after the other, and writes each block that they are in once. Calls must not overlap. */
+  change(tenant: string, changes: readonly RecordChange<T>[]): Promise<void>;
   /** Returns the records of all gateways, added up by unit, in the order of their last change. */
   list(tenant: string): Promise<readonly T[]>;
 }
+
+/** A change of this gateway's own record of a unit. `change` gets what all gateways know of it, too; without a result nothing is written. */
+export type RecordChange<T> = {
+  readonly unit: string;
+  readonly change: (own: T | undefined, known: T | undefined) => T | undefined;
+};
 
 type JournalRecord = { readonly unit: string; readonly lastAt: number };
 
@@ -156,31 +162,36 @@ export function createJournal<T extends JournalRecord>(
     return units;
   }
 
+  async function find(tenant: string, unit: string): Promise<T | undefined> {
+    const { slot, blockOf, others } = await ownOf(tenant);
+    const block = blockOf.get(unit);
+    const places = [...(others.get(unit) ?? []), ...(block === undefined ? [] : [{ slot, block }])];
+    const found: T[] = [];
+    for (const place of places)
+      found.push(...(await blockAt(tenant, place)).filter((record) => record.unit === unit));
+    return found.length === 0 ? undefined : found.reduce(merge);
+  }
+
   return {
-    async find(tenant, unit) {
-      const { slot, blockOf, others } = await ownOf(tenant);
-      const block = blockOf.get(unit);
-      const places = [...(others.get(unit) ?? []), ...(block === undefined ? [] : [{ slot, block }])];
-      const found: T[] = [];
-      for (const place of places)
-        found.push(...(await blockAt(tenant, place)).filter((record) => record.unit === unit));
-      return found.length === 0 ? undefined : found.reduce(merge);
-    },
-    async change(tenant, unit, change) {
+    find,
+    async change(tenant, changes) {
       const { slot, blockOf } = await ownOf(tenant);
-      const block = blockOf.get(unit) ?? Math.floor(blockOf.size / unitsPerBlock);
-      blockOf.set(unit, block);
-      const place = { slot, block };
-      const before = await blockAt(tenant, place);
-      const at = before.findIndex((record) => record.unit === unit);
-      const changed = change(before[at]);
-      const units = at < 0 ? [...before, changed] : before.with(at, changed);
-      held.set(`${tenant} ${blockKey(place)}`, units);
-      await encryptedStore.keep(tenant, [], {
-        keys: [blockKey(place)],
-        content: encodeRecord({ units }),
-        ttlMs,
-      });
+      const changed = new Map<string, readonly T[]>();
+      for (const { unit, change } of changes) {
+        const known = await find(tenant, unit);
+        const block = blockOf.get(unit) ?? Math.floor(blockOf.size / unitsPerBlock);
+        const place = { slot, block };
+        const before = await blockAt(tenant, place);
+        const at = before.findIndex((record) => record.unit === unit);
+        const record = change(before[at], known);
+        if (!record) continue;
+        blockOf.set(unit, block);
+        const units = at < 0 ? [...before, record] : before.with(at, record);
+        held.set(`${tenant} ${blockKey(place)}`, units);
+        changed.set(blockKey(place), units);
+      }
+      for (const [key, units] of changed)
+        await encryptedStore.keep(tenant, [], { keys: [key], content: encodeRecord({ units }), ttlMs });
     },
     async list(tenant) {
       const all = new Map<string, T>();

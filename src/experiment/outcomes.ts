@@ -6,7 +6,6 @@
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { inputOf, textOf } from '../conversation/messages.ts';
 import { saysTextNotFound } from '../outline/outcome.ts';
-import { sha256 } from '../store/encrypted-store.ts';
 
 /** Counts of one conversation, or sums over several. */
 export type OutcomeCounts = {
@@ -82,7 +81,7 @@ function callsBefore({ body, messages }: Pick<Conversation, 'body' | 'messages'>
 }
 
 function callKey(body: Uint8Array, message: Message, call: Part & { readonly type: 'tool-call' }): string {
-  return sha256(new TextEncoder().encode(`${call.name} ${inputOf(body, message, call)}`));
+  return `${call.name} ${inputOf(body, message, call)}`;
 }
 
 function isUserTurn({ role, parts }: Message): boolean {

@@ -162,10 +162,11 @@ export function openShadowNotes(
     at: number,
     from: (own: ShadowTally) => Partial<ShadowTally>,
   ): Promise<void> {
-    return tallies.change(tenant, model, (known) => {
+    const next = (known: ShadowTally | undefined): ShadowTally => {
       const own = known ?? { unit: model, model, lastAt: at, calls: 0, usd: 0, dropped: {}, heldAt: {} };
       return { ...own, lastAt: at, ...from(own) };
-    });
+    };
+    return tallies.change(tenant, [{ unit: model, change: next }]);
   }
 
   /** Takes a key that nobody has. */
@@ -185,7 +186,7 @@ export function openShadowNotes(
     },
     release,
     isCompared: async (tenant, unit) => (await requests.find(tenant, unit)) !== undefined,
-    compared: (tenant, request) => requests.change(tenant, request.unit, () => request),
+    compared: (tenant, request) => requests.change(tenant, [{ unit: request.unit, change: () => request }]),
     add: (tenant, model, at, { calls = 0, usd = 0, dropped = {} }) =>
       change(tenant, model, at, (own) => ({
         calls: own.calls + calls,

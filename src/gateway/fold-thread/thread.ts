@@ -37,6 +37,7 @@ export type ThreadRequest = Omit<EngineRequest, 'codec' | 'leftMs'> & {
 };
 
 type NotCopied =
+  | 'conversation'
   | 'original'
   | 'lookUpOriginal'
   | 'titleOf'
