@@ -93,7 +93,7 @@ function requireProblems() {
 }
 
 /**
- * Starts the gateway with npx in an empty home, asks it for its health, and stops it.
+ * Starts the gateway with npx in an empty home, asks it for its health and a page, and stops it.
  * @param {string} file
  */
 async function npxProblems(file) {
@@ -126,8 +126,15 @@ async function npxProblems(file) {
   try {
     const url = await started;
     if (url === undefined) return [`npx did not start the gateway within ${npxMs} ms: ${output}`];
-    const { status } = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(npxMs) });
-    return status === 200 ? [] : [`The gateway that npx started answers /healthz with ${status}: ${output}`];
+    /** @type {string[]} */
+    const problems = [];
+    // The pages are loaded on demand, and read files beside their code.
+    for (const path of ['/healthz', '/_leporello/', '/_leporello/page.js']) {
+      const { status } = await fetch(url + path, { signal: AbortSignal.timeout(npxMs) });
+      if (status !== 200)
+        problems.push(`The gateway that npx started answers ${path} with ${status}: ${output}`);
+    }
+    return problems;
   } finally {
     if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGTERM');
     await ended;

@@ -137,6 +137,22 @@ await provider.close();`;
   });
 });
 
+describe('a program that imports the library', () => {
+  it('loads two files of ours, because each file costs time', () => {
+    const program = `import { registerHooks } from 'node:module';
+const loaded = [];
+registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
+await import('leporello');
+console.log(loaded.flatMap((url) => /(?<=leporello\\/).*/.exec(url) ?? []).join('\\n'));`;
+    writeFileSync(join(folder, 'loaded.mjs'), program);
+    const { stdout, stderr } = run(process.execPath, ['loaded.mjs'], folder);
+    expect({ stdout, stderr }).toEqual({
+      stdout: 'dist/src/index.js\ndist/src/chunks/library.js\n',
+      stderr: '',
+    });
+  });
+});
+
 describe('a bundle of createLeporello', () => {
   it('has at most 90 kB gzip, without what is loaded on demand', async () => {
     writeFileSync(join(folder, 'entry.js'), `export { createLeporello } from 'leporello';`);

@@ -211,8 +211,8 @@ describe('the subpaths of the package', () => {
 
   it('are the entry points of the build, together with the command', () => {
     const build = JSON.parse(readFileSync('tsconfig.build.json', 'utf8')) as { files: readonly string[] };
-    // pi loads its extension by its path.
-    const loaded = ['src/cli/wrap/pi-extension.ts'];
+    // pi loads its extension by its path, and so does the gateway its thread.
+    const loaded = ['src/cli/wrap/pi-extension.ts', 'src/gateway/fold-thread/thread.ts'];
     expect(build.files.filter((file) => !loaded.includes(file))).toEqual(publishedSources(manifest));
   });
 
