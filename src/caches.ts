@@ -10,7 +10,7 @@ export const cacheSpecs = {
     share: 300,
     entryBytes: 500,
   },
-  'read blocks': { share: 210, entryBytes: 500 },
+  'read blocks': { share: 250, entryBytes: 500 },
   folds: { share: 90, entryBytes: 300 },
   'stored recalls': { share: 60, entryBytes: 300 },
   'own recalls': { share: 60, entryBytes: 300 },
@@ -22,7 +22,6 @@ export const cacheSpecs = {
     share: 50,
     entryBytes: 400,
   },
-  'token counts': { share: 40, entryBytes: 200 },
   'fresh records': { share: 30, entryBytes: 160 },
   'replies without recalls': {
     share: 20,
@@ -191,4 +190,37 @@ export function openFixed<K extends Cacheable, V extends Cacheable>(
   return 'max' in spec
     ? new LRUCache<K, V>({ max: max ?? spec.max })
     : new LRUCache<K, V>({ maxSize: spec.maxUnits, sizeCalculation: unitsOf });
+}
+
+/** A cache by text. */
+export type TextCache<V> = { get(text: string): V | undefined; set(text: string, value: V): void };
+
+/**
+ * Opens a cache by text with the units of its texts, and `entryUnits` for each. A long text is found by some of its units and then compared: to hash
+ * all of it would take a third of the time of counting its tokens. If several texts have the same units there, the newest is kept.
+ */
+export function openTexts<V extends Cacheable>(name: FixedName, entryUnits = 0): TextCache<V> {
+  const entries = openFixed<string | number, { readonly text: string; readonly value: V }>(name, {
+    unitsOf: ({ text }) => text.length + entryUnits,
+  });
+  return {
+    get(text) {
+      const entry = entries.get(textKey(text));
+      return entry?.text === text ? entry.value : undefined;
+    },
+    set: (text, value) => void entries.set(textKey(text), { text, value }),
+  };
+}
+
+/** UTF-16 units of the longest text that is its own key, and the number of units that make the key of a longer one. */
+const maxOwnKey = 256;
+const sampledUnits = 32;
+
+function textKey(text: string): string | number {
+  const { length } = text;
+  if (length <= maxOwnKey) return text;
+  const step = Math.floor(length / sampledUnits);
+  let key = length;
+  for (let at = length - 1; at >= 0; at -= step) key = Math.imul(key ^ text.charCodeAt(at), 0x01000193);
+  return key;
 }

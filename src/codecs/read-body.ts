@@ -17,7 +17,7 @@ import {
   wordAt,
 } from '../conversation/json-scan.ts';
 import { type Slices, checkJson, inSteps, oneStep, runAtOnce, runInPauses } from '../conversation/steps.ts';
-import { joinedPieces } from '../conversation/messages.ts';
+import { checkBlock, joinedPieces } from '../conversation/messages.ts';
 import { LeporelloError } from '../errors.ts';
 import { listWritten } from './earlier-bodies.ts';
 
@@ -48,7 +48,7 @@ export function positiveNumberIn(value: unknown): number | undefined {
   return typeof value === 'number' && value > 0 ? value : undefined;
 }
 
-/** Reads one block of a format from its bytes, which are known to be JSON. */
+/** Reads one block of a format from its bytes. A small block is checked to be JSON afterwards, a large one before. */
 export type BlockReader = (bytes: Uint8Array, reading: ReadContext) => ReadBlock;
 
 /**
@@ -222,20 +222,22 @@ export function readPreamble(
 
 function blockOf(fields: BodyFields, span: Span, of: string, reading: ReadContext, readBlock: BlockReader) {
   const bytes = fields.body.subarray(span.start, span.end);
+  const isSmall = bytes.length < minPausableBytes;
   const read = () => {
     const { digest, known } = oneStep(() => {
       const own = reading.digest(bytes);
       return { digest: own, known: reading.blocks.get(own) };
     });
     if (known?.of === of) return { digest, block: known };
-    checkJson(bytes);
+    if (!isSmall) checkJson(bytes);
     const block: ReadBlock = { ...readBlock(bytes, reading), of };
+    if (isSmall) checkBlock(bytes, block.parts);
     reading.blocks.set(digest, block);
     return { digest, block };
   };
   scanned = { bytes, found: new Map() };
   try {
-    return bytes.length < minPausableBytes ? runAtOnce(read) : read();
+    return isSmall ? runAtOnce(read) : read();
   } finally {
     scanned = undefined;
   }

@@ -5,7 +5,7 @@
 import type { Media, Part, Span, Conversation, Message } from './conversation.ts';
 import { openFixed } from '../caches.ts';
 import { type Steps, literalPieceEnd, runSteps } from './steps.ts';
-import { type Member, concatBytes } from './json-scan.ts';
+import { type Member, concatBytes, parseSpan } from './json-scan.ts';
 
 // The texts of a message
 
@@ -25,13 +25,9 @@ export function textOf(body: Uint8Array, block: { readonly span: Span }, span: S
   return rememberedText(span) ?? decodeLiteral(bytesOf(body, block, span));
 }
 
-/** Returns the same as `textOf`, and remembers the text: the next pass over this request needs it, too. */
+/** Returns the same as `textOf`, and remembers the text unless it is short: the next pass needs it, too. */
 export function textToKeep(body: Uint8Array, block: { readonly span: Span }, span: Span): string {
-  const known = rememberedText(span);
-  if (known !== undefined) return known;
-  const text = decodeLiteral(bytesOf(body, block, span));
-  textsLike(span).set(span, text);
-  return text;
+  return rememberedText(span) ?? remember(span, decodeLiteral(bytesOf(body, block, span)));
 }
 
 /** Returns the same as `textOf`, in steps. */
@@ -46,7 +42,7 @@ export function inputOf(
   call: Part & { readonly type: 'tool-call' },
 ): string {
   const bytes = bytesOf(body, block, call.input);
-  return bytes[0] === '"'.charCodeAt(0) ? textToKeep(body, block, call.input) : decoder.decode(bytes);
+  return bytes[0] === 0x22 ? textToKeep(body, block, call.input) : decoder.decode(bytes);
 }
 
 /** Returns the literals of a part that hold text for the model; empty for parts without text. */
@@ -111,16 +107,43 @@ const remembered = openFixed<LiteralSpan, string>('long texts', { unitsOf: (text
 /** The shorter texts of one request, also of a large one: each of its passes needs them again. */
 const newest = openFixed<LiteralSpan, string>('newest texts', { unitsOf: (text) => text.length + 1 });
 
+/** Bytes of the shortest literal whose text is remembered: a shorter one is decoded as fast as it is found. */
+const minKeptBytes = 256;
+
 /** Returns the text of a literal if it was decoded lately. Bodies with the same bytes share the span object. */
 export function rememberedText(span: LiteralSpan): string | undefined {
-  return textsLike(span).get(span);
+  return textsLike(span)?.get(span);
 }
 
-function textsLike({ start, end }: LiteralSpan): typeof newest {
-  return end - start < minLongBytes ? newest : remembered;
+function remember(span: LiteralSpan, text: string): string {
+  textsLike(span)?.set(span, text);
+  return text;
+}
+
+function textsLike({ start, end }: LiteralSpan): typeof newest | undefined {
+  const bytes = end - start;
+  return bytes < minKeptBytes ? undefined : bytes < minLongBytes ? newest : remembered;
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Throws a `ScanError` when a block of these parts is not JSON. Its long texts are decoded, which checks them, and remembered: they are counted next.
+ * The rest is parsed with empty texts in their places.
+ */
+export function checkBlock(bytes: Uint8Array, parts: readonly Part[]): void {
+  const rest: Uint8Array[] = [];
+  let from = 0;
+  for (const part of parts)
+    for (const span of part.type === 'tool-call' ? [part.input] : textsOf(part)) {
+      if (span.start < from || span.end - span.start < minKeptBytes || bytes[span.start] !== 0x22) continue;
+      remember(span, parseSpan(bytes, span) as string);
+      rest.push(bytes.subarray(from, span.start + 1));
+      from = span.end - 1;
+    }
+  const json = from === 0 ? bytes : concatBytes([...rest, bytes.subarray(from)]);
+  parseSpan(json, { start: 0, end: json.length });
+}
 
 /** Decodes a JSON string literal (quotes included), and remembers the text by its span. */
 export function* decodeInSteps(literal: Uint8Array, span: LiteralSpan): Steps<string> {
@@ -133,8 +156,7 @@ export function* decodeInSteps(literal: Uint8Array, span: LiteralSpan): Steps<st
     pieces.push(piece.includes('\\') ? (JSON.parse(`"${piece}"`) as string) : piece);
     yield;
   }
-  const text = pieces.join('');
-  textsLike(span).set(span, text);
+  const text = remember(span, pieces.join(''));
   yield;
   return text;
 }

@@ -59,11 +59,10 @@ export function createEngineState(options: EngineOptions): EngineState {
   const { caches = createCaches() } = options;
   const lastSent = createLastSent(caches);
   const blocks = caches<ReadBlock>('read blocks', bytesOfBlock);
-  const counts = caches<number>('token counts');
   return {
     options,
     reading: { digest: options.digest, blocks, seen: options.seen },
-    counterOf: memoized((counter: TokenCounter) => createConversationCounter({ counter, memo: counts })),
+    counterOf: memoized((counter: TokenCounter) => createConversationCounter({ counter })),
     referenceMemos: caches<ReferenceMemo>('line references', bytesHeld),
     toolCosts: new Map(),
     calibration: options.calibration ?? createCalibration(),

@@ -59,7 +59,7 @@ export type Need = { readonly value: Value; readonly in: readonly number[] };
 export function readRecording(source: RecordingSource, tokens: TokenCounter): Recording {
   const { body, coldAt = new Set<number>(), ...rest } = source;
   const conversation = source.format.codec.read(body, { digest: sha256, blocks: new Map() });
-  const counter = createConversationCounter({ counter: tokens, memo: new Map() });
+  const counter = createConversationCounter({ counter: tokens });
   const texts = conversation.messages.map((message) => messageText(conversation, message));
   return {
     ...rest,

@@ -1,8 +1,8 @@
 /**
  * Counts the tokens of a conversation by its parts. Text is decoded only for blocks that were not counted before: counts are
- * remembered by the digest of a block's bytes, so a turn costs only its new messages. Pure except for that memo.
+ * remembered with the parts of a block, which all blocks of the same bytes share, so a turn costs only its new messages. Pure except for that memo.
  */
-import { openFixed, type Cache, createCaches } from '../caches.ts';
+import { openTexts, type TextCache } from '../caches.ts';
 import type { Block, Conversation, Media, Message, Part, Span } from '../conversation/conversation.ts';
 import { bytesOf, perMessage, textInSteps, textOf, textsOf, textToKeep } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
@@ -10,12 +10,6 @@ import { countMedia } from './count-media.ts';
 import type { AsyncCounts } from './async-counts.ts';
 import type { TokenCounter } from './token-counter.ts';
 import { renderTool } from './tool-namespace.ts';
-
-/** Remembers counts by content and counter. One memo may serve all conversations. */
-export interface TokenMemo {
-  get(key: string): number | undefined;
-  set(key: string, tokens: number): unknown;
-}
 
 export interface ConversationCounter {
   readonly name: string;
@@ -49,12 +43,9 @@ export interface ConversationCounter {
   ahead(conversation: Conversation): Promise<void>;
 }
 
-export function createConversationCounter(options: {
-  readonly counter: TokenCounter;
-  readonly memo?: TokenMemo;
-}): ConversationCounter {
-  const { counter: given, memo = createCaches()('token counts') } = options;
-  const { who, blocks, parts, media: knownMedia, texts, longTexts, totals, lists } = memoOf(given);
+export function createConversationCounter(options: { readonly counter: TokenCounter }): ConversationCounter {
+  const { counter: given } = options;
+  const { blocks, parts, media: knownMedia, texts, longTexts, totals, lists } = memoOf(given);
   const { asyncCounts: answers } = given;
   const countText = (text: string): number =>
     remembered(text.length > maxShortLength ? longTexts : texts, text, () => given.count(text));
@@ -96,21 +87,13 @@ export function createConversationCounter(options: {
     if (answers === undefined && lengthOf(part.span) >= minKeptBytes) parts.set(part, tokens);
     return tokens;
   };
-  const countThroughMemo = (conversation: Conversation, block: Block): number => {
-    const key = `${who} ${block.digest}`;
-    const known = memo.get(key);
+  const countBlock = (conversation: Conversation, block: Block): number => {
+    const known = blocks.get(block.parts);
     if (known !== undefined) return known;
     let tokens = toolsOverhead(block);
     for (const part of block.parts)
       tokens += keptCount(part, countPart(counter, conversation.body, block, part));
-    if (isFinal(conversation, block)) memo.set(key, tokens);
-    return tokens;
-  };
-  const countBlock = (conversation: Conversation, block: Block): number => {
-    const known = blocks.get(block);
-    if (known !== undefined) return known;
-    const tokens = countThroughMemo(conversation, block);
-    if (answers === undefined) blocks.set(block, tokens);
+    if (isFinal(conversation, block)) blocks.set(block.parts, tokens);
     return tokens;
   };
   const countNow = (conversation: Conversation, message: Message): number =>
@@ -162,9 +145,9 @@ export function createConversationCounter(options: {
     },
     uncounted({ preamble, messages }) {
       if (answers) return [];
-      const tools = preamble.filter((block) => !blocks.has(block));
+      const tools = preamble.filter((block) => !blocks.has(block.parts));
       let from = messages.length;
-      while (from > 0 && !blocks.has(messages[from - 1]!)) from--;
+      while (from > 0 && !blocks.has(messages[from - 1]!.parts)) from--;
       return [...tools, ...messages.slice(from)];
     },
     media: ({ body }, block, media) =>
@@ -173,16 +156,13 @@ export function createConversationCounter(options: {
     textInSteps: countLong,
     *blockInSteps(conversation, block) {
       const isLong = block.span.end - block.span.start >= minLongLength;
-      const key = `${who} ${block.digest}`;
-      if (!isLong || answers || blocks.has(block) || memo.get(key) !== undefined)
-        return countBlock(conversation, block);
+      if (!isLong || answers || blocks.has(block.parts)) return countBlock(conversation, block);
       let tokens = toolsOverhead(block);
       for (const part of block.parts) {
         tokens += keptCount(part, yield* countPartInSteps(conversation, block, part));
         yield;
       }
-      memo.set(key, tokens);
-      blocks.set(block, tokens);
+      blocks.set(block.parts, tokens);
       return tokens;
     },
     async ahead(conversation) {
@@ -200,7 +180,7 @@ export function createConversationCounter(options: {
         return isAnswered;
       };
       for (const block of [...preamble, ...messages]) {
-        if (memo.get(`${who} ${block.digest}`) !== undefined) continue;
+        if (blocks.has(block.parts)) continue;
         asked.push(block);
         for (const text of textsIn(counter, body, block)) {
           questions.push(text);
@@ -266,13 +246,12 @@ function remembered<Key>(
 }
 
 type CounterMemo = {
-  readonly who: string;
-  /** A conversation that continues has the blocks of the turn before, and each turn counts all of them more than once. */
-  readonly blocks: WeakMap<Block, number>;
+  /** Counts of blocks by their parts: blocks with the same bytes share the list. */
+  readonly blocks: WeakMap<readonly Part[], number>;
   readonly parts: WeakMap<Part, number>;
   readonly media: WeakMap<Media, number>;
-  readonly texts: Cache<string, number>;
-  readonly longTexts: Cache<string, number>;
+  readonly texts: TextCache<number>;
+  readonly longTexts: TextCache<number>;
   readonly totals: WeakMap<Conversation, number>;
   readonly lists: ReturnType<typeof perMessage<number>>;
 };
@@ -282,32 +261,17 @@ const kept = new WeakMap<TokenCounter, CounterMemo>();
 /** Returns what is remembered for a counter as long as it lives. */
 function memoOf(counter: TokenCounter): CounterMemo {
   const own = kept.get(counter) ?? {
-    who: fingerprintOf(counter),
-    blocks: new WeakMap<Block, number>(),
+    blocks: new WeakMap<readonly Part[], number>(),
     parts: new WeakMap<Part, number>(),
     media: new WeakMap<Media, number>(),
-    texts: openFixed<string, number>('short texts', { unitsOf: (_, text) => text.length + 100 }),
-    longTexts: openFixed<string, number>('long text counts', { unitsOf: (_, text) => text.length }),
+    texts: openTexts<number>('short texts', 100),
+    longTexts: openTexts<number>('long text counts'),
     totals: new WeakMap<Conversation, number>(),
     lists: perMessage<number>(),
   };
   kept.set(counter, own);
   return own;
 }
-
-/** Distinguishes counters that share a vocabulary but not an image rule, by a short name: the key of each count begins with it. */
-function fingerprintOf(counter: TokenCounter): string {
-  const { message, tool, tools, request } = counter.overhead;
-  const images = [undefined, { width: 1000, height: 500 }, { width: 3000, height: 3000 }].map((size) =>
-    counter.image(size),
-  );
-  const all = [counter.name, message, tool, tools, request, counter.toolsAs, ...images].join(' ');
-  const short = fingerprints.get(all) ?? String(fingerprints.size);
-  fingerprints.set(all, short);
-  return short;
-}
-
-const fingerprints = new Map<string, string>();
 
 /**
  * Calls and results cost the wrapping of a message each, in addition to that of their message. Recorded usage of two providers

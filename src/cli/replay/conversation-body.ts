@@ -50,7 +50,7 @@ function preambleTokens(body: Uint8Array, counter: TokenCounter): number {
     digest: () => '',
     blocks: { get: () => undefined, set: () => undefined },
   });
-  const counts = createConversationCounter({ counter, memo: { get: () => undefined, set: () => undefined } });
+  const counts = createConversationCounter({ counter });
   return conversation.preamble.reduce((sum, block) => sum + counts.block(conversation, block), 0);
 }
 
