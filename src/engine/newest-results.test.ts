@@ -196,7 +196,7 @@ describe('the strategies that a request is compared and held by', () => {
     const steps = [{ calls: [search(1), search(2), search(3)] }];
     for (let gateway = 1; gateway <= 2; gateway++) {
       const { engine } = testEngine({ window, store });
-      const { report } = await prepared(steps, engine, { held: [] });
+      const { report } = await prepared(steps, engine, { held: { sets: [] } });
       expect(report.strategies).toBe('compress-items');
     }
   });

@@ -30,13 +30,16 @@ import type { OriginalTitle } from '../recall/read-original.ts';
 import { strategiesOf, withoutDropped } from '../strategies/lib/editable-texts.ts';
 import type { Demand } from '../triggers/trigger.ts';
 
+/** A plan; `heldBack` is the fold that is compared instead of being sent. */
+type HeldPlan = FoldPlan & { readonly heldBack?: FoldPlan | undefined };
+
 /** Everything that the report of a request is built from. */
 type ReportInput = {
   /** The client's conversation, with the provider's name for the reply that it continues. */
   readonly conversation: Conversation;
   readonly opened: OpenedRequest;
   readonly demand: Demand | undefined;
-  readonly planned: FoldPlan | undefined;
+  readonly planned: HeldPlan | undefined;
   readonly planTime: PreparedRequest['planTime'];
   readonly result: Draft;
   readonly finished: FinishedBody;
@@ -95,6 +98,7 @@ export function preparedFrom(
       engine.windows.accepted(windowKey(request, conversation), reported);
     },
     summary,
+    heldBack: heldBackOf(engine, request, sent),
     detail: () => detailOf(sent),
     report: {
       ...foldReport(sent),
@@ -102,6 +106,21 @@ export function preparedFrom(
       ...(request.held && { strategies: strategiesOf(result.edits, result.shrinks) }),
     },
   };
+}
+
+/** Prepares the request with the fold that was held back, to compare it. */
+function heldBackOf(
+  engine: EngineState,
+  request: EngineRequest,
+  sent: ReportInput,
+): PreparedRequest['heldBack'] {
+  const planned = sent.planned?.heldBack;
+  if (!planned) return undefined;
+  const { draft: result } = planned;
+  const report = { ...sent.finished.report, bytesAfter: result.body.length };
+  const held = { ...sent, planned, result, finished: { body: result.body, report }, newEdits: [] };
+  const strategies = strategiesOf(result.edits, result.shrinks);
+  return { strategies, prepared: () => preparedFrom(engine, request, held) };
 }
 
 /** Builds the result for a conversation that is not folded because its provider refused our edits. */
@@ -356,16 +375,20 @@ export function problemIn(error: unknown): string | undefined {
 
 /** Returns the plan; or none, if a shadow holds its strategies. A fold that the request needs is always made. */
 export function withoutHeld(
-  { held = [] }: EngineRequest,
+  { held }: EngineRequest,
   { input, start }: Pick<OpenedRequest, 'input' | 'start'>,
   demand: Demand | undefined,
   plan: FoldPlan | undefined,
-): FoldPlan | undefined {
-  if (held.length === 0) return plan;
+): HeldPlan | undefined {
+  if (!held || demand?.force !== false) return plan;
   if (!plan?.steps.some(({ edits, strategy }) => edits > 0 && strategy !== 'repair-edit')) return plan;
+  const { sets, allBut = false } = held;
   const strategy = strategiesOf(plan.draft.edits, plan.draft.shrinks);
-  const isHeld = held.some((hold) => hold.model === input.conversation.model && hold.strategies === strategy);
-  if (!isHeld || demand?.force !== false) return plan;
-  const refused = 'held: its folds were shown to change what the model does next';
-  return { draft: start, steps: [{ strategy, edits: 0, tokensSaved: 0, refused }] };
+  const { model } = input.conversation;
+  const isNamed = sets.some((hold) => hold.model === model && hold.strategies === strategy);
+  // Edits that leave nothing out have no strategy here.
+  if (isNamed === allBut || strategy === '') return plan;
+  const why = allBut ? 'are not shown to be harmless yet' : 'were shown to change what the model does next';
+  const steps = [{ strategy, edits: 0, tokensSaved: 0, refused: `held: its folds ${why}` }];
+  return { draft: start, steps, heldBack: allBut ? plan : undefined };
 }

@@ -144,10 +144,17 @@ export type EngineRequest = {
   readonly refusal?: Refusal;
   /** The client's session, as its headers name it. All conversations of a session are in the same arm of an experiment. */
   readonly session?: string | undefined;
-  /** Strategies that make no new fold for a model together, unless a request would not fit. The receipt names strategies only if this is set. */
-  readonly held?: readonly { readonly model: string; readonly strategies: string }[];
+  /** The folds that a shadow holds back. The receipt names strategies only if this is set. */
+  readonly held?: HeldFolds;
   /** The user's decisions for later requests, made while the gateway runs. Default: none. */
   readonly controls?: TenantControls;
+};
+
+/** Sets of strategies that make no new fold for a model together, unless a request would not fit. */
+export type HeldFolds = {
+  readonly sets: readonly { readonly model: string; readonly strategies: string }[];
+  /** True when all sets are held but these. */
+  readonly allBut?: boolean;
 };
 
 /** `too long` makes the engine fold below the provider's limit, whatever the triggers say; `reasoning` makes it drop all reasoning. */
@@ -205,6 +212,13 @@ export type PreparedRequest = {
   readonly known: Promise<void>;
   /** A summary that the next fold will need and that should be written now, in the background. */
   readonly summary?: SummaryJob | undefined;
+  /** With `allBut`: the same request with the fold that was held back, and its strategies. It is stored nowhere. */
+  readonly heldBack?:
+    | {
+        readonly strategies: string;
+        readonly prepared: () => PreparedRequest | Promise<PreparedRequest | undefined>;
+      }
+    | undefined;
   /** Takes the number of tokens that the provider reported for the prompt of `body`, which makes later counts more exact. Never throws. */
   readonly reportPromptTokens: (reported: number) => void;
   /** Describes the request, for a receipt that is read later. Undefined when it was sent without looking at its messages. */

@@ -11,6 +11,7 @@ import {
   type RatioData,
   ratioInterval,
   ratioOf,
+  roundedUp,
 } from './sequence.ts';
 
 /** A conversation of a holdout, after it has ended. Sums count from the request at which the arms parted. */
@@ -162,9 +163,7 @@ function neededFor(count: number, estimate: number | undefined, { low, high }: I
   if (estimate === undefined || !Number.isFinite(low) || !Number.isFinite(high)) return undefined;
   const effect = Math.max(Math.abs(estimate - 1), smallestOfInterest);
   const reach = (estimate < 1 ? high - estimate : estimate - low) / effect;
-  const needed = count * reach * reach;
-  const digits = 10 ** Math.max(0, Math.floor(Math.log10(needed)) - 1);
-  return Math.max(count + 1, Math.ceil(needed / digits) * digits);
+  return roundedUp(Math.max(count + 1, count * reach * reach));
 }
 
 /** The weight of the prior that keeps early predictions small. */

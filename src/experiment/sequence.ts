@@ -64,6 +64,12 @@ export function openSequence({ low, high }: Interval): ConfidenceSequence {
   };
 }
 
+/** Rounds a number of samples up to two digits. */
+export function roundedUp(count: number): number {
+  const unit = 10 ** Math.max(0, Math.floor(Math.log10(count)) - 1);
+  return Math.ceil(count / unit) * unit;
+}
+
 /** One sample of a ratio of means, such as one conversation: its share of the numerator and of the denominator. */
 export type RatioSample = { readonly numerator: number; readonly denominator: number };
 

@@ -4,7 +4,7 @@
  * that. Recalls are answered before a reply is compared: a recall that brings back what was missing is no harm. Pure.
  */
 import { groupBy } from '../es2024.ts';
-import { type Interval, openSequence } from './sequence.ts';
+import { type Interval, openSequence, roundedUp } from './sequence.ts';
 
 /** Which of four decisions agree at one level of detail: the two after the folded request, the two after the client's own, and both with each other. */
 export type Agreement = {
@@ -50,6 +50,8 @@ export type ShadowEstimate = {
   /** Agreement lost: how much less often a folded reply agrees with a whole one than two whole replies do. */
   readonly loss: number | undefined;
   readonly lossInterval: Interval;
+  /** About how many samples a verdict needs; undefined after one, and where no number would be enough. */
+  readonly needed: number | undefined;
 };
 
 const minSamples = 50;
@@ -70,9 +72,16 @@ export function estimateShadow(samples: readonly ShadowSample[]): ShadowEstimate
   const isShift = shiftInterval.low > harmfulShift;
   // A model that is surer of itself agrees more often with what it did before, and still does something else: so the shift counts, too.
   const isSafe = lossInterval.high <= safeLoss && (shift ?? 1) <= harmfulShift;
-  const state = isLoss || isShift ? 'harm shown' : isSafe ? 'safe' : 'not shown';
+  const decided = isLoss || isShift ? 'harm shown' : isSafe ? 'safe' : 'not shown';
+  const state = isEnough ? decided : 'too few';
+  const ways = [
+    (loss ?? 0) >= harmfulLoss && [loss! - lossInterval.low, loss!],
+    (shift ?? 0) > harmfulShift && [shift! - shiftInterval.low, shift! - harmfulShift],
+    (shift ?? 1) <= harmfulShift && (loss ?? 1) < safeLoss && [lossInterval.high - loss!, safeLoss - loss!],
+  ];
   return {
-    state: isEnough ? state : 'too few',
+    state,
+    needed: state === 'not shown' ? neededFor(samples.length, ways) : undefined,
     samples: samples.length,
     conversations: conversations.length,
     shift,
@@ -80,6 +89,12 @@ export function estimateShadow(samples: readonly ShadowSample[]): ShadowEstimate
     loss,
     lossInterval,
   };
+}
+
+/** Returns the samples after which the first of several intervals will have shrunk from its reach to what a verdict leaves it. */
+function neededFor(count: number, ways: readonly (readonly number[] | false)[]): number | undefined {
+  const counts = ways.flatMap((way) => (way ? [count * (way[0]! / way[1]!) ** 2] : []));
+  return counts.length === 0 ? undefined : roundedUp(Math.max(count + 1, Math.min(...counts)));
 }
 
 /** Decides on requests with new folds and on later ones together. */

@@ -47,10 +47,19 @@ export type ShadowTally = {
   readonly dropped: Readonly<Record<string, number>>;
   /** When each set of strategies was held last, in milliseconds since the epoch. */
   readonly heldAt: Readonly<Record<string, number>>;
+  /** When each set of strategies, under some settings, was last found to be safe, and when not. */
+  readonly safeAt?: Readonly<Record<string, number>>;
+  readonly unsafeAt?: Readonly<Record<string, number>>;
 };
 
 /** Strategies that together make no new fold for a model, except for requests that would not fit. */
 export type Hold = { readonly model: string; readonly strategies: string; readonly until: number };
+
+/** The verdicts on sets of strategies that are in force: those that are held, and those whose folds are shown to be harmless. */
+export type ShadowVerdicts = {
+  readonly holds: readonly Hold[];
+  readonly safe: readonly Pick<Hold, 'model' | 'strategies'>[];
+};
 
 /** The results for some requests. */
 export type ShadowResult = {
@@ -97,6 +106,8 @@ const tallyJournal: JournalOptions<ShadowTally> = {
     usd: one.usd + other.usd,
     dropped: combined(one.dropped, other.dropped, (a, b) => a + b),
     heldAt: combined(one.heldAt, other.heldAt, Math.max),
+    safeAt: combined(one.safeAt ?? {}, other.safeAt ?? {}, Math.max),
+    unsafeAt: combined(one.unsafeAt ?? {}, other.unsafeAt ?? {}, Math.max),
   }),
 };
 
@@ -130,13 +141,16 @@ export interface ShadowNotes {
     at: number,
     sums: Partial<Pick<ShadowTally, 'calls' | 'usd' | 'dropped'>>,
   ): Promise<void>;
-  /** Holds strategies from now on. */
-  hold(tenant: string, model: string, strategies: string, at: number): Promise<void>;
-  /** Returns the holds that are in force, of all gateways. Reads the sums only. */
-  holds(tenant: string, now: number): Promise<readonly Hold[]>;
+  /** Notes the state of a set of strategies. `isHeld`: it is held from now on. */
+  judge(tenant: string, key: ComparedFolds, state: ShadowState, at: number, isHeld: boolean): Promise<void>;
+  /** Returns the verdicts of all gateways that are in force under these settings. Reads the sums only. */
+  verdicts(tenant: string, settings: string, now: number): Promise<ShadowVerdicts>;
   /** Returns everything that all gateways have noted for a tenant. */
   read(tenant: string): Promise<ShadowFindings>;
 }
+
+/** The folds that a verdict is about. */
+type ComparedFolds = Pick<RequestComparison, 'model' | 'strategies' | 'settings'>;
 
 /** `busy`: another gateway compares a request of the tenant now. `known`: the place is compared already, or was tried. */
 export type PlaceClaim = 'mine' | 'busy' | 'known';
@@ -193,9 +207,18 @@ export function openShadowNotes(
         usd: Math.round((own.usd + usd) * 1e9) / 1e9,
         dropped: combined(own.dropped, dropped, (a, b) => a + b),
       })),
-    hold: (tenant, model, strategies, at) =>
-      change(tenant, model, at, ({ heldAt }) => ({ heldAt: { ...heldAt, [strategies]: at } })),
-    holds: async (tenant, now) => holdsIn(await tallies.list(tenant), now),
+    judge: (tenant, { model, strategies, settings }, state, at, isHeld) =>
+      change(tenant, model, at, (own) => {
+        const list = state === 'safe' ? 'safeAt' : 'unsafeAt';
+        return {
+          [list]: { ...own[list], [`${settings} ${strategies}`]: at },
+          ...(isHeld && { heldAt: { ...own.heldAt, [strategies]: at } }),
+        };
+      }),
+    async verdicts(tenant, settings, now) {
+      const all = await tallies.list(tenant);
+      return { holds: holdsIn(all, now), safe: safeIn(all, settings) };
+    },
     read: async (tenant) => ({
       compared: await requests.list(tenant),
       tallies: await tallies.list(tenant),
@@ -211,10 +234,21 @@ function holdsIn(tallies: readonly ShadowTally[], now: number): readonly Hold[] 
   );
 }
 
+function safeIn(tallies: readonly ShadowTally[], settings: string): ShadowVerdicts['safe'] {
+  const prefix = `${settings} `;
+  return tallies.flatMap(({ model, safeAt = {}, unsafeAt = {} }) =>
+    Object.entries(safeAt).flatMap(([name, at]) =>
+      name.startsWith(prefix) && at > (unsafeAt[name] ?? 0)
+        ? [{ model, strategies: name.slice(prefix.length) }]
+        : [],
+    ),
+  );
+}
+
 /** Decides on one set of strategies, by the targets of the next calls. Samples from before the end of an earlier hold do not count. */
 export function stateFor(
   { compared, tallies }: ShadowFindings,
-  { model, strategies, settings }: Pick<RequestComparison, 'model' | 'strategies' | 'settings'>,
+  { model, strategies, settings }: ComparedFolds,
 ): ShadowState {
   const heldAt = tallies.find((tally) => tally.model === model)?.heldAt[strategies];
   const own = compared.filter(

@@ -48,7 +48,7 @@ function spellShadow({ model, since, levels, byStrategies, recalls, tally }: Sha
   const lines = [
     `${model}, since ${new Date(since).toISOString().slice(0, 10)}, folded requests sent again`,
     '',
-    `  Verdict: ${stateWords[state]}.`,
+    `  Verdict: ${stateWords[state]}${state === 'not shown' && first.needed !== undefined ? `, about ${number(first.needed)} requests with a new fold are needed` : ''}.`,
     ...estimateLines('Requests with a new fold', first),
     ...estimateLines('Later requests', later),
     ...(first.samples + later.samples === 0

@@ -206,7 +206,9 @@ function openExperiment(
   return {
     requestFields: (tenant, headers) => ({
       session: sessionOf(headers),
-      ...(experiment.shadow && { held: opened?.holds(tenant) ?? [] }),
+      ...(experiment.shadow && {
+        held: opened?.held(tenant) ?? { sets: [], allBut: experiment.shadow.hold === 'unless-safe' },
+      }),
     }),
     async note(tenant, receipt, source) {
       (opened ?? (await open())).note(tenant, receipt, source);
@@ -295,7 +297,10 @@ export const gatewayChecks: Checks<GatewaySettings> = {
         share: fraction(),
         usdPerDay: positiveNumber,
         billShare: fraction(),
-        hold: trueOrFalse,
+        hold: allowed(
+          'true, false or "unless-safe"',
+          (value) => typeof value === 'boolean' || value === 'unless-safe',
+        ),
         logins: trueOrFalse,
       }),
     ),

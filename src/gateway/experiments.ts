@@ -1,7 +1,8 @@
 /** Runs the experiments of a gateway: the holdout and the shadow. Loaded when the first request that they count has ended. */
+import type { HeldFolds } from '../engine/types.ts';
 import { createBudget } from '../experiment/budget.ts';
 import { type HoldoutRunner, openHoldout } from '../experiment/holdout.ts';
-import { type Hold, openShadowNotes, shadowReportsOf } from '../experiment/shadow.ts';
+import { openShadowNotes, shadowReportsOf } from '../experiment/shadow.ts';
 import type { ExperimentResults } from '../experiment/spell.ts';
 import { drawerOf, type FoldSettings } from '../library/default-engine.ts';
 import { sha256 } from '../store/encrypted-store.ts';
@@ -35,8 +36,8 @@ type ExperimentParts = Pick<
 export interface Experiments {
   /** Notes a receipt. Returns at once. */
   note(tenant: string, receipt: AnyReceipt, source: ReceiptSource | undefined): void;
-  /** Returns the holds of a tenant as far as they are known. */
-  holds(tenant: string): readonly Hold[];
+  /** Returns the folds of a tenant that a shadow holds, as far as that is known. */
+  held(tenant: string): HeldFolds;
   /** Rejects with `store-failed`. */
   report(tenant: string): Promise<ExperimentResults>;
 }
@@ -55,7 +56,7 @@ export function openExperiments(settings: ExperimentSettings, parts: ExperimentP
       holdout?.note({ receipt, request, prepared });
       if (resender) shadow?.served({ tenant, receipt, request, prepared, reply, resender });
     },
-    holds: (tenant) => shadow?.holds(tenant) ?? [],
+    held: (tenant) => shadow?.held(tenant) ?? { sets: [] },
     async report(tenant) {
       const findings = await shadow?.findings(tenant);
       return {

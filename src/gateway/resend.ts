@@ -9,7 +9,9 @@ import { openSlices } from '../conversation/steps.ts';
 import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
 import { billOf, noUsage, usageSince } from '../receipts/cost.ts';
 import { recallToolFor } from '../recall/tool.ts';
+import type { Receipt } from '../receipts/receipt.ts';
 import type { PriceList } from '../tokens/model-facts.ts';
+import type { ModelInfo } from '../tokens/models.ts';
 import { type HeaderList, headerOf, type UpstreamResponse } from './http/http.ts';
 import { type Exchange, type RecallLimits, relayStream, relayWhole } from './recall-loop.ts';
 import { pauseUnless } from './send-with-retries.ts';
@@ -146,18 +148,59 @@ function isFree(status: number): boolean {
   return (status > 200 && status <= 500) || status === 503 || status === 529;
 }
 
+/** The highest cost of one request with the folded prompt, and with the whole one. `mostFor`: for a prompt of so many tokens. */
+export type CostBounds = {
+  readonly prices: PriceList;
+  readonly foldedTokens: number;
+  readonly wholeTokens: number;
+  readonly mostFor: (promptTokens: number) => number;
+};
+
+/** Tokens of the longest reply of a model that the catalog does not know. */
+const fallbackMaxOutput = 64_000;
+/** Our counts may be too small, so the prompt of the client's request is reserved with a part more, and with some tokens more. */
+const countMargin = { factor: 1.25, tokens: 1_000 };
+
+/** Returns the highest costs of the requests that compare a served one, or why they are unknown. */
+export async function boundsOf(
+  load: () => Promise<PriceList>,
+  infoOf: (model: string | undefined) => Promise<Pick<ModelInfo, 'maxOutput'>>,
+  { receipt, request }: { readonly receipt: Receipt; readonly request: EngineRequest },
+): Promise<CostBounds | string> {
+  const { model, rounds, tokensBefore = 0, tokensAfter = 0, bytesBefore, bytesAfter } = receipt;
+  const foldedTokens = rounds[0]?.input;
+  if (foldedTokens === undefined) return 'the provider reported no usage';
+  const [prices, { maxOutput = fallbackMaxOutput }] = await Promise.all([load(), infoOf(model)]);
+  const { maxOutputTokens = maxOutput, replies = 1 } = request.codec.resending(request.body);
+  const growth = tokensAfter > 0 ? tokensBefore / tokensAfter : bytesBefore / bytesAfter;
+  const { factor, tokens } = countMargin;
+  const wholeTokens = Math.ceil(foldedTokens * Math.max(1, growth) * factor) + tokens;
+  if (!prices.priceOf(model, wholeTokens)) return 'the price of the model is unknown';
+  const mostFor = (promptTokens: number): number => {
+    const { input, cacheRead, cacheWrite, cacheWriteLong = 0, output } = prices.priceOf(model, promptTokens)!;
+    const dearest = Math.max(input, cacheRead, cacheWrite, cacheWriteLong);
+    return (promptTokens * dearest + maxOutputTokens * replies * output) / 1e6;
+  };
+  return { prices, foldedTokens, wholeTokens, mostFor };
+}
+
 /** Returns the client's own request with the tools that the folded one offered: only the fold may differ. */
 export async function wholeRequest(
   { codec, body }: EngineRequest,
   prepared: PreparedRequest,
 ): Promise<PreparedRequest> {
-  const { recallTool, notesTool, room, report } = prepared;
+  const { recallTool, notesTool, room, report, conversation: known } = prepared;
   const folded = (report.tokensBefore ?? 0) - (report.tokensAfter ?? 0);
   const whole = { ...prepared, body, ...(room !== undefined && { room: Math.max(0, room - folded) }) };
   if (recallTool === undefined) return whole;
-  const conversation = await readInSlices(codec, body, unremembered, openSlices());
+  const conversation = known ?? (await readInSlices(codec, body, unremembered, openSlices()));
   const tool = recallToolFor(conversation.toolNames, 'id or query', notesTool !== undefined);
   return { ...whole, body: codec.write(conversation, [], { recallTool: tool }) };
+}
+
+/** True for bodies of the same bytes. */
+export function areEqual(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && one.every((byte, at) => byte === other[at]);
 }
 
 /** True for the token of a login, such as that of a subscription: its requests count against limits of a person. */

@@ -6,26 +6,36 @@
 import { openFixed, openWaitingNotes } from '../caches.ts';
 import type { ModelReply } from '../codecs/codec.ts';
 import { nextTurn } from '../conversation/steps.ts';
-import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
+import type { EngineRequest, HeldFolds, PreparedRequest } from '../engine/types.ts';
 import { reasonOf } from '../errors.ts';
 import { type MeasuringBudget, type Reservation, settleAll } from '../experiment/budget.ts';
-import { agreementsOf, decisionOf } from '../experiment/decision.ts';
+import { agreementsOf, type Decision, decisionOf } from '../experiment/decision.ts';
 import { createTurns } from '../experiment/journal.ts';
 import {
   type Hold,
   type PlaceClaim,
   type ShadowFindings,
   type ShadowNotes,
+  type ShadowVerdicts,
   stateFor,
 } from '../experiment/shadow.ts';
 import { isNewFold } from '../receipts/detail.ts';
 import type { Receipt, ShadowReceipt } from '../receipts/receipt.ts';
-import type { PriceList } from '../tokens/model-facts.ts';
 import type { ModelInfo } from '../tokens/models.ts';
 import type { RecallLimits } from './recall-loop.ts';
 import type { GatewayLog } from './receipts/metrics.ts';
 import type { Prices, Resender } from './receipts/receipts.ts';
-import { costOfSent, hasLogin, resend, type ResentReply, type ResentCalls, wholeRequest } from './resend.ts';
+import {
+  areEqual,
+  boundsOf,
+  type CostBounds,
+  costOfSent,
+  hasLogin,
+  resend,
+  type ResentCalls,
+  type ResentReply,
+  wholeRequest,
+} from './resend.ts';
 
 /** A request that was served. */
 export type ServedRequest = {
@@ -41,8 +51,8 @@ export type ServedRequest = {
 export interface Shadow {
   /** Takes a request that was served. Returns at once; a failure is logged. */
   served(request: ServedRequest): void;
-  /** Returns the holds of a tenant as far as they are known. Returns at once. */
-  holds(tenant: string): readonly Hold[];
+  /** Returns the folds of a tenant that are held, as far as that is known. Returns at once. */
+  held(tenant: string): HeldFolds;
   /** Returns what was found out for a tenant. Rejects with `store-failed`. */
   findings(tenant: string): Promise<ShadowFindings>;
 }
@@ -55,8 +65,11 @@ export type ShadowSettings = {
   readonly usdPerDay?: number;
   /** The most that they may cost, as a part of the cost of this gateway's requests of the tenant since it started. Default 0.01. */
   readonly billShare?: number;
-  /** Whether strategies whose folds are shown to do harm make no new fold for a week, unless a request would not fit. Default true. */
-  readonly hold?: boolean;
+  /**
+   * Whether strategies whose folds are shown to do harm make no new fold for a week, unless a request would not fit. `unless-safe`: strategies make
+   * none before their folds are shown to be harmless; until then the whole request is served, and the fold is only compared. Default true.
+   */
+  readonly hold?: boolean | 'unless-safe';
   /** Whether requests with a login, such as that of a subscription, are sent again, too. Default false. */
   readonly logins?: boolean;
 };
@@ -89,10 +102,6 @@ const leaseMs = maxMs + 60_000;
 const restMs = 60_000;
 /** Requests after the first one with a fold are drawn so much more seldom: there are many of them, and they depend on each other. */
 const laterShare = 0.1;
-/** Tokens of the longest reply of a model that the catalog does not know. */
-const fallbackMaxOutput = 64_000;
-/** Our counts may be too small, so the prompt of the client's request is reserved with a part more, and with some tokens more. */
-const countMargin = { factor: 1.25, tokens: 1_000 };
 /** Milliseconds after which the holds of a tenant are read again. */
 const refreshMs = 60_000;
 /** Digits of a digest that are enough to distinguish requests and conversations. */
@@ -104,15 +113,9 @@ type DrawnRequest = ServedRequest & {
   readonly unit: string;
   readonly model: string;
   readonly strategies: string;
+  /** True if it made a new fold, or would have. */
+  readonly isFirst: boolean;
   readonly probability: number;
-};
-
-/** The highest cost of one request with the folded prompt, and with the whole one. `mostFor`: for a prompt of so many tokens. */
-type CostBounds = {
-  readonly prices: PriceList;
-  readonly foldedTokens: number;
-  readonly wholeTokens: number;
-  readonly mostFor: (promptTokens: number) => number;
 };
 
 /** A comparison in progress. */
@@ -130,9 +133,7 @@ export function openShadow(options: ShadowOptions): Shadow {
   const restsUntil = openFixed<string, number>('rests of shadows');
   /** USD since this process began, by tenant: what its requests cost, and what was reserved or spent to repeat some. */
   const bills = openFixed<string, { paid: number; measured: number }>('bills of shadows');
-  const known = openFixed<string, { readonly holds: readonly Hold[]; readonly readAt: number }>(
-    'holds of shadows',
-  );
+  const known = openFixed<string, ShadowVerdicts & { readonly readAt: number }>('holds of shadows');
   /** Sets of strategies for which no verdict was possible: they are drawn twice as often. */
   const undecided = new Set<string>();
   /** Runs work with the notes of a tenant. */
@@ -149,16 +150,22 @@ export function openShadow(options: ShadowOptions): Shadow {
   /** Returns a request that is drawn; undefined for one that is not, or that is not part of the experiment. */
   function drawn(served: ServedRequest): DrawnRequest | undefined {
     const { tenant, receipt, prepared, reply } = served;
-    const { strategies = '', model = 'unknown' } = receipt;
+    const { model = 'unknown' } = receipt;
+    const { heldBack } = prepared;
+    const isFolded = heldBack !== undefined || receipt.outcome.status === 'compacted';
+    const strategies = heldBack?.strategies ?? receipt.strategies ?? '';
     const link = prepared.identity.links.at(-1);
-    const isFolded = receipt.upstreamStatus === 200 && receipt.outcome.status === 'compacted';
-    if (!isFolded || !reply || strategies === '' || link === undefined) return undefined;
-    if (receipt.experiment === 'control') return undefined;
+    if (receipt.upstreamStatus !== 200 || !isFolded || !reply) return undefined;
+    if (strategies === '' || link === undefined || receipt.experiment === 'control') return undefined;
+    // Harm was shown already: comparisons count again after the hold.
+    const isHarmful = (hold: Hold) => hold.model === model && hold.strategies === strategies;
+    if (heldBack && known.get(tenant)?.holds.some(isHarmful)) return undefined;
+    const isFirst = heldBack !== undefined || isNewFold(receipt);
     const boost = undecided.has(`${tenant} ${model} ${strategies}`) ? 2 : 1;
-    const share = options.share * (isNewFold(receipt) ? 1 : laterShare);
+    const share = options.share * (isFirst ? 1 : laterShare);
     const probability = Math.min(1, share * boost);
     if (options.draw(tenant, `shadow ${link}`) >= probability) return undefined;
-    return { ...served, reply, model, strategies, probability, unit: link.slice(0, digestLength) };
+    return { ...served, reply, model, strategies, isFirst, probability, unit: link.slice(0, digestLength) };
   }
 
   /** Returns why a request is not sent again. */
@@ -177,7 +184,7 @@ export function openShadow(options: ShadowOptions): Shadow {
     const { tenant, model, unit } = drawnRequest;
     const now: RunningComparison = { started: clock(), sent: [], reservations: [] };
     if (await inTurn(tenant, () => notes.isCompared(tenant, unit))) return;
-    const bounds = await boundsOf(options, drawnRequest);
+    const bounds = await boundsOf(options.prices, options.infoOf, drawnRequest);
     if (typeof bounds === 'string') return dropped(drawnRequest, bounds);
     try {
       const replies = await repliesTo(drawnRequest, now, bounds);
@@ -192,14 +199,16 @@ export function openShadow(options: ShadowOptions): Shadow {
     }
   }
 
-  /** Sends the three requests, one after the other. Returns undefined when there is nothing to compare; `now.problem` says why. */
+  /** Sends the requests, one after the other. Returns undefined when there is nothing to compare; `now.problem` says why. */
   async function repliesTo(
-    { tenant, unit, request, prepared, resender }: DrawnRequest,
+    { tenant, unit, request, prepared, reply, receipt, resender }: DrawnRequest,
     now: RunningComparison,
     { foldedTokens, wholeTokens, mostFor }: CostBounds,
   ): Promise<Replies | undefined> {
     const reserve = (usd: number) => reserved(tenant, usd, now);
-    const first = mostFor(foldedTokens) + 2 * mostFor(wholeTokens);
+    const { heldBack } = prepared;
+    // A fold that was held back was not served, so it is sent twice.
+    const first = (heldBack ? 2 : 1) * mostFor(foldedTokens) + 2 * mostFor(wholeTokens);
     if (!(await reserve(first))) return undefined;
     now.place = await inTurn(tenant, () => notes.claim(tenant, unit, leaseMs));
     if (now.place === 'busy') now.problem = inProgress;
@@ -216,13 +225,22 @@ export function openShadow(options: ShadowOptions): Shadow {
       now.problem ??= answer.reason;
       return undefined;
     };
-    const folded = await replyTo(prepared, foldedTokens);
-    if (!folded || rests(folded, now)) return undefined;
-    const wholePrepared = await wholeRequest(request, prepared);
-    const whole = await replyTo(wholePrepared, wholeTokens);
-    if (!whole || rests(whole, now)) return undefined;
-    const wholeAgain = await replyTo(wholePrepared, wholeTokens);
-    return wholeAgain && { folded, whole: [whole, wholeAgain] };
+    const served: Replied = { status: 'replied', reply, recalls: receipt.recalls.length, isLimited: false };
+    const fold = heldBack ? await heldBack.prepared() : prepared;
+    if (!fold) now.problem = 'its fold was no longer in memory';
+    if (!fold) return undefined;
+    const wholePrepared = await wholeRequest(request, fold);
+    const isServedWhole = heldBack !== undefined && areEqual(prepared.body, wholePrepared.body);
+    const folded = heldBack ? [] : [served];
+    const whole = isServedWhole ? [served] : [];
+    while (folded.length + whole.length < 4) {
+      const isFolded = folded.length < 2;
+      const answer = isFolded ? await replyTo(fold, foldedTokens) : await replyTo(wholePrepared, wholeTokens);
+      if (!answer) return undefined;
+      (isFolded ? folded : whole).push(answer);
+      if (folded.length + whole.length < 4 && rests(answer, now)) return undefined;
+    }
+    return { folded, whole };
   }
 
   async function reserved(tenant: string, usd: number, now: RunningComparison): Promise<boolean> {
@@ -242,13 +260,10 @@ export function openShadow(options: ShadowOptions): Shadow {
   }
 
   async function noteReplies(
-    { tenant, receipt, prepared, reply, unit, model, strategies, probability }: DrawnRequest,
+    { tenant, prepared, unit, model, strategies, isFirst, probability }: DrawnRequest,
     { folded, whole }: Replies,
   ): Promise<void> {
-    const agreements = agreementsOf(
-      [decisionOf(reply), decisionOf(folded.reply)],
-      [decisionOf(whole[0].reply), decisionOf(whole[1].reply)],
-    );
+    const agreements = agreementsOf(bothOf(folded), bothOf(whole));
     const key = { model, strategies, settings: options.settings };
     const findings = await inTurn(tenant, async () => {
       await notes.compared(tenant, {
@@ -256,10 +271,10 @@ export function openShadow(options: ShadowOptions): Shadow {
         unit,
         lastAt: clock(),
         conversation: prepared.identity.beginning?.slice(0, digestLength) ?? '',
-        isFirst: isNewFold(receipt),
+        isFirst,
         probability,
         agreements,
-        recalls: receipt.recalls.length + folded.recalls,
+        recalls: folded.reduce((sum, { recalls }) => sum + recalls, 0),
       });
       return notes.read(tenant);
     });
@@ -267,9 +282,10 @@ export function openShadow(options: ShadowOptions): Shadow {
     const name = `${tenant} ${model} ${strategies}`;
     if (state === 'not shown') undecided.add(name);
     else undecided.delete(name);
-    if (state !== 'harm shown' || !options.hold) return;
-    await inTurn(tenant, () => notes.hold(tenant, model, strategies, clock()));
-    known.delete(tenant);
+    const isHarmful = state === 'harm shown' && options.hold !== false;
+    await inTurn(tenant, () => notes.judge(tenant, key, state, clock(), isHarmful));
+    if (state !== 'too few') known.delete(tenant);
+    if (!isHarmful) return;
     log.warn(
       { model, strategies },
       'folds changed what the model did next; these strategies make no new fold for a week',
@@ -329,10 +345,10 @@ export function openShadow(options: ShadowOptions): Shadow {
     log.warn({ reason: reasonOf(error) }, 'a request could not be compared with its unfolded form');
   }
 
-  async function readHolds(tenant: string): Promise<void> {
+  async function readVerdicts(tenant: string): Promise<void> {
     const now = clock();
-    const holds = await inTurn(tenant, () => notes.holds(tenant, now));
-    known.set(tenant, { holds, readAt: now });
+    const verdicts = await inTurn(tenant, () => notes.verdicts(tenant, options.settings, now));
+    known.set(tenant, { ...verdicts, readAt: now });
   }
 
   return {
@@ -347,14 +363,15 @@ export function openShadow(options: ShadowOptions): Shadow {
           .then(() => begin(one))
           .catch(failed);
     },
-    holds(tenant) {
-      const here = known.get(tenant);
+    held(tenant) {
+      const { holds, safe, readAt } = known.get(tenant) ?? { holds: [], safe: [], readAt: 0 };
       const now = clock();
-      if (!here || now - here.readAt > refreshMs) {
-        known.set(tenant, { holds: here?.holds ?? [], readAt: now });
-        readHolds(tenant).catch(() => undefined);
+      if (now - readAt > refreshMs) {
+        known.set(tenant, { holds, safe, readAt: now });
+        readVerdicts(tenant).catch(() => undefined);
       }
-      return here?.holds.filter(({ until }) => until > now) ?? [];
+      if (options.hold === 'unless-safe') return { sets: safe, allBut: true };
+      return { sets: holds.filter(({ until }) => until > now) };
     },
     findings: (tenant) => inTurn(tenant, () => notes.read(tenant)),
   };
@@ -370,26 +387,9 @@ const inProgress = 'another one was in progress';
 const nearLimit = 'the provider was close to a rate limit';
 
 type Replied = ResentReply & { readonly status: 'replied' };
-type Replies = { readonly folded: Replied; readonly whole: readonly [Replied, Replied] };
+/** Two replies to the folded request, and two to the whole one. */
+type Replies = { readonly folded: readonly Replied[]; readonly whole: readonly Replied[] };
 
-/** Returns the highest costs of the requests, or why they are unknown. */
-async function boundsOf(
-  { prices: load, infoOf }: Pick<ShadowOptions, 'prices' | 'infoOf'>,
-  { receipt, request }: DrawnRequest,
-): Promise<CostBounds | string> {
-  const { model, rounds, tokensBefore = 0, tokensAfter = 0, bytesBefore, bytesAfter } = receipt;
-  const foldedTokens = rounds[0]?.input;
-  if (foldedTokens === undefined) return 'the provider reported no usage';
-  const [prices, { maxOutput = fallbackMaxOutput }] = await Promise.all([load(), infoOf(model)]);
-  const { maxOutputTokens = maxOutput, replies = 1 } = request.codec.resending(request.body);
-  const growth = tokensAfter > 0 ? tokensBefore / tokensAfter : bytesBefore / bytesAfter;
-  const { factor, tokens } = countMargin;
-  const wholeTokens = Math.ceil(foldedTokens * Math.max(1, growth) * factor) + tokens;
-  if (!prices.priceOf(model, wholeTokens)) return 'the price of the model is unknown';
-  const mostFor = (promptTokens: number): number => {
-    const { input, cacheRead, cacheWrite, cacheWriteLong = 0, output } = prices.priceOf(model, promptTokens)!;
-    const dearest = Math.max(input, cacheRead, cacheWrite, cacheWriteLong);
-    return (promptTokens * dearest + maxOutputTokens * replies * output) / 1e6;
-  };
-  return { prices, foldedTokens, wholeTokens, mostFor };
+function bothOf([one, other]: readonly Replied[]): readonly [Decision, Decision] {
+  return [decisionOf(one!.reply), decisionOf(other!.reply)];
 }

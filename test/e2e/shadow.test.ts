@@ -4,7 +4,9 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { GatewaySettings } from '../../src/gateway/app.ts';
+import { openShadowNotes } from '../../src/experiment/shadow.ts';
 import type { ExperimentResults } from '../../src/experiment/spell.ts';
+import { createEncryptedStore } from '../../src/store/encrypted-store.ts';
 import { inMemoryStore } from '../../src/store/in-memory.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Script, Turn } from '../support/fake-provider/script.ts';
@@ -158,7 +160,6 @@ describe('a shadow', () => {
     expect(written.some((entry) => entry.includes('experiment/shadow/'))).toBe(true);
     expect(written.filter((entry) => entry.includes(planted))).toEqual([]);
     // The sealed records are read with the secret, too.
-    const { createEncryptedStore } = await import('../../src/store/encrypted-store.ts');
     const opened = createEncryptedStore({ store, secret });
     const keys = written
       .map((entry) => /^sealed\/local\/(experiment\/\S+)/.exec(entry)?.[1])
@@ -254,5 +255,93 @@ describe('a shadow', () => {
     expect(JSON.stringify(receipts)).toContain(
       'held: its folds were shown to change what the model does next',
     );
+  });
+});
+
+describe('a shadow with unless-safe', () => {
+  const strict: GatewaySettings = {
+    ...settings,
+    // Without them, the whole request is served as it is compared.
+    shrinks: false,
+    cacheMarks: false,
+    experiment: { shadow: { ...shadow, usdPerDay: 1_000, hold: 'unless-safe' } },
+  };
+  const secret = new Uint8Array(32).fill(6);
+  const bodyOf = (name: string, model = 'claude-sonnet-5') =>
+    JSON.stringify({ ...JSON.parse(longBody('messages', jobs).replace('Run all jobs.', name)), model });
+  const ask = async (url: string, name: string, model?: string) => {
+    const response = await post(url, 'messages', bodyOf(name, model));
+    await response.text();
+    return response.headers.get('x-leporello-outcome');
+  };
+
+  it.each([
+    ['the gateway', {}],
+    ['a thread', { foldThreadBytes: 1_000 }],
+  ])('serves whole requests, and compares the fold that %s held back', async (_, deps) => {
+    const script: Script = ({ body, index }) => {
+      if (index < 60) return acts('src/a.ts');
+      const text = JSON.stringify(body);
+      const id = /\[[^\]]*?(mem_[0-9a-z]{16})/.exec(text)?.[1];
+      if (id === undefined || text.includes('"name":"read_memory","input"')) return acts('src/a.ts');
+      return { type: 'turn', parts: [{ type: 'tool-call', name: 'read_memory', arguments: { id } }], usage };
+    };
+    await using stack = await startStack(script, strict, deps);
+    await pay(stack.url, 60);
+    expect(await ask(stack.url, 'Run all jobs.')).toBe('untouched');
+    // The fold is not stored, and its recalls are answered all the same.
+    await eventually(async () =>
+      expect((await resultsOf(stack.url)).shadows).toMatchObject([
+        {
+          recalls: 2,
+          levels: { target: { first: { samples: 1, loss: 0, shift: 0 }, later: { samples: 0 } } },
+          byStrategies: [{ strategies: 'offload-results', state: 'too few' }],
+          tally: { calls: 5, usd: 0.0525, dropped: {} },
+        },
+      ]),
+    );
+    const sent = stack.provider.requests.slice(60).map(({ body }) => Buffer.from(body).toString());
+    const isFolded = sent.map((body) => body.includes('[Folded result'));
+    // The served one; the folded one and its recall, twice; and the whole one, whose second reply is the served one.
+    expect(isFolded).toEqual([false, true, true, true, true, false]);
+    expect(sent[5]).toBe(sent[0]);
+    expect(sent[3]).toBe(sent[1]);
+    expect(sent[2]).toContain('job 0: step 99 took 693 ms');
+    const receipts = await (await fetch(`${stack.url}/_leporello/receipts`)).text();
+    expect(receipts).toContain('held: its folds are not shown to be harmless yet');
+  });
+
+  it('folds by what was shown to be harmless, for that model, and no longer once that is doubted', async () => {
+    // It outlives the restart.
+    const store = { ...inMemoryStore(), close: () => Promise.resolve() };
+    await using stack = await startStack(() => acts('src/a.ts'), strict, { store, secret });
+    await pay(stack.url, 60);
+    expect(await ask(stack.url, 'One')).toBe('untouched');
+    const notes = openShadowNotes(createEncryptedStore({ store, secret }));
+    const compared = await eventually(async () => {
+      const [one] = (await notes.read('local')).compared;
+      expect(one).toBeDefined();
+      return one!;
+    });
+    // Later than the gateway's own verdicts: it has too few comparisons.
+    const later = Date.now() + 1e9;
+    await notes.judge('local', compared, 'safe', later, false);
+    await stack.restart();
+    await eventually(async () => expect(await ask(stack.url, `Folded ${Math.random()}`)).toBe('compacted'));
+    expect(await ask(stack.url, 'Another model', 'claude-opus-5')).toBe('untouched');
+    await notes.judge('local', compared, 'not shown', later + 1, false);
+    await stack.restart();
+    await ask(stack.url, 'The first after a restart');
+    expect(await ask(stack.url, 'Doubted')).toBe('untouched');
+  });
+
+  it('folds what would not fit', async () => {
+    const tight: GatewaySettings = {
+      ...strict,
+      models: { '*': { windowTokens: 12_000, tokenizer: { encoding: 'o200k_base' } } },
+      triggers: { ...foldingEarly.triggers, mustFit: {} },
+    };
+    await using stack = await startStack(() => acts('src/a.ts'), tight);
+    expect(await ask(stack.url, 'Too long.')).toBe('compacted');
   });
 });

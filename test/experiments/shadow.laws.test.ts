@@ -36,6 +36,20 @@ describe('the shadow of a fold', () => {
     expect(stateAfter({ actions: whole }, 40_000)).toBe('safe');
   });
 
+  it('says about how many comparisons a verdict needs, as long as there is none', () => {
+    const needed = (model: FoldedModel, count: number) =>
+      Array.from({ length: 21 }, (_, seed) => estimateShadow(samplesOf(model, count, seed + 1, true)).needed);
+    const half = (counts: readonly (number | undefined)[]) =>
+      counts.map((count) => count ?? Infinity).toSorted((one, other) => one - other)[10]!;
+    // The curves: half of the experiments with no effect, and with a small one, have a verdict after some 1,700 comparisons.
+    for (const actions of [whole, [0.5, 0.3, 0.2]]) {
+      expect(half(needed({ actions }, 300))).toBeGreaterThan(400);
+      expect(half(needed({ actions }, 300))).toBeLessThan(4_000);
+    }
+    expect(estimateShadow(samplesOf({ actions: whole }, 40, 1, true)).needed).toBeUndefined();
+    expect(estimateShadow(samplesOf({ actions: [0, 0, 1] }, 1_000, 1, true)).needed).toBeUndefined();
+  });
+
   it('has the true shift in its interval in at least 95 % of 300 runs', () => {
     const actions: Actions = [0.4, 0.4, 0.2];
     const truth = 0.04 + 0.01 + 0.01;

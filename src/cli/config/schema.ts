@@ -99,10 +99,10 @@ const shadow = switchable(
       0.01,
       "What they may cost at most, as a part of what the tenant's requests have cost since the gateway started.",
     ),
-    hold: described(z.boolean().default(true), {
-      allowed: 'true or false',
+    hold: described(z.union([z.boolean(), z.literal('unless-safe')]).default(true), {
+      allowed: 'true, false or unless-safe',
       about:
-        'Whether strategies whose folds are shown to do harm make no new fold for a week, unless a request would not fit.',
+        'true: strategies whose folds are shown to do harm make no new fold for a week, unless a request would not fit. unless-safe: strategies make none before their folds are shown to be harmless. false only measures.',
     }),
     logins: described(z.boolean().default(false), {
       allowed: 'true or false',

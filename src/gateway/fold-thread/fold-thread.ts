@@ -204,7 +204,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
   async function preparedOf(
     remote: Remote<ThreadFunctions>,
     request: EngineRequest,
-    { handle, body = request.body, isCounted, searched, summary, ...data }: ThreadPrepared,
+    { handle, body = request.body, isCounted, searched, summary, heldBack, ...data }: ThreadPrepared,
   ): Promise<PreparedRequest> {
     const { tenant } = request;
     const counter = isCounted ? await loadTokenCounter(data.report.model, settings.models) : undefined;
@@ -238,6 +238,16 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
       reportPromptTokens: (reported) =>
         void remote.reportPromptTokens(kept.handle, reported).catch(() => undefined),
       detail: () => remote.detail(kept.handle).catch(() => undefined),
+      heldBack:
+        heldBack === undefined
+          ? undefined
+          : {
+              strategies: heldBack,
+              async prepared() {
+                const folded = await remote.heldBack(kept.handle).catch(() => undefined);
+                return folded && preparedOf(remote, request, folded);
+              },
+            },
       summary: summary && jobOf(remote, kept, summary, (text) => counter?.count(text) ?? text.length),
     };
   }

@@ -38,6 +38,7 @@ export type ThreadRequest = Omit<EngineRequest, 'codec' | 'leftMs'> & {
 
 type NotCopied =
   | 'conversation'
+  | 'heldBack'
   | 'original'
   | 'lookUpOriginal'
   | 'titleOf'
@@ -57,6 +58,8 @@ export type ThreadPrepared = Omit<PreparedRequest, NotCopied | 'body' | 'summary
   readonly body: Uint8Array | undefined;
   readonly isCounted: boolean;
   readonly searched: readonly string[];
+  /** The strategies of the fold that was held back. */
+  readonly heldBack: string | undefined;
   readonly summary:
     | (Pick<SummaryJob, 'writes' | 'key' | 'tokens'> & { readonly earlier: ReadonlySet<string> })
     | undefined;
@@ -110,10 +113,7 @@ function openThread(data: ThreadData) {
     /** Prepares a request; undefined when the call was given up before it began. */
     async prepare(asked: ThreadRequest, state: CallState): Promise<ThreadPrepared | undefined> {
       if (!begin(state)) return undefined;
-      const prepared = await engine.prepare(requestOf(asked));
-      const handle = handles++;
-      held.set(handle, prepared);
-      return dataOf(handle, prepared, asked.body);
+      return hold(await engine.prepare(requestOf(asked)), asked.body);
     },
     disableFolding: (asked: ThreadRequest): Promise<void> => engine.disableFolding(requestOf(asked)),
     learnFrom: (asked: ThreadRequest, reported: number): Promise<void> =>
@@ -121,6 +121,11 @@ function openThread(data: ThreadData) {
     original(handle: number, id: string): Uint8Array | undefined {
       // Sending a view would copy the whole body.
       return held.get(handle)?.original(id)?.slice();
+    },
+    /** Holds the request with the fold that was held back, too. */
+    async heldBack(handle: number): Promise<ThreadPrepared | undefined> {
+      const folded = await held.get(handle)?.heldBack?.prepared();
+      return folded && hold(folded, noBytes);
     },
     titleOf: (handle: number, id: string): OriginalTitle | undefined => held.get(handle)?.titleOf(id),
     detail: async (handle: number): Promise<RequestDetail | undefined> => held.get(handle)?.detail?.(),
@@ -150,6 +155,12 @@ function openThread(data: ThreadData) {
     },
   };
 
+  function hold(prepared: PreparedRequest, clientBody: Uint8Array): Promise<ThreadPrepared> {
+    const handle = handles++;
+    held.set(handle, prepared);
+    return dataOf(handle, prepared, clientBody);
+  }
+
   function heldBy(handle: number): PreparedRequest {
     const prepared = held.get(handle);
     if (prepared) return prepared;
@@ -165,6 +176,8 @@ function openThread(data: ThreadData) {
     throw new LeporelloError('summary-failed', 'This request needs no summary.');
   }
 }
+
+const noBytes = new Uint8Array();
 
 function requestOf({ format, route, endsAt, ...request }: ThreadRequest): EngineRequest {
   const codec = codecOf(format, route);
@@ -192,6 +205,7 @@ async function dataOf(
     recallTool,
     notesTool: prepared.notesTool,
     searched: prepared.searched(),
+    heldBack: prepared.heldBack?.strategies,
     media,
     room,
     prompt,
