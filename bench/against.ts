@@ -7,7 +7,7 @@
  * An id is the beginning of the SHA-256 hash of the recording's name, so that the result names no recording. The result holds counts and sums only.
  *
  * Traps: those of bench/replay.ts, bench/blind-replay.ts and bench/quote-loss.ts. (1) The trajectory is the recorded one: extra requests of an agent that sees
- * less are not counted, so the costs are too low for us. (2) With the prices of a provider that caches; the tables give those of others, too.
+ * less are not counted, so the costs are too low for us. (2) Conversations are in the order of the highest of four costs: at the prices of Anthropic, of OpenAI, and of a provider without a cache, and at the first if the model asks blind.
  */
 import { parseArgs } from 'node:util';
 import { createHash } from 'node:crypto';
@@ -43,15 +43,15 @@ async function main(): Promise<void> {
       sourceOf(source, all),
     ),
     dearer: conversations
-      .filter(({ folds, cost }) => folds > 0 && cost > 1)
-      .toSorted((a, b) => b.cost - a.cost)
+      .filter((one) => one.folds > 0 && worstCost(one) > 1)
+      .toSorted((a, b) => worstCost(b) - worstCost(a))
       .slice(0, listed),
     missed: conversations
       .filter(({ lost, 'run again': again }) => lost + again > 0)
       .toSorted((a, b) => b.lost - a.lost || b['run again'] - a['run again'])
       .slice(0, listed),
     worst: [...Map.groupBy(conversations, ({ source }) => source).values()].map((all) =>
-      all.reduce((worst, one) => (one.cost > worst.cost ? one : worst)),
+      all.reduce((worst, one) => (worstCost(one) > worstCost(worst) ? one : worst)),
     ),
     edits: edits.totals,
     unquotable: edits.worst,
@@ -96,6 +96,11 @@ function conversationOf({ id, source, plays: [full, own, blind] }: Played) {
 }
 
 type Conversation = ReturnType<typeof conversationOf>;
+
+/** Returns the highest cost of a conversation: at the prices of any provider, or if the model asks blind. */
+function worstCost(one: Conversation): number {
+  return Math.max(one.cost, one['cost, openai'], one['cost, no cache'], one['blind cost']);
+}
 
 function sourceOf(source: string, all: readonly Conversation[]) {
   const folded = all.filter(({ folds }) => folds > 0);

@@ -14,7 +14,8 @@ const cost =
     return Number(row[key] ?? 0) > 1 ? `**${text}**` : text;
   };
 
-const noneDearer = 'None of the folded conversations that were played cost more than its full context.';
+const noneDearer =
+  'None of the folded conversations that were played cost more than its full context, at any of these prices.';
 
 const costColumns = {
   requests: 'requests',

@@ -54,8 +54,9 @@ export type ShadowEstimate = {
   readonly needed: number | undefined;
 };
 
-const minSamples = 50;
-const minConversations = 20;
+/** The floor of every verdict. */
+export const minSamples = 50;
+export const minConversations = 20;
 
 /** The agreement that must be lost at least, the shift that must be exceeded, and the loss up to which folds are safe. */
 const harmfulLoss = 0.02;

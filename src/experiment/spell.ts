@@ -3,7 +3,7 @@ import type { Estimated } from './estimate.ts';
 import type { ExperimentReport } from './holdout.ts';
 import { number } from '../receipts/detail.ts';
 import type { ShadowReport, StrategiesReport } from './shadow.ts';
-import type { ShadowEstimate } from './shadow-estimate.ts';
+import { minConversations, minSamples, type ShadowEstimate } from './shadow-estimate.ts';
 
 /** The results of a tenant's experiments. */
 export type ExperimentResults = {
@@ -19,13 +19,18 @@ export function spellResults({ experiments, shadows }: ExperimentResults): reado
 function spellExperiment(report: ExperimentReport): string {
   const { estimate, model, rate, capUsd, since, open, rescued, unpriced, outcomes } = report;
   const { control, folded, verdict, needed, costRatio, lambda, breakEven, capped } = estimate;
-  const lines = [
+  const head = [
     `${model}, since ${new Date(since).toISOString().slice(0, 10)}, control group ${percent(rate)}, costs capped at USD ${capUsd}`,
     '',
     `  Verdict: ${verdictWords[verdict]}${needed === undefined ? '' : `, about ${number(needed)} conversations are needed`}.`,
+  ];
+  if (folded + control + unpriced === 0)
+    return `${head.join('\n')}\n  Ended conversations: none; ${number(open)} open. A conversation has ended when it was silent for six hours.\n`;
+  const lines = [
+    ...head,
     `  Ended conversations: ${number(folded)} folded, ${number(control)} control (${number(rescued)} folded because they would not fit); ${number(open)} open.`,
     `  Cost with folding relative to without: ${withInterval(costRatio, 3)}.`,
-    `  Extra requests per 1,000 folded tokens: ${withInterval(lambda, 2)}; nothing is saved from ${breakEven === undefined ? 'an unknown number' : breakEven.toFixed(2)} on.`,
+    `  Extra requests per 1,000 folded tokens: ${withInterval(lambda, 2)}${breakEven === undefined ? '' : `; nothing is saved from ${breakEven.toFixed(2)} on`}.`,
     '  Mean difference per conversation, folded minus control:',
     ...Object.entries(outcomes).map(([name, outcome]) => `    ${name}: ${withInterval(outcome, 2)}`),
     ...(capped > 0 ? [`  ${percent(capped)} of the conversations reached the cap.`] : []),
@@ -51,7 +56,7 @@ function spellShadow({ model, since, levels, byStrategies, recalls, tally }: Sha
     `  Verdict: ${stateWords[state]}${state === 'not shown' && first.needed !== undefined ? `, about ${number(first.needed)} requests with a new fold are needed` : ''}.`,
     ...estimateLines('Requests with a new fold', first),
     ...estimateLines('Later requests', later),
-    ...(first.samples + later.samples === 0
+    ...(first.state === 'too few'
       ? []
       : [
           `  With a new fold, by the tool alone: ${bothOf(levels.tool.first)}; by all arguments: ${bothOf(levels.arguments.first)}.`,
@@ -64,8 +69,12 @@ function spellShadow({ model, since, levels, byStrategies, recalls, tally }: Sha
 }
 
 function estimateLines(name: string, estimate: ShadowEstimate): readonly string[] {
-  const { samples, conversations, loss, lossInterval, shift, shiftInterval } = estimate;
+  const { state, samples, conversations, loss, lossInterval, shift, shiftInterval } = estimate;
   if (samples === 0) return [];
+  if (state === 'too few')
+    return [
+      `  ${name}: ${number(samples)} compared, at least ${minSamples} are needed; of ${number(conversations)} conversations, at least ${minConversations}.`,
+    ];
   return [
     `  ${name}: ${number(samples)} of ${number(conversations)} conversations.`,
     `    Agreement on the next target lost: ${withInterval({ estimate: loss, interval: lossInterval }, 3)}.`,
@@ -74,7 +83,7 @@ function estimateLines(name: string, estimate: ShadowEstimate): readonly string[
 }
 
 const stateWords = {
-  'too few': 'cannot tell yet, at least 50 requests of 20 conversations are needed',
+  'too few': 'cannot tell yet',
   'harm shown': 'folds change what the model does next',
   'not shown': 'neither harm nor its absence is shown',
   safe: 'folds are harmless: they cost less than 5 points of agreement',

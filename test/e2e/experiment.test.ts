@@ -117,9 +117,7 @@ it('leporello experiment prints the results', async () => {
     const out = terminal.written.out();
     expect(out).toContain('claude-sonnet-5, since ');
     expect(out).toContain('  Verdict: cannot tell yet.\n');
-    expect(out).toContain(
-      'Ended conversations: 0 folded, 0 control (0 folded because they would not fit); 1 open.',
-    );
+    expect(out).toContain('  Ended conversations: none; 1 open. A conversation has ended when it was silent for six hours.\n');
     expect(await run(['experiment', '--data', 'data', '--json'], terminal)).toBe(0);
     expect(JSON.parse(terminal.written.out().slice(out.length))).toMatchObject({
       experiments: [{ open: 1 }],

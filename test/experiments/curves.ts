@@ -25,19 +25,33 @@ The true ratio is the mean cost with folding divided by the mean cost without, b
 
 /** Returns the page as Markdown. */
 export function curvesPage(): string {
-  const lines = scripts.flatMap((script) => {
-    const truth = truthOf(script).costRatio.toFixed(3);
-    return rates.map((rate) => {
-      const ends = Array.from({ length: runs }, (_, run) => verdictOf(script, rate, 1_000 + run));
-      const share = (verdict: string) =>
-        `${Math.round((100 * ends.filter((end) => end.verdict === verdict).length) / runs)} %`;
-      const half = ends.map(({ after }) => after).toSorted((one, other) => one - other)[runs / 2 - 1]!;
-      const until =
-        half > atMost ? `more than ${atMost.toLocaleString('en-US')}` : half.toLocaleString('en-US');
-      return `| ${script.name} | ${truth} | ${100 * rate} % | ${share('pays')} | ${share('costs')} | ${share('cannot tell')} | ${until} |\n`;
-    });
-  });
-  return head + lines.join('') + shadowCurves();
+  const holdouts = scripts.flatMap((script) => rates.map((rate) => holdoutOf(script, rate)));
+  const shadows = models.map(shadowOf);
+  return [
+    head,
+    ...holdouts.map(holdoutLine),
+    shadowHead,
+    ...shadows.map(shadowLine),
+    badEnds(holdouts, shadows),
+  ].join('');
+}
+
+function holdoutOf(script: Scripted, rate: number) {
+  const ends = Array.from({ length: runs }, (_, run) => verdictOf(script, rate, 1_000 + run));
+  const half = ends.map(({ after }) => after).toSorted((one, other) => one - other)[runs / 2 - 1]!;
+  const truth = truthOf(script).costRatio;
+  const right = truth === 1 ? 'cannot tell' : truth < 1 ? 'pays' : 'costs';
+  return { name: script.name, rate, truth, right, ends: ends.map(({ verdict }) => verdict), half };
+}
+
+type Holdout = ReturnType<typeof holdoutOf>;
+
+function holdoutLine({ name, rate, truth, ends, half }: Holdout): string {
+  const share = (verdict: string) =>
+    `${Math.round((100 * ends.filter((end) => end === verdict).length) / runs)} %`;
+  const most = atMost.toLocaleString('en-US');
+  const until = half > atMost ? `more than ${most}` : half.toLocaleString('en-US');
+  return `| ${name} | ${truth.toFixed(3)} | ${100 * rate} % | ${share('pays')} | ${share('costs')} | ${share('cannot tell')} | ${until} |\n`;
 }
 
 function verdictOf(script: Scripted, rate: number, seed: number) {
@@ -76,20 +90,48 @@ false alarm.
 |---|---|${looksAt.map(() => '---|---').join('|')}|
 `;
 
-function shadowCurves(): string {
-  const lines = models.map((model) => {
-    const many = samplesOf(model, 200_000, 3, true);
-    const shift = many.reduce((sum, sample) => sum + shiftOf(sample), 0) / many.length;
-    const ends = Array.from({ length: shadowRuns }, (_, run) => statesOf(model, 2_000 + run));
-    const share = (count: number) => `${Math.round((100 * count) / shadowRuns)} %`;
-    const cells = looksAt.map((_, at) => {
-      const held = ends.filter((states) => states.slice(0, at + 1).includes('harm shown')).length;
-      const safe = ends.filter((states) => states[at] === 'safe').length;
-      return `${share(held)} | ${share(safe)}`;
-    });
-    return `| ${model.name} | ${Math.abs(shift).toFixed(2)} | ${cells.join(' | ')} |\n`;
-  });
-  return shadowHead + lines.join('');
+function shadowOf(model: (typeof models)[number]) {
+  const many = samplesOf(model, 200_000, 3, true);
+  const shift = Math.abs(many.reduce((sum, sample) => sum + shiftOf(sample), 0) / many.length);
+  const ends = Array.from({ length: shadowRuns }, (_, run) => statesOf(model, 2_000 + run));
+  const looks = looksAt.map((_, at) => ({
+    held: ends.filter((states) => states.slice(0, at + 1).includes('harm shown')).length,
+    safe: ends.filter((states) => states[at] === 'safe').length,
+  }));
+  return { name: model.name, shift, looks };
+}
+
+type ShadowCurve = ReturnType<typeof shadowOf>;
+
+const shareOf = (count: number) => `${Math.round((100 * count) / shadowRuns)} %`;
+
+function shadowLine({ name, shift, looks }: ShadowCurve): string {
+  const cells = looks.map(({ held, safe }) => `${shareOf(held)} | ${shareOf(safe)}`);
+  return `| ${name} | ${shift.toFixed(2)} | ${cells.join(' | ')} |\n`;
+}
+
+const listOf = (lines: readonly string[]) => lines.map((line) => `  - ${line}\n`).join('');
+
+/** Says which of these experiments end badly for whoever runs them. */
+function badEnds(holdouts: readonly Holdout[], shadows: readonly ShadowCurve[]): string {
+  const wrong = holdouts.flatMap(({ right, ends }) =>
+    ends.filter((end) => end !== right && end !== 'cannot tell'),
+  );
+  const late = holdouts.filter(({ right, half }) => right !== 'cannot tell' && half > atMost);
+  const missed = shadows.filter(({ shift }) => shift >= 0.005);
+  const harmless = shadows.filter(({ shift }) => shift < 0.005);
+  const at = looksAt.indexOf(300);
+  return `
+## What goes against us
+
+- **Wrong verdicts** of a holdout, or any where nothing changes: ${wrong.length} of ${(holdouts.length * runs).toLocaleString('en-US')}.
+- **No verdict** in half of the holdouts after ${atMost.toLocaleString('en-US')} conversations, although there is an effect:
+${listOf(late.map(({ name, rate }) => `${name}, control group ${100 * rate} %`))}- **Harm that a shadow has not seen** after ${looksAt[at]} comparisons, so folding went on:
+${listOf(missed.map(({ name, looks }) => `${name}: ${shareOf(shadowRuns - looks[at]!.held)} of the experiments`))}- **Holds without harm**: ${harmless.reduce((sum, { looks }) => sum + looks.at(-1)!.held, 0)} of ${harmless.length * shadowRuns}.
+- **Harmless folds not called harmless** after ${looksAt.at(-1)!.toLocaleString('en-US')} comparisons, so \`unless-safe\` still holds them:
+${listOf(harmless.map(({ name, looks }) => `${name}: ${shareOf(shadowRuns - looks.at(-1)!.safe)} of the experiments`))}
+What went against us on recorded conversations is in [against.md](against.md).
+`;
 }
 
 function statesOf(model: FoldedModel, seed: number): readonly ShadowState[] {
