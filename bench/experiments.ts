@@ -1,8 +1,8 @@
 /**
  * Measures what experiments cost the requests that are served: the latency and the CPU time of folded requests through a gateway with a holdout and
- * one with a shadow, relative to one without. Run `node bench/experiments.ts`; it takes a minute and only prints.
+ * one with a shadow, relative to one without. Run `node bench/experiments.ts`; it takes two minutes and only prints.
  *
- * Traps: (1) The gateways take turns, ten requests each and at most 50 a second, so noise of the machine hits all alike; a second gateway without
+ * Traps: (1) The gateways take turns: ten requests each at most 50 a second, or ten over each of several connections as fast as it goes. So noise of the machine hits all alike; a second gateway without
  * an experiment shows how much two equal ones differ. (2) The upstream answers at once, so a shadow sends its requests while the next ones
  * are served, and works at the same time on the same core. With a real provider they are spread over seconds. (3) The requests differ in
  * their last message only: each repeats one fold, and a shadow with the default share repeats one in a hundred of them.
@@ -16,19 +16,27 @@ const names = ['gateway that folds', 'gateway that folds', 'gateway with holdout
 const upstream = await startUpstream();
 const targets = [];
 for (const name of names) targets.push(await startTarget(name, upstream));
-const { uses } = await loadInTurns(targets, 150);
-
-const [median, tail] = [0.5, 0.99].map((share) => quantile(uses[0]!.latencies, share));
-console.table(
-  ['without', 'without, again', 'with a holdout', 'with a shadow'].map((gateway, at) => ({
+const gateways = ['without', 'without, again', 'with a holdout', 'with a shadow'];
+const rows: object[] = [];
+for (const [connections, turns] of [
+  [1, 150],
+  [4, 40],
+  [16, 15],
+] as const) {
+  const { uses } = await loadInTurns(targets, turns, connections);
+  const [median, tail] = [0.5, 0.99].map((share) => quantile(uses[0]!.latencies, share));
+  const rowOf = (gateway: string, at: number) => ({
+    connections,
     gateway,
     'p50 ms': round(quantile(uses[at]!.latencies, 0.5)),
     'p99 ms': round(quantile(uses[at]!.latencies, 0.99)),
     'p50 ratio': round(quantile(uses[at]!.latencies, 0.5) / median!),
     'p99 ratio': round(quantile(uses[at]!.latencies, 0.99) / tail!),
     'CPU ms a request': round(uses[at]!.cpuMs),
-  })),
-);
+  });
+  rows.push(...gateways.map(rowOf));
+}
+console.table(rows);
 for (const at of [2, 3]) console.log(`${names[at]}: ${await resultsOf(targets[at]!.origin)}`);
 for (const target of targets) target.kill();
 process.exit();

@@ -16,19 +16,25 @@ export type TurnsUse = {
   readonly rssMb: number;
 };
 
-/** Sends `turns` times ten requests of 60 kB through each target, one at a time, after a warm-up. `seconds`: how long that took. */
+/**
+ * Sends `turns` times ten requests of 60 kB through each target over each connection, after a warm-up. With more than one connection, each gateway is
+ * as busy as it can be in its turn. `seconds`: how long that took.
+ */
 export async function loadInTurns(
   targets: readonly TargetProcess[],
   turns: number,
+  connections = 1,
 ): Promise<{ readonly uses: readonly TurnsUse[]; readonly requests: number; readonly seconds: number }> {
-  for (const { origin } of targets) await load({ origin, connections: 1, bytes, requests: warmUps });
-  const requests = turns * inTurn;
+  for (const { origin } of targets) await load({ origin, connections, bytes, requests: warmUps });
+  const each = inTurn * connections;
+  const requests = turns * each;
   const before = await Promise.all(targets.map((target) => target.use()));
   const latencies: number[][] = targets.map(() => []);
   const start = performance.now();
   for (let turn = 0; turn < turns; turn++) {
     for (const [at, { origin }] of targets.entries())
-      latencies[at]!.push(...(await load({ origin, connections: 1, bytes, requests: inTurn })).latencies);
+      latencies[at]!.push(...(await load({ origin, connections, bytes, requests: each })).latencies);
+    if (connections > 1) continue;
     const wait = start + ((turn + 1) * inTurn * 1_000) / maxRate - performance.now();
     if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
   }

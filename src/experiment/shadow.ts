@@ -132,8 +132,11 @@ export interface ShadowNotes {
   claim(tenant: string, unit: string, forMs: number): Promise<PlaceClaim>;
   /** Ends the claim on the tenant. */
   release(tenant: string): Promise<void>;
-  /** Notes a comparison. */
-  compared(tenant: string, request: RequestComparison): Promise<void>;
+  /**
+   * Notes a comparison. Returns the state of the folds that it is about; undefined between looks: to look reads all comparisons, so looks become rarer
+   * the more there are. The intervals hold however often they are looked at.
+   */
+  compared(tenant: string, request: RequestComparison): Promise<ShadowState | undefined>;
   /** Adds to the sums of a model. */
   add(
     tenant: string,
@@ -161,6 +164,8 @@ export type ShadowFindings = {
   readonly tallies: readonly ShadowTally[];
 };
 
+/** The comparisons after which folds are looked at again, as a share of those before. */
+const lookShare = 0.02;
 const runningKey = 'experiment/shadow-running';
 const placeMs = 24 * 60 * 60 * 1_000;
 
@@ -169,6 +174,8 @@ export function openShadowNotes(
 ): ShadowNotes {
   const requests = createJournal(encryptedStore, comparedJournal);
   const tallies = createJournal(encryptedStore, tallyJournal);
+  /** The comparisons at the last look, and those since then, by the folds that they are about. */
+  const looks = new Map<string, { readonly total: number; readonly since: number }>();
 
   function change(
     tenant: string,
@@ -189,6 +196,11 @@ export function openShadowNotes(
     return (await encryptedStore.keep(tenant, [], record)) === undefined;
   }
 
+  const read = async (tenant: string): Promise<ShadowFindings> => ({
+    compared: await requests.list(tenant),
+    tallies: await tallies.list(tenant),
+  });
+
   const release = (tenant: string) => encryptedStore.forget(tenant, { sealed: [runningKey] });
 
   return {
@@ -200,7 +212,19 @@ export function openShadowNotes(
     },
     release,
     isCompared: async (tenant, unit) => (await requests.find(tenant, unit)) !== undefined,
-    compared: (tenant, request) => requests.change(tenant, [{ unit: request.unit, change: () => request }]),
+    async compared(tenant, request) {
+      await requests.change(tenant, [{ unit: request.unit, change: () => request }]);
+      const folds = `${tenant} ${request.model} ${request.settings} ${request.strategies}`;
+      const { total, since } = looks.get(folds) ?? { total: 0, since: 0 };
+      if (since + 1 < total * lookShare) {
+        looks.set(folds, { total, since: since + 1 });
+        return undefined;
+      }
+      const { compared, tallies: sums } = await read(tenant);
+      const own = countedOf(compared, sums, request);
+      looks.set(folds, { total: own.length, since: 0 });
+      return stateOf(samplesAt(own, 'target'));
+    },
     add: (tenant, model, at, { calls = 0, usd = 0, dropped = {} }) =>
       change(tenant, model, at, (own) => ({
         calls: own.calls + calls,
@@ -219,10 +243,7 @@ export function openShadowNotes(
       const all = await tallies.list(tenant);
       return { holds: holdsIn(all, now), safe: safeIn(all, settings) };
     },
-    read: async (tenant) => ({
-      compared: await requests.list(tenant),
-      tallies: await tallies.list(tenant),
-    }),
+    read,
   };
 }
 
@@ -245,20 +266,20 @@ function safeIn(tallies: readonly ShadowTally[], settings: string): ShadowVerdic
   );
 }
 
-/** Decides on one set of strategies, by the targets of the next calls. Samples from before the end of an earlier hold do not count. */
-export function stateFor(
-  { compared, tallies }: ShadowFindings,
+/** Returns the comparisons of one set of strategies. Those from before the end of an earlier hold do not count. */
+function countedOf(
+  compared: ShadowFindings['compared'],
+  tallies: ShadowFindings['tallies'],
   { model, strategies, settings }: ComparedFolds,
-): ShadowState {
+): ShadowFindings['compared'] {
   const heldAt = tallies.find((tally) => tally.model === model)?.heldAt[strategies];
-  const own = compared.filter(
+  return compared.filter(
     (one) =>
       one.model === model &&
       one.strategies === strategies &&
       one.settings === settings &&
       (heldAt === undefined || one.lastAt > heldAt + holdMs),
   );
-  return stateOf(samplesAt(own, 'target'));
 }
 
 /** Reports each model under each set of settings, the newest first. */

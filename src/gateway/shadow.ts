@@ -17,7 +17,6 @@ import {
   type ShadowFindings,
   type ShadowNotes,
   type ShadowVerdicts,
-  stateFor,
 } from '../experiment/shadow.ts';
 import { isNewFold } from '../receipts/detail.ts';
 import type { Receipt, ShadowReceipt } from '../receipts/receipt.ts';
@@ -265,8 +264,8 @@ export function openShadow(options: ShadowOptions): Shadow {
   ): Promise<void> {
     const agreements = agreementsOf(bothOf(folded), bothOf(whole));
     const key = { model, strategies, settings: options.settings };
-    const findings = await inTurn(tenant, async () => {
-      await notes.compared(tenant, {
+    const state = await inTurn(tenant, () =>
+      notes.compared(tenant, {
         ...key,
         unit,
         lastAt: clock(),
@@ -275,10 +274,9 @@ export function openShadow(options: ShadowOptions): Shadow {
         probability,
         agreements,
         recalls: folded.reduce((sum, { recalls }) => sum + recalls, 0),
-      });
-      return notes.read(tenant);
-    });
-    const state = stateFor(findings, key);
+      }),
+    );
+    if (state === undefined) return;
     const name = `${tenant} ${model} ${strategies}`;
     if (state === 'not shown') undecided.add(name);
     else undecided.delete(name);

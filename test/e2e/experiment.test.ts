@@ -117,7 +117,9 @@ it('leporello experiment prints the results', async () => {
     const out = terminal.written.out();
     expect(out).toContain('claude-sonnet-5, since ');
     expect(out).toContain('  Verdict: cannot tell yet.\n');
-    expect(out).toContain('  Ended conversations: none; 1 open. A conversation has ended when it was silent for six hours.\n');
+    expect(out).toContain(
+      '  Ended conversations: none; 1 open. A conversation has ended when it was silent for six hours.\n',
+    );
     expect(await run(['experiment', '--data', 'data', '--json'], terminal)).toBe(0);
     expect(JSON.parse(terminal.written.out().slice(out.length))).toMatchObject({
       experiments: [{ open: 1 }],
