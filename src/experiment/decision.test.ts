@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { decisionOf, type Level } from './decision.ts';
+import { chatBody } from '../../test/support/chat-conversation.ts';
+import { openaiChat } from '../codecs/openai-chat/index.ts';
+import { unremembered } from '../codecs/read-body.ts';
+import { callsOf, decisionOf, type Level, sumsOf } from './decision.ts';
 
 const call = (name: string, sent: unknown) => ({
   id: 'c',
@@ -57,5 +60,19 @@ describe('two replies', () => {
     const stopped = (finish: string) => decisionOf({ calls: [], finish }).target;
     expect(stopped('end_turn')).toBe(stopped('end_turn'));
     expect(stopped('end_turn')).not.toBe(stopped('max_tokens'));
+  });
+});
+
+describe('the sums over replies', () => {
+  it('count those whose calls are all calls of the conversation, with their arguments in any order', () => {
+    const steps = [{ calls: [{ name: 'Read', input: '{"file_path":"src/a.ts", "limit":5}', result: 'a' }] }];
+    const body = chatBody([{ user: 'Go on.' }, ...steps], { tools: ['Read'], model: 'gpt-4o' });
+    const earlier = callsOf(openaiChat.read(body, unremembered));
+    const again = call('Read', { limit: 5, file_path: 'src/a.ts' });
+    const replies = [[again], [again, run('ls')], [read('src/a.ts')], []].map((calls) => ({
+      reply: { calls },
+      tokensOut: 7,
+    }));
+    expect(sumsOf(replies, earlier)).toEqual({ replies: 4, tokensOut: 28, repeats: 1 });
   });
 });

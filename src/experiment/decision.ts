@@ -3,8 +3,9 @@
  * queries, and with which arguments. The texts exist only while replies are compared; nothing of them is kept. Pure.
  */
 import type { ModelReply } from '../codecs/codec.ts';
-import type { ToolCall } from '../conversation/conversation.ts';
+import type { Conversation, ToolCall } from '../conversation/conversation.ts';
 import { isRecord, type JsonRecord, parseRecord } from '../conversation/json-scan.ts';
+import { inputOf } from '../conversation/messages.ts';
 import { pathIn } from '../outline/step-line.ts';
 import { commandIn, shellCall } from '../outline/outcome.ts';
 import { type Agreement, agreementOf } from './shadow-estimate.ts';
@@ -37,7 +38,35 @@ export function agreementsOf(
   return { tool: at('tool'), target: at('target'), arguments: at('arguments') };
 }
 
-function callAt({ name, argumentsJson }: ToolCall): Decision {
+/** Returns the calls of a conversation, to find replies that only repeat some. */
+export function callsOf({ body, messages }: Conversation): ReadonlySet<string> {
+  const calls = messages.flatMap((message) =>
+    message.parts.flatMap((part) =>
+      part.type === 'tool-call'
+        ? [callAt({ name: part.name, argumentsJson: inputOf(body, message, part) }).arguments]
+        : [],
+    ),
+  );
+  return new Set(calls);
+}
+
+/** Sums over replies. `repeats`: those that only call what the conversation has called before, so they only fetch it again. */
+export type ReplySums = { readonly replies: number; readonly tokensOut: number; readonly repeats: number };
+
+/** Adds up replies. `earlier`: the calls of the conversation. */
+export function sumsOf(
+  replies: readonly { readonly reply: Pick<ModelReply, 'calls'>; readonly tokensOut: number }[],
+  earlier: ReadonlySet<string>,
+): ReplySums {
+  const isKnown = (call: ToolCall) => earlier.has(callAt(call).arguments);
+  return {
+    replies: replies.length,
+    tokensOut: replies.reduce((sum, { tokensOut }) => sum + tokensOut, 0),
+    repeats: replies.filter(({ reply: { calls } }) => calls.length > 0 && calls.every(isKnown)).length,
+  };
+}
+
+function callAt({ name, argumentsJson }: Pick<ToolCall, 'name' | 'argumentsJson'>): Decision {
   const sent = parseRecord(argumentsJson);
   if (!sent) {
     const target = `${name} ${fileName(patchedFile.exec(argumentsJson)?.[1] ?? '')}`;

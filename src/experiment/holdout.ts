@@ -308,6 +308,7 @@ const maxCount = 100;
 /** The outcomes that are reported, by name. */
 const outcomeFigures: Readonly<Record<string, (unit: TrialRecord) => number>> = {
   requests: ({ requests }) => requests,
+  "requests per user's message": ({ requests, counts }) => requests / Math.max(1, counts.userTurns),
   recalls: ({ recalls }) => recalls,
   'calls that fetch the same again': ({ counts }) => counts.refetches,
   'failed edits': ({ counts }) => counts.failedEdits,

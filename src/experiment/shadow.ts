@@ -5,7 +5,7 @@
 import { groupBy } from '../es2024.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { encodeRecord } from '../store/records.ts';
-import { type Level, levels } from './decision.ts';
+import { type Level, levels, type ReplySums } from './decision.ts';
 import { createJournal, type JournalOptions } from './journal.ts';
 import {
   type Agreement,
@@ -33,6 +33,8 @@ export type RequestComparison = {
   readonly agreements: Readonly<Record<Level, Agreement>>;
   /** Recalls in the two replies to the folded request. */
   readonly recalls: number;
+  /** Sums over the two replies to the folded request, and over those to the whole one; old records have none. */
+  readonly replies?: Readonly<Record<'folded' | 'whole', ReplySums>>;
 };
 
 /** Sums over the requests of one model that were drawn, and over those that were compared. */
@@ -80,6 +82,7 @@ export type ShadowReport = {
   readonly model: string;
   readonly since: number;
   readonly recalls: number;
+  readonly replies: Readonly<Record<'folded' | 'whole', ReplySums>>;
   /** The level `target` is the primary result; the others are secondary. */
   readonly levels: Readonly<Record<Level, ShadowResult>>;
   /** The targets, for each set of strategies. */
@@ -309,6 +312,10 @@ function reportOf(
     model,
     since: own[0]?.lastAt ?? tally?.lastAt ?? 0,
     recalls: own.reduce((sum, { recalls }) => sum + recalls, 0),
+    replies: {
+      folded: addedReplies(own.flatMap(({ replies }) => replies?.folded ?? [])),
+      whole: addedReplies(own.flatMap(({ replies }) => replies?.whole ?? [])),
+    },
     levels: results as Record<Level, ShadowResult>,
     byStrategies: byStrategies.map(([strategies, requests]) => ({
       strategies,
@@ -317,6 +324,17 @@ function reportOf(
     })),
     tally: { calls: tally?.calls ?? 0, usd: tally?.usd ?? 0, dropped: tally?.dropped ?? {} },
   };
+}
+
+function addedReplies(all: readonly ReplySums[]): ReplySums {
+  return all.reduce(
+    (one, other) => ({
+      replies: one.replies + other.replies,
+      tokensOut: one.tokensOut + other.tokensOut,
+      repeats: one.repeats + other.repeats,
+    }),
+    { replies: 0, tokensOut: 0, repeats: 0 },
+  );
 }
 
 function resultOf(requests: readonly RequestComparison[], level: Level): ShadowResult {

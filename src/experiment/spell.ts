@@ -1,4 +1,5 @@
 /** Spells the results of an experiment for a person, on the command line and on the page. */
+import type { ReplySums } from './decision.ts';
 import type { Estimated } from './estimate.ts';
 import type { ExperimentReport } from './holdout.ts';
 import { number } from '../receipts/detail.ts';
@@ -47,7 +48,8 @@ const verdictWords = {
   'cannot tell': 'cannot tell yet',
 } as const;
 
-function spellShadow({ model, since, levels, byStrategies, recalls, tally }: ShadowReport): string {
+function spellShadow(report: ShadowReport): string {
+  const { model, since, levels, byStrategies, recalls, replies, tally } = report;
   const { state, first, later } = levels.target;
   const dropped = Object.entries(tally.dropped).toSorted((one, other) => other[1] - one[1]);
   const lines = [
@@ -59,7 +61,8 @@ function spellShadow({ model, since, levels, byStrategies, recalls, tally }: Sha
     ...(first.state === 'too few'
       ? []
       : [
-          `  With a new fold, by the tool alone: ${bothOf(levels.tool.first)}; by all arguments: ${bothOf(levels.arguments.first)}.`,
+          `  Secondary, with a new fold: by the tool alone, ${bothOf(levels.tool.first)}; by all arguments, ${bothOf(levels.arguments.first)}.`,
+          `  Secondary, all: a reply has ${perReply(replies, 'tokensOut', String)} tokens; ${perReply(replies, 'repeats', percent)} of the replies only repeat earlier calls.`,
         ]),
     ...byStrategies.map(spellStrategies),
     `  Recalls in folded replies: ${number(recalls)}. Cost: USD ${tally.usd.toFixed(2)} in ${number(tally.calls)} calls.`,
@@ -88,6 +91,19 @@ const stateWords = {
   'not shown': 'neither harm nor its absence is shown',
   safe: 'folds are harmless: they cost less than 5 points of agreement',
 } as const;
+
+/** Spells the mean of a figure in folded and in whole replies. */
+function perReply(
+  { folded, whole }: ShadowReport['replies'],
+  figure: 'tokensOut' | 'repeats',
+  spelled: (mean: number) => string,
+): string {
+  const mean = (sums: ReplySums) => {
+    const each = sums[figure] / Math.max(1, sums.replies);
+    return spelled(figure === 'tokensOut' ? Math.round(each) : each);
+  };
+  return `${mean(folded)} (folded) against ${mean(whole)} (whole)`;
+}
 
 function bothOf({ loss, shift }: ShadowEstimate): string {
   return `${(loss ?? 0).toFixed(3)} lost, shift ${(shift ?? 0).toFixed(3)}`;

@@ -4,7 +4,7 @@
  */
 import type { Codec, ModelReply } from '../codecs/codec.ts';
 import { readInSlices, unremembered } from '../codecs/read-body.ts';
-import type { Usage } from '../conversation/conversation.ts';
+import type { Conversation, Usage } from '../conversation/conversation.ts';
 import { openSlices } from '../conversation/steps.ts';
 import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
 import { billOf, noUsage, usageSince } from '../receipts/cost.ts';
@@ -43,6 +43,8 @@ export type ResentReply =
       readonly status: 'replied';
       readonly reply: ModelReply;
       readonly recalls: number;
+      /** Tokens of the reply with its recalls; 0 if the provider reported none. */
+      readonly tokensOut: number;
       readonly isLimited: boolean;
     }
   | { readonly status: 'failed'; readonly reason: string; readonly isLimited: boolean };
@@ -104,7 +106,7 @@ export async function resend(request: ResentRequest): Promise<ResentReply> {
     // The status says what is known.
   }
   const { reply, recalls, isLimited } = seen;
-  if (reply) return { status: 'replied', reply, recalls, isLimited };
+  if (reply) return { status: 'replied', reply, recalls, tokensOut: total?.output ?? 0, isLimited };
   const last = sent.at(-1);
   // The usage of a reply that broke off is that of its beginning.
   if (last?.status === 200) last.usage = undefined;
@@ -189,13 +191,21 @@ export async function wholeRequest(
   { codec, body }: EngineRequest,
   prepared: PreparedRequest,
 ): Promise<PreparedRequest> {
-  const { recallTool, notesTool, room, report, conversation: known } = prepared;
+  const { recallTool, notesTool, room, report } = prepared;
   const folded = (report.tokensBefore ?? 0) - (report.tokensAfter ?? 0);
   const whole = { ...prepared, body, ...(room !== undefined && { room: Math.max(0, room - folded) }) };
   if (recallTool === undefined) return whole;
-  const conversation = known ?? (await readInSlices(codec, body, unremembered, openSlices()));
+  const conversation = await conversationOf({ codec, body }, prepared);
   const tool = recallToolFor(conversation.toolNames, 'id or query', notesTool !== undefined);
   return { ...whole, body: codec.write(conversation, [], { recallTool: tool }) };
+}
+
+/** Returns the client's conversation, which is read again if another thread has prepared the request. */
+export async function conversationOf(
+  { codec, body }: Pick<EngineRequest, 'codec' | 'body'>,
+  { conversation }: Pick<PreparedRequest, 'conversation'>,
+): Promise<Conversation> {
+  return conversation ?? (await readInSlices(codec, body, unremembered, openSlices()));
 }
 
 /** True for bodies of the same bytes. */

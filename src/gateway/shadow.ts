@@ -9,7 +9,7 @@ import { nextTurn } from '../conversation/steps.ts';
 import type { EngineRequest, HeldFolds, PreparedRequest } from '../engine/types.ts';
 import { reasonOf } from '../errors.ts';
 import { type MeasuringBudget, type Reservation, settleAll } from '../experiment/budget.ts';
-import { agreementsOf, type Decision, decisionOf } from '../experiment/decision.ts';
+import { agreementsOf, callsOf, type Decision, decisionOf, sumsOf } from '../experiment/decision.ts';
 import { createTurns } from '../experiment/journal.ts';
 import {
   type Hold,
@@ -27,6 +27,7 @@ import type { Prices, Resender } from './receipts/receipts.ts';
 import {
   areEqual,
   boundsOf,
+  conversationOf,
   type CostBounds,
   costOfSent,
   hasLogin,
@@ -224,7 +225,9 @@ export function openShadow(options: ShadowOptions): Shadow {
       now.problem ??= answer.reason;
       return undefined;
     };
-    const served: Replied = { status: 'replied', reply, recalls: receipt.recalls.length, isLimited: false };
+    const tokensOut = receipt.usage?.output ?? 0;
+    const recalls = receipt.recalls.length;
+    const served: Replied = { status: 'replied', reply, recalls, tokensOut, isLimited: false };
     const fold = heldBack ? await heldBack.prepared() : prepared;
     if (!fold) now.problem = 'its fold was no longer in memory';
     if (!fold) return undefined;
@@ -259,10 +262,11 @@ export function openShadow(options: ShadowOptions): Shadow {
   }
 
   async function noteReplies(
-    { tenant, prepared, unit, model, strategies, isFirst, probability }: DrawnRequest,
+    { tenant, request, prepared, unit, model, strategies, isFirst, probability }: DrawnRequest,
     { folded, whole }: Replies,
   ): Promise<void> {
     const agreements = agreementsOf(bothOf(folded), bothOf(whole));
+    const earlier = callsOf(await conversationOf(request, prepared));
     const key = { model, strategies, settings: options.settings };
     const state = await inTurn(tenant, () =>
       notes.compared(tenant, {
@@ -274,6 +278,7 @@ export function openShadow(options: ShadowOptions): Shadow {
         probability,
         agreements,
         recalls: folded.reduce((sum, { recalls }) => sum + recalls, 0),
+        replies: { folded: sumsOf(folded, earlier), whole: sumsOf(whole, earlier) },
       }),
     );
     if (state === undefined) return;

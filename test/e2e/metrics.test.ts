@@ -38,6 +38,7 @@ describe('metrics', () => {
       'priced_requests_total counter',
       'tokens_folded_total counter',
       'folds_total counter',
+      'folds_held_total counter',
       'recalls_total counter',
       'recalls_per_folded_request histogram',
       'provider_tokens_total counter',

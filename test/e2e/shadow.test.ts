@@ -62,6 +62,10 @@ describe.each(formats)('a shadow of %s', (format: Format) => {
           arguments: { first: { loss: 0 } },
         },
         byStrategies: [{ strategies: 'offload-results' }],
+        replies: {
+          folded: { replies: 2, tokensOut: 20, repeats: 0 },
+          whole: { replies: 2, tokensOut: 20, repeats: 0 },
+        },
       });
     });
     const sent = stack.provider.requests.slice(before);

@@ -111,15 +111,6 @@ describe('loadConfig', () => {
     });
   });
 
-  it.each([
-    ['true', true],
-    ['false', false],
-    ['unless-safe', 'unless-safe'],
-  ])('reads %s of a switch that may have another word', async (text, hold) => {
-    const { config } = await load({ env: { LEPORELLO_EXPERIMENT_SHADOW_HOLD: text } });
-    expect(config).toMatchObject({ experiment: { shadow: { hold } } });
-  });
-
   it('reads every kind of option from text', async () => {
     const { config } = await load({
       env: {

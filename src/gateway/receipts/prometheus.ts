@@ -93,6 +93,9 @@ function failuresOf({ outcome, upstreamStatus = 0, problem }: Receipt): readonly
   ];
 }
 
+/** The beginning of the reason for which a fold was held back. */
+const held = 'held: ';
+
 /** Adds tokens when the provider reported usage, and money when the price is known, as the totals do. */
 function addTokens(
   series: Series,
@@ -104,6 +107,7 @@ function addTokens(
     series.tokensAfter.inc({ model }, tokensAfter);
   }
   if (arm) series.experimentRequests.inc({ arm });
+  if (steps.some(({ refused }) => refused?.startsWith(held))) series.foldsHeld.inc({ model });
   if (!money) return;
   if (arm) series.experimentUsd.inc({ arm }, money.paid.total);
   series.usdPaid.inc({ model, for: 'requests' }, money.paid.total);
@@ -185,6 +189,11 @@ function seriesIn({ Counter, Gauge, Histogram }: typeof client, registry: Regist
       'model',
     ),
     folds: counter('folds_total', 'New folds.', 'trigger'),
+    foldsHeld: counter(
+      'folds_held_total',
+      'Requests whose new fold was not made, because a shadow holds its strategies.',
+      'model',
+    ),
     recalls: counter('recalls_total', 'Recalls that were answered: found, or missed.', 'found'),
     recallsPerRequest: histogram(
       'recalls_per_folded_request',
