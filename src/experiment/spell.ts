@@ -12,16 +12,24 @@ export type ExperimentResults = {
   readonly shadows: readonly ShadowReport[];
 };
 
-/** Spells all results for a person, each on its own. */
+/** Spells all results for a person, each on its own, the newest of a model first. */
 export function spellResults({ experiments, shadows }: ExperimentResults): readonly string[] {
-  return [...experiments.map(spellExperiment), ...shadows.map(spellShadow)];
+  return [...newestFirst(experiments, spellExperiment), ...newestFirst(shadows, spellShadow)];
 }
 
-function spellExperiment(report: ExperimentReport): string {
+function newestFirst<R extends { readonly model: string }>(
+  reports: readonly R[],
+  spelled: (report: R, isNewest: boolean) => string,
+): readonly string[] {
+  const isNewest = (model: string, at: number) => reports.findIndex((one) => one.model === model) === at;
+  return reports.map((report, at) => spelled(report, isNewest(report.model, at)));
+}
+
+function spellExperiment(report: ExperimentReport, isNewest: boolean): string {
   const { estimate, model, rate, capUsd, since, open, rescued, unpriced, outcomes } = report;
   const { control, folded, verdict, needed, costRatio, lambda, breakEven, capped } = estimate;
   const head = [
-    `${model}, since ${new Date(since).toISOString().slice(0, 10)}, control group ${percent(rate)}, costs capped at USD ${capUsd}`,
+    `${model}, since ${new Date(since).toISOString().slice(0, 10)}, control group ${percent(rate)}, costs capped at USD ${capUsd}${isNewest ? '' : earlier}`,
     '',
     `  Verdict: ${verdictWords[verdict]}${needed === undefined ? '' : `, about ${number(needed)} conversations are needed`}.`,
   ];
@@ -48,12 +56,14 @@ const verdictWords = {
   'cannot tell': 'cannot tell yet',
 } as const;
 
-function spellShadow(report: ShadowReport): string {
+const earlier = ', under earlier settings';
+
+function spellShadow(report: ShadowReport, isNewest: boolean): string {
   const { model, since, levels, byStrategies, recalls, replies, tally } = report;
   const { state, first, later } = levels.target;
   const dropped = Object.entries(tally.dropped).toSorted((one, other) => other[1] - one[1]);
   const lines = [
-    `${model}, since ${new Date(since).toISOString().slice(0, 10)}, folded requests sent again`,
+    `${model}, since ${new Date(since).toISOString().slice(0, 10)}, folded requests sent again${isNewest ? '' : earlier}`,
     '',
     `  Verdict: ${stateWords[state]}${state === 'not shown' && first.needed !== undefined ? `, about ${number(first.needed)} requests with a new fold are needed` : ''}.`,
     ...estimateLines('Requests with a new fold', first),
@@ -65,8 +75,14 @@ function spellShadow(report: ShadowReport): string {
           `  Secondary, all: a reply has ${perReply(replies, 'tokensOut', String)} tokens; ${perReply(replies, 'repeats', percent)} of the replies only repeat earlier calls.`,
         ]),
     ...byStrategies.map(spellStrategies),
-    `  Recalls in folded replies: ${number(recalls)}. Cost: USD ${tally.usd.toFixed(2)} in ${number(tally.calls)} calls.`,
-    ...dropped.map(([reason, count]) => `  Not compared, because ${reason}: ${number(count)}.`),
+    `  Recalls in folded replies: ${number(recalls)}.`,
+    // These are counted for the model, whatever the settings.
+    ...(isNewest
+      ? [
+          `  Cost for this model, under all settings: USD ${tally.usd.toFixed(2)} in ${number(tally.calls)} calls.`,
+          ...dropped.map(([reason, count]) => `  Not compared, because ${reason}: ${number(count)}.`),
+        ]
+      : []),
   ];
   return `${lines.join('\n')}\n`;
 }
