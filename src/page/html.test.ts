@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { noTotals } from '../receipts/totals.ts';
 import { html, shortName, timeTag, usdText } from './html.ts';
+import { totalsOf } from './overview.ts';
 
 describe('a template', () => {
   it('escapes every value, in text and in attributes', () => {
@@ -30,4 +32,13 @@ it('amounts, times and names are spelled for people', () => {
   ]);
   expect(timeTag(0).markup).toBe('<time datetime="1970-01-01T00:00:00.000Z">1970-01-01 00:00:00</time>');
   expect([shortName('a'.repeat(30)), shortName(undefined)]).toEqual([`${'a'.repeat(27)}…`, 'unknown']);
+});
+
+it('sums say how many tokens fewer were sent, or how many more', () => {
+  const noteOf = (tokensAfter: number) =>
+    /\d+ % (?:more|fewer) than the 1,000 that came/.exec(
+      totalsOf({ ...noTotals, tokensBefore: 1_000, tokensAfter }).markup,
+    )?.[0];
+  expect(noteOf(800)).toBe('20 % fewer than the 1,000 that came');
+  expect(noteOf(1_010)).toBe('1 % more than the 1,000 that came');
 });

@@ -66,7 +66,7 @@ ${sum('Paid', usdText(money?.paid.total), `${number(priced)} of ${number(request
 ${sum('Estimate without Leporello', usdText(money?.untouched.total), 'the same requests, unfolded')}
 ${sum('Net', usdText(net), 'estimate minus paid', sign)}
 ${sum('Cost of folds and recalls', usdText(money && money.folds + money.recalls + money.summaries), `part of paid: ${number(folds)} folds, ${number(recalls)} recalls`)}
-${sum('Tokens sent', tokensAfter === undefined ? 'unknown' : number(tokensAfter), saved === undefined ? 'none counted yet' : `${saved} % fewer than the ${number(tokensBefore ?? 0)} that came`)}
+${sum('Tokens sent', tokensAfter === undefined ? 'unknown' : number(tokensAfter), saved === undefined ? 'none counted yet' : `${Math.abs(saved)} % ${saved < 0 ? 'more' : 'fewer'} than the ${number(tokensBefore ?? 0)} that came`)}
 ${measuring !== undefined && sum('Cost of measuring', usdText(measuring), 'requests that were sent again: in no other sum')}
 </dl>`;
 }
