@@ -47,6 +47,33 @@ const replies: Readonly<Record<string, readonly (readonly [string, string])[]>> 
   ],
 };
 
+describe('the end of a turn', () => {
+  it('is in the last words of a result that the user answers without a reply between', () => {
+    const looked = (about: string, result: string): SummaryStep => ({
+      type: 'called',
+      tool: 'lookup',
+      input: JSON.stringify({ query: about }),
+      result,
+      failed: false,
+    });
+    const verdict = 'The order A-47 is paid again, with 22 euros in the last run.';
+    const others = Array.from({ length: 8 }, (_, at) =>
+      looked(
+        `order ${at}`,
+        `The customer of order C-${at}${at}3 lives in street number ${at * 7}.\nParcel P-${at}5${at} with item I-9${at}9 left depot D-${at * 3} on day ${at * 11}.`,
+      ),
+    );
+    const steps = [
+      user('Check the orders.'),
+      ...others.slice(0, 4),
+      looked('A-47', `The customer of order A-47 lives in street number 3.\n${verdict}`),
+    ];
+    const rest = others.slice(4);
+    expect(summaryOf([...steps, user('ok'), ...rest], 90).shown).toEqual([`lookup: "${verdict}"`]);
+    expect(summaryOf([...steps, ...rest, user('ok')], 90).shown).not.toContain(`lookup: "${verdict}"`);
+  });
+});
+
 describe('announcements of the next call', () => {
   it.each(Object.keys(replies))('are not told as findings in %s', (language) => {
     const pairs = replies[language]!;

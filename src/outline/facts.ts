@@ -17,6 +17,8 @@ export type Fact = {
   readonly from: 'final' | 'reply' | 'result' | 'client';
   /** The tool of a result. */
   readonly tool: string;
+  /** True for the last sentence of a result that the user answered, without a reply between: it says what came of the turn. */
+  readonly isClosing?: boolean;
   readonly score: number;
   readonly terms: ReadonlySet<string>;
 };
@@ -59,6 +61,7 @@ function candidatesIn(
   for (let at = steps.length - 1; at >= 0; at--) {
     const step = steps[at]!;
     const isBefore = next === at + 1;
+    const isClosing = step.type === 'called' && isAnswered(steps[at + 1]);
     const add = (texts: readonly string[], from: Fact['from'], tool = '') => {
       const chosen =
         texts.length <= maxSentences
@@ -76,7 +79,17 @@ function candidatesIn(
                   ? 'only'
                   : 'last';
           const terms = termsOf(text);
-          return { text, at: at + place / 1_000, from, tool, terms, place: ends, next, beforeCall };
+          const fact: FactCandidate = {
+            text,
+            at: at + place / 1_000,
+            from,
+            tool,
+            terms,
+            place: ends,
+            next,
+            beforeCall,
+          };
+          return place === chosen.length - 1 && isClosing ? { ...fact, isClosing } : fact;
         }),
       );
     };
@@ -101,6 +114,10 @@ function candidatesIn(
     }
   }
   return found.toReversed().flat();
+}
+
+function isAnswered(next: SummaryStep | undefined): boolean {
+  return next?.type === 'said' && next.by === 'user';
 }
 
 /**
@@ -239,9 +256,9 @@ function scored(
   }
   const isAnnouncement = createIsAnnouncement(candidates);
   const findings = candidates.filter((candidate) => !isAnnouncement(candidate, inputs.get(candidate.next)));
-  return findings.map(({ place, next, text, at, from, tool, terms }) => {
-    const fact = { text, at, from, tool, terms };
-    const announced = fact.from === 'reply' ? inputs.get(next) : undefined;
+  return findings.map(({ place, next, text, at, from, tool, terms, isClosing }) => {
+    const fact = { text, at, from, tool, terms, ...(isClosing && { isClosing }) };
+    const announced = from === 'reply' ? inputs.get(next) : undefined;
     let sum = 0;
     let used = 0;
     for (const term of terms) {
@@ -251,10 +268,9 @@ function scored(
       sum += own;
       if (rare >= 0.25 && (lastUse.get(term) ?? -1) > fact.at) used += rare;
     }
-    const kind = fact.from === 'result' ? calls.get(Math.floor(fact.at))?.kind : undefined;
+    const kind = from === 'result' ? calls.get(Math.floor(fact.at))?.kind : undefined;
     const share = kind === 'read' || kind === 'search' ? ofFile : 1;
-    const score =
-      (share * place * worthOf[fact.from] * (sum + Math.min(2 * used, 5))) / Math.sqrt(terms.size + 6);
+    const score = (share * place * worthOf[from] * (sum + Math.min(2 * used, 5))) / Math.sqrt(terms.size + 6);
     return { ...fact, score };
   });
 }

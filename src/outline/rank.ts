@@ -29,7 +29,7 @@ export type OutlineLine = {
   readonly isInShort?: boolean;
   /** True for a sentence of a file or of the places of a search: it can be read again. */
   readonly isOfFile?: boolean;
-  /** True for a sentence of a reply that ends a turn. */
+  /** True for a sentence of a reply that ends a turn, and for the last one of a result that does. */
   readonly isFinal?: boolean;
   /** True for a message of the user that still stands above the summary. */
   readonly isAbove?: boolean;
@@ -87,16 +87,22 @@ export function factLines(facts: readonly Fact[], known: ReadonlySet<string>): r
   return [...fresh.toSorted((a, b) => b.score - a.score), ...repeated].map((fact) =>
     isReply(fact)
       ? { section: 'found', text: fact.text, at: fact.at, ...(fact.from === 'final' && { isFinal: true }) }
-      : { section: 'shown', text: spellQuote(fact.tool === '' ? 'text' : fact.tool, fact.text), at: fact.at },
+      : {
+          section: 'shown',
+          text: spellQuote(fact.tool === '' ? 'text' : fact.tool, fact.text),
+          at: fact.at,
+          ...(fact.isClosing && { isFinal: true }),
+        },
   );
 }
 
-/** Returns the best sentence of each reply that ended a turn, newest first: what came of the turn. */
+/** Returns the best sentence of each reply or result that ended a turn, newest first: what came of the turn. */
 export function closingLines(found: readonly OutlineLine[]): readonly OutlineLine[] {
   const byReply = new Map<number, OutlineLine>();
   for (const line of found) {
     const reply = Math.floor(line.at);
-    if (line.isFinal && !byReply.has(reply) && isOutcome(line.text)) byReply.set(reply, line);
+    if (line.isFinal && !line.isOfFile && !byReply.has(reply) && isOutcome(line.text))
+      byReply.set(reply, line);
   }
   return [...byReply.values()].toSorted((a, b) => b.at - a.at);
 }

@@ -62,7 +62,7 @@ export const presetTriggers = {
   },
   production: {},
   summaries: {
-    windowFraction: { triggerShare: 0.85, targetShare: 0.6 },
+    windowFraction: { triggerShare: 0.85, targetShare: 0.65 },
     tokenBudget: { triggerTokens: 120_000, targetTokens: 50_000 },
     cacheRent: { keepForRequests: 6, keepStepsForRequests: 20 },
   },
