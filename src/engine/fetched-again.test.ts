@@ -11,7 +11,7 @@ import { inMemoryStore } from '../store/in-memory.ts';
 import { cacheRent } from '../triggers/cache-costs.ts';
 import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import { fetchedAgain } from './in-view.ts';
+import { fetchedAgain } from './at-work.ts';
 
 const lines = (name: string) =>
   Array.from({ length: 40 }, (_, at) => `${name} line ${at} holds ${at * 7919}`);

@@ -288,9 +288,10 @@ export async function openRequest(
   await read.counter.ahead(fullConversation);
   await countInSlices(read, fullConversation);
   const start = await replayFold(read, found);
-  const input = start.edits.length === 0 ? read : await withFetchedAgain(read, start.edits);
   const calibrator = calibratorFor(engine.calibration, request.tenant, conversation, clientLinks);
   const prices = await options.pricesFor?.(conversation.model, calibrator.correction.correct(start.tokens));
+  const priced = prices && prices.write <= prices.read ? { ...read, isCached: false } : read;
+  const input = start.edits.length === 0 ? priced : await withFetchedAgain(priced, start.edits);
   return {
     fullConversation,
     memory,

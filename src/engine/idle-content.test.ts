@@ -26,7 +26,12 @@ function weigh(
   return weighIn(conversation, keepForRequests, recalls ? change : { ...change, recallTool: undefined });
 }
 
-type SceneChange = { readonly edits?: readonly Edit[]; readonly pins?: Pins; readonly recalls?: boolean };
+type SceneChange = {
+  readonly edits?: readonly Edit[];
+  readonly pins?: Pins;
+  readonly recalls?: boolean;
+  readonly isCached?: boolean;
+};
 
 async function weighIn(
   conversation: Conversation,
@@ -58,6 +63,9 @@ describe('idle content', () => {
     const steps = [{ user: 'Change src/a.ts.' }, read('/src/a.ts'), read('/src/b.ts'), small, small];
     expect(await weigh(steps, { results: 1 })).toEqual(['4 texts since 1']);
     expect(await weigh([...steps, edit], { results: 1 })).toEqual([]);
+    // Without a cache each request pays the whole price of the read again.
+    const uncached = await weigh([...steps, edit], { results: 1 }, { isCached: false });
+    expect(uncached).toEqual(['2 texts since 3', '4 texts since 2']);
     expect(await weigh(steps, { steps: 1 })).toEqual(['3 message since 1', '4 message since 1']);
     const later = Array.from({ length: 29 }, () => small);
     expect(await weigh([...steps.slice(0, 2), ...later], { results: 20 })).toEqual([]);

@@ -7,7 +7,7 @@ import type { Conversation, Message, Part } from '../conversation/conversation.t
 import { mediaOf, perMessage } from '../conversation/messages.ts';
 import { runInSlices, runSteps, type Steps } from '../conversation/steps.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { fetchedAgain } from './in-view.ts';
+import { fetchedAgain, sparingReads } from './at-work.ts';
 import type { FoldReport } from '../receipts/receipt.ts';
 import { beginsReply, lastAssistant, placeKey, unitsOf, userSpeaks } from '../conversation/turns.ts';
 import { groupBy } from '../es2024.ts';
@@ -20,7 +20,6 @@ import {
   longArguments,
   placesEdited,
 } from '../strategies/lib/editable-texts.ts';
-import { sparingReads } from '../strategies/strategy.ts';
 import { usualKeepForRequests } from '../triggers/cache-costs.ts';
 import type { EvictionCandidate, KeepForRequests, RentLimit } from '../triggers/trigger.ts';
 

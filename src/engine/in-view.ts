@@ -1,21 +1,18 @@
 /**
  * Finds content that stays in view: pins of the user, the agent's newest plan and notes, the newest version of each instruction file that a tool read, and
- * texts that are marked with `<leporello:keep>`. All but the pins is bounded, so that nobody can fill a window with it. Also finds the results that the
- * agent fetched again after a fold. Pure; remembered by parts.
+ * texts that are marked with `<leporello:keep>`; and the newest failure and diff. All but the pins is bounded, so that nobody can fill a window with it. Pure; remembered by parts.
  */
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
-import { type Edit, lastMessageOf } from '../conversation/edit.ts';
+import type { Edit } from '../conversation/edit.ts';
 import { parseRecord } from '../conversation/json-scan.ts';
-import { inputOf, memoized, rememberAt, textInSteps, textOf, textsOf } from '../conversation/messages.ts';
+import { inputOf, rememberAt, textInSteps, textOf, textsOf } from '../conversation/messages.ts';
 import { type Steps, runSteps } from '../conversation/steps.ts';
 import { newestStart, type Pair, type PartPlace, pairCalls, placeKey } from '../conversation/turns.ts';
-import { openFixed } from '../caches.ts';
 import type { Pins } from './types.ts';
-import { wordsOf } from '../outline/outcome.ts';
-import { planIn } from '../outline/step-line.ts';
-import { filesRead } from '../outline/files-shown.ts';
-import { lineHashes } from '../arrival/line-index.ts';
-import { folderOf } from '../strategies/lib/editable-texts.ts';
+import { commandIn, resultEnds, shellCall, wordsOf } from '../outline/outcome.ts';
+import { callWords, planIn, type StepCall } from '../outline/step-line.ts';
+import { filesRead, nameOf } from '../outline/files-shown.ts';
+import type { ToolCallPart } from '../strategies/lib/editable-texts.ts';
 import type { Protection } from '../strategies/strategy.ts';
 
 /** Bytes that may stay in view, of each kind. In a small window, each kind may take about an eighth of it. */
@@ -30,6 +27,8 @@ const maxMarkedInResults = 4_000;
 export type InView = {
   /** Parts that stay, by message. */
   readonly parts: ReadonlyMap<number, ReadonlySet<number>>;
+  /** The results that hold the newest failure and the newest diff, by the keys of their places. */
+  readonly reports: ReadonlySet<string>;
   /** Marked texts of results that do not stay as a whole, by message and part. */
   readonly texts: ReadonlyMap<number, ReadonlyMap<number, readonly string[]>>;
 };
@@ -82,7 +81,7 @@ export function partsInView(
       }
     }
   }
-  return { parts, texts };
+  return { parts, reports: new Set(newestReports(conversation, share).map(placeKey)), texts };
 }
 
 /** Returns the protection that a request gets if it would not fit otherwise: what is only kept in view gives way, pins stay. */
@@ -327,74 +326,74 @@ const longBytes = 65_536;
 const instructionFile =
   /(?:^|\/)(?:(?:AGENTS?|CLAUDE|GEMINI|QWEN|CRUSH|WARP|CONVENTIONS|SKILL|copilot-instructions)(?:\.(?:local|override))?\.md|[\w.-]{1,80}\.instructions\.md|\.(?:cursor|windsurf|cline|roo)rules|\.rules)$|(?:^|\/)\.(?:(?:cursor|windsurf|claude|roo|clinerules|continue|kiro|github|junie|agents?)\/(?:rules|steering|instructions|guidelines)|clinerules)(?:[/-][^\n]{1,200})?\.mdc?$/i;
 
-// Results that were fetched again, by a tool instead of a recall. Only content ahead of one counts, so it counts in every later request, too.
+// The newest failure and the newest diff. An agent works with a failure until the same program has run again, and with a diff until its files
+// have changed or a newer one shows them.
 
-/** A result that was fetched again. `strategy`: the one that folded most of its lines. */
-export type FetchedAgain = PartPlace & { readonly strategy: string };
+/** Bytes of the largest result that is read, UTF-16 units of the largest failure that stays, and lines of the largest diff. */
+const maxReadBytes = 40_000;
+const maxFailure = 12_000;
+const maxDiffLines = 200;
+/** Calls, newest first, among which they are looked for. */
+const maxCalls = 100;
 
-/** The share of a result's lines that were folded, and the fewest lines that tell. */
-const minFoldedShare = 0.8;
-const minTellingLines = 5;
+/** A result, with what a newer one of the same kind supersedes it by: the program of a command with its first word, the names of files. */
+type CommandReport = { readonly kind: 'failure' | 'diff' | 'other'; readonly subjects: readonly string[] };
 
-/** The newest messages, which clients still change: their lines are not kept. */
-const changingMessages = 4;
-
-/** The lines of the first `upTo` messages, by their hash: the strategy that folded them, or '' for those that are sent. */
-type LinesAhead = {
-  readonly upTo: number;
-  readonly last: Message | undefined;
-  readonly lines: Map<number, string>;
-  readonly found: readonly FetchedAgain[];
-};
-
-/** The lines of the messages that a fold covers, and of those behind it: another branch has only the first ones. */
-type LinesOfFold = { readonly covered: LinesAhead; readonly behind: LinesAhead };
-
-/** By the edits of a fold, whose list is the same in every request that repeats it. */
-const linesOfFolds = openFixed<readonly Edit[], LinesOfFold>('lines of folds', {
-  unitsOf: ({ covered, behind }) => covered.lines.size + behind.lines.size + 1,
-});
-const folderOfParts = memoized(folderOf);
-
-/** Finds the results that were fetched again after the folds with these edits. Only messages that are new since the last call are read. */
-export function* fetchedAgain(
-  { body, messages }: Conversation,
-  edits: readonly Edit[],
-): Steps<readonly FetchedAgain[]> {
-  const known = linesOfFolds.get(edits);
-  const isAhead = (one: LinesAhead) => one.last === messages[one.upTo - 1];
-  const none = { upTo: 0, last: undefined, found: [], lines: new Map<number, string>() };
-  const { covered = none } = known && isAhead(known.covered) ? known : {};
-  const rest = { ...covered, lines: new Map<number, string>() };
-  const { behind = rest } = known && isAhead(known.behind) ? known : {};
-  const kept = Math.max(behind.upTo, messages.length - changingMessages);
-  const endOfFold = (end: number, edit: Edit) => Math.min(kept, Math.max(end, lastMessageOf(edit) + 1));
-  const end = behind.upTo > 0 ? covered.upTo : edits.reduce(endOfFold, 0);
-  // While this run is paused, no other one may use its lines.
-  linesOfFolds.delete(edits);
-  const all = [...behind.found];
-  const newest = new Map<number, string>();
-  const goneBy = (line: number) => newest.get(line) ?? behind.lines.get(line) ?? covered.lines.get(line);
-  for (const message of messages.slice(behind.upTo)) {
-    const into = message.index < end ? covered.lines : message.index < kept ? behind.lines : newest;
-    for (const [at, part] of message.parts.entries()) {
-      yield;
-      const own = yield* lineHashes(body, message, part);
-      const strategy = folderOfParts(edits)(message, at);
-      if (strategy === '' && part.type === 'tool-result' && own.length >= minTellingLines) {
-        const by = Array.from(own, (line) => goneBy(line) ?? '').filter((one) => one !== '');
-        // The strategy of most lines stands in the middle.
-        if (by.length >= own.length * minFoldedShare)
-          all.push({ message: message.index, part: at, strategy: by.toSorted()[by.length >> 1]! });
-      }
-      // A line that is sent anywhere is not folded.
-      for (const line of own) if (strategy === '' || goneBy(line) === undefined) into.set(line, strategy);
-    }
+/** Returns the places of the newest failure and of the newest diff that nothing has superseded, each of at most `maxBytes`. */
+function newestReports(conversation: Conversation, maxBytes: number): readonly PartPlace[] {
+  const found = new Map<CommandReport['kind'], PartPlace>();
+  const seen = new Set<string>();
+  for (const { call, result } of pairCalls(conversation).pairs.slice(-maxCalls).toReversed()) {
+    if (!result) continue;
+    const { kind, subjects } = reportOf(conversation, call, result);
+    const { start, end } = conversation.messages[result.message]!.parts[result.part]!.span;
+    const isOpen = kind !== 'other' && subjects.some((one) => !seen.has(one));
+    if (isOpen && end - start <= maxBytes && !found.has(kind)) found.set(kind, result);
+    for (const one of subjects) seen.add(one);
   }
-  const linesUpTo = (upTo: number, { lines }: LinesAhead): LinesAhead => {
-    const found = all.filter(({ message }) => message < upTo);
-    return { upTo, last: messages[upTo - 1], lines, found };
-  };
-  linesOfFolds.set(edits, { covered: linesUpTo(end, covered), behind: linesUpTo(kept, behind) });
-  return all;
+  return [...found.values()];
 }
+
+/** Reports by result: bodies with the same bytes share the result. */
+const reports = new WeakMap<Part, CommandReport>();
+
+function reportOf({ body, messages }: Conversation, call: PartPlace, result: PartPlace): CommandReport {
+  const message = messages[result.message]!;
+  const part = message.parts[result.part]!;
+  const known = reports.get(part);
+  if (known) return known;
+  const asked = messages[call.message]!.parts[call.part] as ToolCallPart;
+  const input = inputOf(body, messages[call.message]!, asked);
+  const isRead = part.span.end - part.span.start <= maxReadBytes;
+  const texts = isRead ? textsOf(part).map((span) => textOf(body, message, span)) : [];
+  const isError = part.type === 'tool-result' ? part.isError : undefined;
+  const report = readReport({ tool: asked.name, input, result: texts.join('\n'), isError });
+  reports.set(part, report);
+  return report;
+}
+
+function readReport({ result, ...call }: StepCall & { readonly result: string }): CommandReport {
+  const { kind, path, isListing } = callWords(call);
+  if (kind === 'edit') return { kind: 'other', subjects: [nameOf(path)] };
+  if (diffStart.test(result) && result.split('\n').length <= maxDiffLines)
+    return { kind: 'diff', subjects: [...result.matchAll(diffFile)].map(([, file = '']) => nameOf(file)) };
+  if (isListing || (kind !== 'command' && kind !== 'other')) return { kind: 'other', subjects: [] };
+  const { failing } = resultEnds({ kind, isListing, isError: call.isError }, result);
+  const isFailure = failing !== undefined && result.length <= maxFailure;
+  return { kind: isFailure ? 'failure' : 'other', subjects: [programOf(call)] };
+}
+
+const diffStart = /^(?:diff --git |--- \S.*\n\+\+\+ \S)/m;
+/** Matches a line that names a file of a diff. Only a diff that adds or removes a file names no file on one side. */
+const diffFile = /^(?:---|\+\+\+) (?!\/dev\/null)(?:[ab]\/)?(\S+)/gm;
+
+/** Returns the program that a command runs, with its first word, such as `npm test`; of another call, the name of the tool. */
+function programOf({ tool, input }: Pick<StepCall, 'tool' | 'input'>): string {
+  const command = commandIn((input.length > maxReadBytes ? undefined : parseRecord(input)) ?? {});
+  const line = command?.slice(0, 2_000).replace(shellCall, '').trim().replace(aheadOfProgram, '') ?? tool;
+  const words = line.split(/\s+/).filter((word) => !word.startsWith('-'));
+  return words.slice(0, 2).join(' ');
+}
+
+/** Matches the folder, the variables and the wrappers that a command begins with. */
+const aheadOfProgram = /^(?:cd \S+\s*(?:&&|;|\n)\s*|\w+=\S+\s+|(?:sudo|time|npx)\s+|timeout \S+\s+)+/;

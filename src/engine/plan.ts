@@ -10,6 +10,7 @@ import {
 } from '../conversation/edit.ts';
 import { runInSlices, type Slices, runInPauses, type Steps } from '../conversation/steps.ts';
 import { placeKey, systemMessages } from '../conversation/turns.ts';
+import { sparingReads } from './at-work.ts';
 import { withKeptTexts, withoutInView } from './in-view.ts';
 import { newFault, newProblems, noteSound } from './protect.ts';
 import { type Shrink, savedByMessage } from './references.ts';
@@ -18,7 +19,7 @@ import { readInSlices } from '../codecs/read-body.ts';
 import type { Compression, FoldStep } from '../receipts/receipt.ts';
 import type { FoundSummary } from '../store/ready-summaries.ts';
 import { withoutDropped } from '../strategies/lib/editable-texts.ts';
-import { type FoldView, type Protection, sparingReads, type Strategy } from '../strategies/strategy.ts';
+import type { FoldView, Protection, Strategy } from '../strategies/strategy.ts';
 import { amount, paysOff } from '../triggers/limits.ts';
 import type { Demand, FoldOnly } from '../triggers/trigger.ts';
 
@@ -306,9 +307,9 @@ export function viewOf(
   wanted: number,
 ): FoldView {
   const { conversation, counter, codec } = input;
-  const unaffected = references.filter(({ refers }) =>
-    refers?.every(({ message }) => isUntouched(demand.only, message)),
-  );
+  const { only } = demand;
+  const isTaken = (message: number) => !only || only.smaller.has(message) || only.gone.has(message);
+  const unaffected = references.filter(({ refers }) => !refers?.some(({ message }) => isTaken(message)));
   const stubs = new Map([...from.shrinks, ...unaffected].map(({ at, stub }) => [textKey(at), stub]));
   const saved = savedByMessage(from.shrinks);
   return {
@@ -342,10 +343,6 @@ export function viewOf(
 
 function textKey(at: TextPlace): string {
   return `${placeKey(at)}.${at.text}`;
-}
-
-function isUntouched(only: FoldOnly | undefined, message: number): boolean {
-  return only !== undefined && !only.smaller.has(message) && !only.gone.has(message);
 }
 
 function onlyThese({ smaller, gone }: FoldOnly, protects: Protection): Protection {

@@ -76,7 +76,7 @@ export function protectionOf(
   const isInView = (message: number, part: number) => view().parts.get(message)?.has(part) ?? false;
   return {
     message: (index) => kept.has(index),
-    part: (message, part) => isPinned(message, part) || isInView(message, part),
+    part: (...place) => isPinned(...place) || isInView(...place) || holds(view().reports, ...place),
     recalled: (message, part) => holds(recalled, message, part),
     isPinned,
     isInView,

@@ -14,7 +14,8 @@ import {
   pairCalls,
   placeKey,
 } from '../conversation/turns.ts';
-import { type FetchedAgain, isMarkedResult } from './in-view.ts';
+import type { FetchedAgain } from './at-work.ts';
+import { isMarkedResult } from './in-view.ts';
 import { type ArrivedText, type ReferenceMemo, type Shrink, withReferences } from './references.ts';
 import type { Steps } from '../conversation/steps.ts';
 import type { Fold } from '../store/fold-store.ts';
@@ -45,6 +46,8 @@ export type Shrinking = {
 export type ShrinkInput = {
   /** Results that were fetched again after the fold that was found. */
   readonly fetchedAgain?: readonly FetchedAgain[];
+  /** False where the provider caches nothing: then no fold spares reads that the agent is working with. Default true. */
+  readonly isCached?: boolean;
   readonly codec: Codec;
   readonly conversation: Conversation;
   readonly counter: ConversationCounter;

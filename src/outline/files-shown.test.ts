@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { runSteps } from '../conversation/steps.ts';
-import { placesFound, readsAtWork } from './files-shown.ts';
+import { placesFound } from './files-shown.ts';
 import { callWords } from './step-line.ts';
-import { type Step, chatBody, readChat } from '../../test/support/chat-conversation.ts';
 
 /** Returns the places in the result of a call. */
 function placesOf(tool: string, input: object, lines: readonly string[]): string | undefined {
@@ -138,36 +137,5 @@ describe('placesFound', () => {
     expect(grep([...forged, 'a.ts:1:x', 'a.ts:2:x', 'a.ts:3:x', 'a.ts:4:x', 'a.ts:5:x', 'a.ts:6:x'])).toBe(
       '6 hits: a.ts:1,2,3,4,5,6',
     );
-  });
-});
-
-describe('readsAtWork', () => {
-  const call = (name: string, input: object): Step => ({
-    calls: [{ name, input: JSON.stringify(input), result: 'text' }],
-  });
-  const found = (steps: readonly Step[]) => [...readsAtWork(readChat(chatBody(steps, { tools: ['run'] })))];
-
-  it('finds the results of reads, also by a command, of files that the newest message of the user names', () => {
-    const steps = [
-      { user: 'Read all.' },
-      call('read', { file_path: '/app/src/a.ts' }),
-      call('bash', { command: 'cat src/b.ts' }),
-      call('grep', { pattern: 'foo', path: 'src' }),
-    ];
-    expect(found(steps)).toEqual([]);
-    expect(found([...steps, { user: 'Now change a.ts and `src/b.ts`.' }])).toEqual([
-      [4, [0]],
-      [2, [0]],
-    ]);
-    expect(found([...steps, { user: 'Change a.ts.' }, { assistant: 'Done.' }, { user: 'Thanks.' }])).toEqual(
-      [],
-    );
-  });
-
-  it('finds those of files that the newest reply names, in its words or its calls', () => {
-    const steps = [{ user: 'Go' }, call('read', { path: 'a.ts' }), call('read', { path: 'b.ts' })];
-    expect(found(steps)).toEqual([[4, [0]]]);
-    expect(found([...steps, call('edit', { path: 'a.ts', old_string: 'x' })])).toEqual([[2, [0]]]);
-    expect(found([...steps, call('run', { command: 'make' })])).toEqual([]);
   });
 });

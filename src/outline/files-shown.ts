@@ -1,12 +1,9 @@
 /**
- * Finds the files that a call shows, by the name of its tool or by the programs in its command, the reads that an agent is working with, and the
- * places that a search found. Pure; linear in its input.
+ * Finds the files that a call shows, by the name of its tool or by the programs in its command, and the places that a search found. Pure; linear
+ * in its input.
  */
-import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { parseRecord } from '../conversation/json-scan.ts';
-import { inputOf, memoized, textOf, textsOf } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
-import { beginsReply, pairCalls, userSpeaks } from '../conversation/turns.ts';
 import { commandIn, countOf, printers, shellCall, wordsOf } from './outcome.ts';
 import { type CallWords, kindOf, maxInput, pathIn, type StepCall } from './step-line.ts';
 
@@ -78,72 +75,6 @@ const printsFile = new RegExp(
 );
 
 const machineWritten = /\.(?:log|out|jsonl|csv|tsv)\b/;
-
-// Reads that the agent is working with. An edit must quote its file byte for byte, and the file that it will change is mostly one that the user's newest
-// message names, as a plan does, or the reply before it.
-
-/** Requests for which the read of a named file counts as at work. */
-const atWorkForRequests = 30;
-
-/** Bytes of the longest text that is searched for names. */
-const maxNaming = 200_000;
-
-/** Returns the results that show files which the user's newest message or the newest reply names: the indices of parts, by message. */
-export const readsAtWork = memoized(findReadsAtWork);
-
-function findReadsAtWork(conversation: Conversation): ReadonlyMap<number, readonly number[]> {
-  const { body, messages } = conversation;
-  const found = new Map<number, readonly number[]>();
-  const { pairs } = pairCalls(conversation);
-  let naming: readonly string[] | undefined;
-  let [from, requests] = [messages.length, 0];
-  for (let at = pairs.length - 1; at >= 0; at--) {
-    const { call, result } = pairs[at]!;
-    while (from > call.message) if (beginsReply(messages, --from)) requests++;
-    if (requests > atWorkForRequests) break;
-    const message = messages[call.message]!;
-    const path = pathRead(body, message, message.parts[call.part]!);
-    if (!result || path === '') continue;
-    naming ??= namingTexts(conversation);
-    const name = nameOf(path);
-    if (naming.some((text) => text.includes(name)))
-      found.set(result.message, [...(found.get(result.message) ?? []), result.part]);
-  }
-  return found;
-}
-
-/** The files that calls read, by call: bodies with the same bytes share the call. */
-const pathsRead = new WeakMap<Part, string>();
-
-/** Returns the path of the file that a call reads; empty for another call, and for a name too short to tell. */
-function pathRead(body: Uint8Array, message: Message, part: Part): string {
-  if (part.type !== 'tool-call') return '';
-  let path = pathsRead.get(part);
-  if (path === undefined) {
-    path = filesRead({ tool: part.name, input: inputOf(body, message, part) })[0]?.path ?? '';
-    if (nameOf(path).length < 3) path = '';
-    pathsRead.set(part, path);
-  }
-  return path;
-}
-
-/** Returns the user's newest message and the newest reply. */
-function namingTexts(conversation: Conversation): readonly string[] {
-  const { messages } = conversation;
-  const spoken = messages.findLast((message) => userSpeaks(conversation, message));
-  const start = messages.findLastIndex(({ index }) => beginsReply(messages, index));
-  const reply = messages.slice(start).filter(({ role }) => role === 'assistant');
-  return [...(spoken ? [spoken] : []), ...reply].map((message) => spellMessage(conversation, message));
-}
-
-function spellMessage({ body }: Conversation, message: Message): string {
-  if (message.span.end - message.span.start > maxNaming) return '';
-  const texts = message.parts.flatMap((part) => {
-    if (part.type === 'tool-call') return [inputOf(body, message, part)];
-    return part.type === 'text' ? textsOf(part).map((span) => textOf(body, message, span)) : [];
-  });
-  return texts.join('\n');
-}
 
 // The places in the results of searches and listings. Only paths and numbers of lines are taken from a result, never its words.
 
@@ -337,6 +268,7 @@ function folderOf(paths: readonly string[], within: string): string {
   return others.length === 0 || folder.length < 4 ? '' : folder;
 }
 
-function nameOf(path: string): string {
+/** Returns the last segment of a path. */
+export function nameOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }

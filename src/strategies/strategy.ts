@@ -8,7 +8,6 @@ import { type Steps, runSteps } from '../conversation/steps.ts';
 import type { ReadySummary } from '../store/ready-summaries.ts';
 import type { Compression } from '../receipts/receipt.ts';
 import type { WantedText } from '../outline/summarizer.ts';
-import { readsAtWork } from '../outline/files-shown.ts';
 
 export interface Strategy {
   readonly name: string;
@@ -112,15 +111,3 @@ export type Protection = {
   /** Marked texts of a result: a stub in its place repeats them, and its message is not dropped. */
   readonly keptTexts?: (message: number, part: number) => readonly string[];
 };
-
-/** Adds the reads that the agent is working with to what is protected. Only folds that save money spare them; others must reach a size. */
-export function sparingReads({
-  conversation,
-  protects,
-}: Pick<FoldView, 'conversation' | 'protects'>): Protection {
-  const reads = readsAtWork(conversation);
-  if (reads.size === 0) return protects;
-  const part = (message: number, at: number) =>
-    protects.part(message, at) || reads.get(message)?.includes(at) === true;
-  return { ...protects, part };
-}

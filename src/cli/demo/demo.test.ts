@@ -35,7 +35,7 @@ describe('leporello demo', () => {
         10        20     8,355  4,849  edit_file {"path": "src/money/parse-amount.ts", "old": "  const norma…
         11        22     8,602  5,096  edit_file {"path": "test/money/parse-amount.test.ts", "old": "  it('t…
         12        24     8,823  5,317  run {"command": "npm test"}
-        13        26    10,761  4,552  "The fix is in and all 40 tests pass. For your list I read the night'…
+        13        26    10,761  4,742  "The fix is in and all 40 tests pass. For your list I read the night'…
                 folded: 3,186 characters were replaced by this stub, and 4 more like it:
                 | [Folded result: 88 lines of the file as it was then. read_memory {"id":"mem_8vvebbj8fmearh0q"}
                 | shows it]
@@ -48,8 +48,8 @@ describe('leporello demo', () => {
                 | - RE-2026-04446, Kanzlei Öz, 3.999,99
                 | - RE-2026-04452, Autohaus Lindner, 27.315,05
 
-      60,685 tokens were sent in 13 turns instead of 80,636 (24.7 % less), including the second request for the recall.
-      The largest request had 6,516 tokens instead of 10,761, in a window of 8,000.
+      61,065 tokens were sent in 13 turns instead of 80,636 (24.3 % less), including the second request for the recall.
+      The largest request had 6,706 tokens instead of 10,761, in a window of 8,000.
       The gateway restored 6 of 6 folded texts exactly. The demo took TIME.
 
       Next steps

@@ -1,0 +1,170 @@
+/**
+ * Finds results that the agent still works with: reads of files that the newest words name, and results that it fetched again after a fold.
+ * Pure; remembered by parts and by folds.
+ */
+import type { Conversation, Message, Part } from '../conversation/conversation.ts';
+import { type Edit, lastMessageOf } from '../conversation/edit.ts';
+import { inputOf, memoized, textOf, textsOf } from '../conversation/messages.ts';
+import type { Steps } from '../conversation/steps.ts';
+import { beginsReply, type PartPlace, pairCalls, userSpeaks } from '../conversation/turns.ts';
+import { openFixed } from '../caches.ts';
+import { filesRead, nameOf } from '../outline/files-shown.ts';
+import { lineHashes } from '../arrival/line-index.ts';
+import { folderOf } from '../strategies/lib/editable-texts.ts';
+import type { FoldView, Protection } from '../strategies/strategy.ts';
+
+// Reads that the agent is working with. An edit must quote its file byte for byte, and the file that it will change is mostly one that the user's newest
+// message names, as a plan does, or the reply before it.
+
+/** Requests for which the read of a named file counts as at work. */
+const atWorkForRequests = 30;
+
+/** Bytes of the longest text that is searched for names. */
+const maxNaming = 200_000;
+
+/**
+ * Adds the reads that the agent is working with to what is protected, where the provider caches. Only folds that save money spare them; others
+ * must reach a size.
+ */
+export function sparingReads({
+  conversation,
+  protects,
+  isCached = true,
+}: Pick<FoldView, 'conversation' | 'protects'> & { readonly isCached?: boolean | undefined }): Protection {
+  const reads = isCached ? readsAtWork(conversation) : noReads;
+  if (reads.size === 0) return protects;
+  const part = (message: number, at: number) =>
+    protects.part(message, at) || reads.get(message)?.includes(at) === true;
+  return { ...protects, part };
+}
+
+const noReads: ReturnType<typeof readsAtWork> = new Map();
+
+/** Returns the results that show files which the user's newest message or the newest reply names: the indices of parts, by message. */
+export const readsAtWork = memoized(findReadsAtWork);
+
+function findReadsAtWork(conversation: Conversation): ReadonlyMap<number, readonly number[]> {
+  const { body, messages } = conversation;
+  const found = new Map<number, readonly number[]>();
+  const { pairs } = pairCalls(conversation);
+  let naming: readonly string[] | undefined;
+  let [from, requests] = [messages.length, 0];
+  for (let at = pairs.length - 1; at >= 0; at--) {
+    const { call, result } = pairs[at]!;
+    while (from > call.message) if (beginsReply(messages, --from)) requests++;
+    if (requests > atWorkForRequests) break;
+    const message = messages[call.message]!;
+    const path = pathRead(body, message, message.parts[call.part]!);
+    if (!result || path === '') continue;
+    naming ??= namingTexts(conversation);
+    const name = nameOf(path);
+    if (naming.some((text) => text.includes(name)))
+      found.set(result.message, [...(found.get(result.message) ?? []), result.part]);
+  }
+  return found;
+}
+
+/** The files that calls read, by call: bodies with the same bytes share the call. */
+const pathsRead = new WeakMap<Part, string>();
+
+/** Returns the path of the file that a call reads; empty for another call, and for a name too short to tell. */
+function pathRead(body: Uint8Array, message: Message, part: Part): string {
+  if (part.type !== 'tool-call') return '';
+  let path = pathsRead.get(part);
+  if (path === undefined) {
+    path = filesRead({ tool: part.name, input: inputOf(body, message, part) })[0]?.path ?? '';
+    if (nameOf(path).length < 3) path = '';
+    pathsRead.set(part, path);
+  }
+  return path;
+}
+
+/** Returns the user's newest message and the newest reply. */
+function namingTexts(conversation: Conversation): readonly string[] {
+  const { messages } = conversation;
+  const spoken = messages.findLast((message) => userSpeaks(conversation, message));
+  const start = messages.findLastIndex(({ index }) => beginsReply(messages, index));
+  const reply = messages.slice(start).filter(({ role }) => role === 'assistant');
+  return [...(spoken ? [spoken] : []), ...reply].map((message) => spellMessage(conversation, message));
+}
+
+function spellMessage({ body }: Conversation, message: Message): string {
+  if (message.span.end - message.span.start > maxNaming) return '';
+  const texts = message.parts.flatMap((part) => {
+    if (part.type === 'tool-call') return [inputOf(body, message, part)];
+    return part.type === 'text' ? textsOf(part).map((span) => textOf(body, message, span)) : [];
+  });
+  return texts.join('\n');
+}
+
+// Results that were fetched again, by a tool instead of a recall. Only content ahead of one counts, so it counts in every later request, too.
+
+/** A result that was fetched again. `strategy`: the one that folded most of its lines. */
+export type FetchedAgain = PartPlace & { readonly strategy: string };
+
+/** The share of a result's lines that were folded, and the fewest lines that tell. */
+const minFoldedShare = 0.8;
+const minTellingLines = 5;
+
+/** The newest messages, which clients still change: their lines are not kept. */
+const changingMessages = 4;
+
+/** The lines of the first `upTo` messages, by their hash: the strategy that folded them, or '' for those that are sent. */
+type LinesAhead = {
+  readonly upTo: number;
+  readonly last: Message | undefined;
+  readonly lines: Map<number, string>;
+  readonly found: readonly FetchedAgain[];
+};
+
+/** The lines of the messages that a fold covers, and of those behind it: another branch has only the first ones. */
+type LinesOfFold = { readonly covered: LinesAhead; readonly behind: LinesAhead };
+
+/** By the edits of a fold, whose list is the same in every request that repeats it. */
+const linesOfFolds = openFixed<readonly Edit[], LinesOfFold>('lines of folds', {
+  unitsOf: ({ covered, behind }) => covered.lines.size + behind.lines.size + 1,
+});
+const folderOfParts = memoized(folderOf);
+
+/** Finds the results that were fetched again after the folds with these edits. Only messages that are new since the last call are read. */
+export function* fetchedAgain(
+  { body, messages }: Conversation,
+  edits: readonly Edit[],
+): Steps<readonly FetchedAgain[]> {
+  const known = linesOfFolds.get(edits);
+  const isAhead = (one: LinesAhead) => one.last === messages[one.upTo - 1];
+  const none = { upTo: 0, last: undefined, found: [], lines: new Map<number, string>() };
+  const { covered = none } = known && isAhead(known.covered) ? known : {};
+  const rest = { ...covered, lines: new Map<number, string>() };
+  const { behind = rest } = known && isAhead(known.behind) ? known : {};
+  const kept = Math.max(behind.upTo, messages.length - changingMessages);
+  const endOfFold = (end: number, edit: Edit) => Math.min(kept, Math.max(end, lastMessageOf(edit) + 1));
+  const end = behind.upTo > 0 ? covered.upTo : edits.reduce(endOfFold, 0);
+  // While this run is paused, no other one may use its lines.
+  linesOfFolds.delete(edits);
+  const all = [...behind.found];
+  const newest = new Map<number, string>();
+  const goneBy = (line: number) => newest.get(line) ?? behind.lines.get(line) ?? covered.lines.get(line);
+  for (const message of messages.slice(behind.upTo)) {
+    const into = message.index < end ? covered.lines : message.index < kept ? behind.lines : newest;
+    for (const [at, part] of message.parts.entries()) {
+      yield;
+      const own = yield* lineHashes(body, message, part);
+      const strategy = folderOfParts(edits)(message, at);
+      if (strategy === '' && part.type === 'tool-result' && own.length >= minTellingLines) {
+        const by = Array.from(own, (line) => goneBy(line) ?? '').filter((one) => one !== '');
+        // The strategy of most lines stands in the middle.
+        if (by.length >= own.length * minFoldedShare)
+          all.push({ message: message.index, part: at, strategy: by.toSorted()[by.length >> 1]! });
+      }
+      // A line that is sent anywhere is not folded.
+      for (const line of own) if (strategy === '' || goneBy(line) === undefined) into.set(line, strategy);
+    }
+  }
+  const linesUpTo = (upTo: number, { lines }: LinesAhead): LinesAhead => {
+    const found = all.filter(({ message }) => message < upTo);
+    return { upTo, last: messages[upTo - 1], lines, found };
+  };
+  linesOfFolds.set(edits, { covered: linesUpTo(end, covered), behind: linesUpTo(kept, behind) });
+  return all;
+}
