@@ -5,3 +5,7 @@ it('the warm-up sends one request unchanged, folds one, and replays that fold, i
   const each = ['untouched', 'compacted', 'compacted', 'compacted'];
   expect(await warmUp('gpt-4o')).toEqual([...each, ...each, ...each, ...each]);
 });
+
+it('the warm-up ends after as many made-up requests as it may send', async () => {
+  expect(await warmUp('gpt-4o', undefined, 2)).toEqual(['untouched', 'compacted']);
+});

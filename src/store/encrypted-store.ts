@@ -175,6 +175,8 @@ export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedS
       const lasting = clock() + ttlMs;
       const entries: StoreEntry[] = [];
       let bytes = 0;
+      // The slice in which the originals were gathered may be nearly over.
+      if (originals.length > fewOriginals) await nextTurn();
       const slices = openSlices();
       // One original at a time, because a compressor takes megabytes; and in pieces, because an embedded store blocks the thread while it writes.
       for (const { id, original } of originals) {
@@ -293,6 +295,9 @@ function createNames(secret: Uint8Array): Pick<EncryptedStore, 'tenantOf' | 'idO
 function memoryKey(id: string): string {
   return `memory/${id}`;
 }
+
+/** Originals that are sealed within a few milliseconds. */
+const fewOriginals = 16;
 
 function sealedKey(tenant: string, key: string): string {
   return `sealed/${checkedTenant(tenant)}/${key}`;

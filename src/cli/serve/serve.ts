@@ -71,6 +71,8 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
       onReceipt: wraps.onReceipt,
       ...(thread && { foldThread: thread }),
     });
+    // The first request would load this: its client would wait longer than one that waits for the port.
+    await Promise.all([upstream.load(), warmUp(usualModel, undefined, 1)]);
     const server = await listen(
       wraps.watched(withRequestLog(warming.watched(handler), log)),
       config,
@@ -79,10 +81,10 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
     );
     ({ port } = server);
     warming.start(async (pause) => {
-      await upstream.load();
-      await pause();
       await metrics.page({ summariesRunning: 0 });
-      await Promise.all([warmUp(usualModel, pause), thread?.warmUp(usualModel)]);
+      await warmUp(usualModel, pause);
+      // After the main thread, which would otherwise be slower: many machines have two cores.
+      await thread?.warmUp(usualModel);
       await pause();
       if (cache !== undefined) await saveVocabulary(cache, 'o200k_base', await loadVocabulary('o200k_base'));
       await pause();
