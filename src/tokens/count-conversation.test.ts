@@ -208,6 +208,18 @@ describe('a conversation', () => {
     expect(counted).toBe(5);
   });
 
+  it('is counted ahead of others that were counted before, as after an edit', () => {
+    const counts = createConversationCounter({ counter: { ...characters } });
+    const before = conversationOf([text('"Hello"'), text('"Well?"')]);
+    const after = conversationOf([text('"Bye"'), text('"Well?"')]);
+    counts.total(before);
+    const [changed, same] = [after.messages[0]!, { ...after.messages[1]!, parts: before.messages[1]!.parts }];
+    const edited = { ...after, messages: [changed, same] };
+    expect(counts.uncounted(edited)).toEqual([changed]);
+    counts.total(edited);
+    expect(counts.uncounted(edited)).toEqual([]);
+  });
+
   it('has its parts, and the texts that replace others, counted once per counter', () => {
     let counted = 0;
     const counter: TokenCounter = { ...characters, count: (value) => (counted++, value.length) };

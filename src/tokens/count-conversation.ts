@@ -4,7 +4,15 @@
  */
 import { openTexts, type TextCache } from '../caches.ts';
 import type { Block, Conversation, Media, Message, Part, Span } from '../conversation/conversation.ts';
-import { bytesOf, perMessage, textInSteps, textOf, textsOf, textToKeep } from '../conversation/messages.ts';
+import {
+  bytesOf,
+  perMessage,
+  rememberAt,
+  textInSteps,
+  textOf,
+  textsOf,
+  textToKeep,
+} from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { countMedia } from './count-media.ts';
 import type { AsyncCounts } from './async-counts.ts';
@@ -45,7 +53,7 @@ export interface ConversationCounter {
 
 export function createConversationCounter(options: { readonly counter: TokenCounter }): ConversationCounter {
   const { counter: given } = options;
-  const { blocks, parts, media: knownMedia, texts, longTexts, totals, lists } = memoOf(given);
+  const { blocks, parts, media: knownMedia, texts, longTexts, totals, lists, listed } = memoOf(given);
   const { asyncCounts: answers } = given;
   const countText = (text: string): number =>
     remembered(text.length > maxShortLength ? longTexts : texts, text, () => given.count(text));
@@ -106,6 +114,7 @@ export function createConversationCounter(options: { readonly counter: TokenCoun
     if (known) return known;
     const counts = lists(conversation.messages, (message) => countNow(conversation, message));
     countsBy.set(conversation, counts);
+    rememberAt(listed, conversation.messages, 0, true);
     return counts;
   };
   const countMessage = (conversation: Conversation, index: number): number => {
@@ -147,8 +156,8 @@ export function createConversationCounter(options: { readonly counter: TokenCoun
       if (answers) return [];
       const tools = preamble.filter((block) => !blocks.has(block.parts));
       let from = messages.length;
-      while (from > 0 && !blocks.has(messages[from - 1]!.parts)) from--;
-      return [...tools, ...messages.slice(from)];
+      while (from > 0 && !listed.has(messages[from - 1]!)) from--;
+      return [...tools, ...messages.slice(from).filter((message) => !blocks.has(message.parts))];
     },
     media: ({ body }, block, media) =>
       remembered(knownMedia, media, () => countMedia(counter, body, block, media)),
@@ -254,6 +263,8 @@ type CounterMemo = {
   readonly longTexts: TextCache<number>;
   readonly totals: WeakMap<Conversation, number>;
   readonly lists: ReturnType<typeof perMessage<number>>;
+  /** Messages up to which all messages of their conversation were counted: the newest of each. */
+  readonly listed: WeakMap<Message, true>;
 };
 
 const kept = new WeakMap<TokenCounter, CounterMemo>();
@@ -268,6 +279,7 @@ function memoOf(counter: TokenCounter): CounterMemo {
     longTexts: openTexts<number>('long text counts'),
     totals: new WeakMap<Conversation, number>(),
     lists: perMessage<number>(),
+    listed: new WeakMap<Message, true>(),
   };
   kept.set(counter, own);
   return own;
