@@ -3,10 +3,11 @@ import type { Overflow } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { runInSlices, runSteps } from '../conversation/steps.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { finishedSteps, idleContent, limitOfRent, type IdleSteps } from './idle-content.ts';
+import { finishedSteps, idleContent, type IdleSteps } from './idle-content.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { foldableTokens } from './protect.ts';
 import type { FoundLastRequest } from './finish.ts';
+import { limitOfRent } from './rent-limit.ts';
 import type { CachePrices, ModelWindow, Refusal } from './types.ts';
 import type { Compression, FoldStep } from '../receipts/receipt.ts';
 import type { FoundFolds } from '../store/fold-store.ts';
@@ -213,10 +214,7 @@ function economyOf(
         bringsTool: input.recallTool !== undefined && !start.offers,
         fetchedAgain: stepsFetchedAgain(input),
         candidates,
-        limitOfRent:
-          start.edits.length > 0
-            ? undefined
-            : (keepForRequests) => limitOfRent(input, start, keepForRequests),
+        limitOfRent: (keepForRequests) => limitOfRent(input, start, keepForRequests),
       },
       correction,
     )

@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { idleContent, limitOfRent } from './idle-content.ts';
+import { idleContent } from './idle-content.ts';
 import { draft } from './plan.ts';
+import { limitOfRent } from './rent-limit.ts';
 import type { Pins } from './types.ts';
 import { recallToolFor } from '../recall/tool.ts';
 import type { KeepForRequests } from '../triggers/trigger.ts';
@@ -166,14 +167,27 @@ describe('idle content', () => {
       small,
       small,
     ];
-    for (const keep of [0, 1, 3, 9]) {
+    const stub: Edit = {
+      kind: 'replace-text',
+      at: { message: 2, part: 0, text: 0 },
+      stub: 'Folded.',
+      memory: 'mem_1',
+    };
+    const smaller: Edit = { ...stub, at: { message: 6, part: 0, text: 0 } };
+    const drops = [1, 2, 3, 4].map((message): Edit => ({ kind: 'drop-message', message, memory: 'mem_1' }));
+    const log: Edit = { kind: 'insert-message', before: 1, role: 'user', text: 'Folded: four messages.' };
+    for (const [keep, edits] of [0, 1, 3, 9].flatMap((keep) =>
+      [[], [stub], [stub, smaller], [log, ...drops], [log, ...drops, smaller]].map(
+        (edits) => [keep, edits] as const,
+      ),
+    )) {
       const input = planInputFor(readChat(chatBody(steps, { tools: ['run'] })), {
         recallTool: recallToolFor(['run']),
       });
-      const start = await draft(input, []);
+      const start = await draft(input, edits);
       const kept = { results: keep, arguments: keep, steps: keep + 1, recalls: keep, replies: keep };
       const candidates = idleContent(input, start, kept);
-      const limit = limitOfRent(input, start, keep);
+      const limit = limitOfRent(input, start, kept);
       expect(candidates.length > 0).toBe(keep < 9);
       expect(limit.rent).toBeGreaterThanOrEqual(
         candidates.reduce((sum, { tokens, requests }) => sum + tokens * requests, 0),

@@ -21,10 +21,10 @@ import {
   placesEdited,
 } from '../strategies/lib/editable-texts.ts';
 import { usualKeepForRequests } from '../triggers/cache-costs.ts';
-import type { EvictionCandidate, KeepForRequests, RentLimit } from '../triggers/trigger.ts';
+import type { EvictionCandidate, KeepForRequests } from '../triggers/trigger.ts';
 
 /** The approximate tokens of a part with a stub in it. */
-const stubbedPartTokens = 90;
+export const stubbedPartTokens = 90;
 
 /** Returns the candidates for eviction in the order of the conversation. There are none without a recall tool. */
 export function idleContent(
@@ -102,33 +102,6 @@ export function idleContent(
   return candidates.toReversed();
 }
 
-/**
- * Limits the candidates of `idleContent` without looking at a part: as if all that is sent were idle once it counts as unused. Content that a fold has
- * edited is not limited that way.
- */
-export function limitOfRent(
-  { conversation, counter }: PlanInput,
-  { sent }: Draft,
-  keepForRequests: number,
-): RentLimit {
-  const { messages } = conversation;
-  const counts = counter.messages(conversation);
-  const begins = repliesBegun(messages);
-  let rent = 0;
-  let requests = 0;
-  let newest = 0;
-  for (let index = messages.length - 1; index >= 0; index--) {
-    if (begins[index]) requests++;
-    // A message with references is a candidate of one token.
-    if (requests > keepForRequests) rent += (counts[index]! + 1) * (requests - keepForRequests);
-    else newest++;
-  }
-  const behind = counter
-    .messages(sent)
-    .slice(sent.messages.length - Math.min(newest, sent.messages.length), sent.messages.length);
-  return { rent, behind: behind.reduce((sum, tokens) => sum + tokens, 0) };
-}
-
 /** A result that was fetched again counts as used for so many times as many requests as others. */
 const timesFetchedAgain = 2;
 
@@ -176,7 +149,7 @@ function arrivedWithin({ messages }: Conversation, requests: number): number {
 }
 
 /** Tells for each message whether a reply begins with it. A list is looked through faster than the messages. */
-function repliesBegun(messages: readonly Message[]): readonly boolean[] {
+export function repliesBegun(messages: readonly Message[]): readonly boolean[] {
   return replies(messages, ({ index }) => beginsReply(messages, index));
 }
 

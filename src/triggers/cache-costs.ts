@@ -91,21 +91,21 @@ export function cacheRent(options: CacheRentOptions = {}): Trigger {
       const terms = write > read ? cached : uncached;
       const usual = Math.min(write, usualWrite);
       const price = minPayback * Math.max(usual - read, terms.minPrice * read) + (write - usual);
-      const steps = keepStepsForRequests ?? terms.steps;
-      const limit = limitOfRent?.(Math.min(results, steps, terms.recalls, keepRepliesForRequests));
+      const keepForRequests = {
+        results,
+        arguments: 2 * results,
+        steps: keepStepsForRequests ?? terms.steps,
+        recalls: terms.recalls,
+        replies: keepRepliesForRequests,
+      };
+      const limit = limitOfRent?.(keepForRequests);
       // Most conversations are too young to look for candidates.
       if (limit && limit.rent * read < price * limit.behind) return undefined;
       // Tools and system text are not recalled, so the payback factor does not apply to them.
       const priceOfRecalls = recallsAFold * read * Math.max(0, ahead - usuallyAhead);
       const priceAhead = bringsTool ? Math.max(0, write - read) : 0;
       const best = bestRun(
-        candidates({
-          results,
-          arguments: 2 * results,
-          steps,
-          recalls: terms.recalls,
-          replies: keepRepliesForRequests,
-        }).filter((one) => hasCostEnough(one, terms, tokens)),
+        candidates(keepForRequests).filter((one) => hasCostEnough(one, terms, tokens)),
         minTokens,
         ({ rent, behind, tokens: evicted, texts, messages }) =>
           rent * read -

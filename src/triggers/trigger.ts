@@ -56,11 +56,8 @@ export type Economy = {
   readonly fetchedAgain?: { readonly texts: number; readonly messages: number } | undefined;
   /** Computes what could be evicted, in the order of the conversation. */
   readonly candidates: (keepForRequests: KeepForRequests) => readonly EvictionCandidate[];
-  /**
-   * Limits what `candidates` returns if content counts as used for at least so many requests. It is quickly computed, so a trigger asks for it first.
-   * Undefined when there is no limit.
-   */
-  readonly limitOfRent?: ((keepForRequests: number) => RentLimit) | undefined;
+  /** Limits what `candidates` returns. It is quickly computed, so a trigger asks for it first. Default: no limit. */
+  readonly limitOfRent?: ((keepForRequests: KeepForRequests) => RentLimit) | undefined;
 };
 
 /** Limits the candidates for eviction of a conversation. */
