@@ -126,6 +126,13 @@ export type BodyFields = {
   readonly messages: readonly Span[];
   /** The messages that are known from an earlier request. */
   readonly seen?: SeenList | undefined;
+  /** What was read of everything but the messages: blocks by key, and all other fields. Undefined where nothing is remembered. */
+  readonly frame?:
+    | {
+        readonly blocks: Map<string, { readonly digest: string; readonly block: ReadBlock }>;
+        others?: Readonly<Record<string, unknown>>;
+      }
+    | undefined;
   get(key: string): Span | undefined;
 };
 
@@ -147,6 +154,8 @@ export type BlockMemo = {
 export interface SeenBodies {
   /** Returns what is known of the list that begins at `start` of this body. `of` distinguishes formats. */
   look(of: string, body: Uint8Array, start: number): SeenList;
+  /** Returns how many bytes two arrays have in common from the first one on. It may be quicker if these are `likely`, or a few more. */
+  commonLength(one: Uint8Array, other: Uint8Array, likely?: number): number;
 }
 
 export type SeenList = {

@@ -242,10 +242,8 @@ function sentUpTo({ written, last, splices }: Start): readonly Message[] {
 // messages in equal bytes are reused, and neither scanned nor digested again. The memo is bounded and holds copies: changing a
 // body after it was read changes nothing here.
 
-export type SeenBodiesOptions = {
+export type SeenBodiesOptions = Pick<SeenBodies, 'commonLength'> & {
   readonly digest: (bytes: Uint8Array) => string;
-  /** Returns how many bytes two arrays have in common from the first one on. */
-  readonly commonLength: (one: Uint8Array, other: Uint8Array) => number;
   readonly caches?: Caches | undefined;
 };
 
@@ -286,16 +284,16 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
   const lists = caches<readonly SeenBody[]>('seen bodies', (alike) =>
     alike.reduce((sum, { messages }) => sum + bytesOfMessage * messages.length, bytesHeldBy(alike)),
   );
-  const commonWith = ({ trunk, bytes: own, length }: SeenBody, bytes: Uint8Array): number => {
-    const common = trunk.length > 0 ? commonLength(trunk, bytes) : 0;
+  const commonWith = ({ trunk, bytes: own, length }: SeenBody, bytes: Uint8Array, likely = 0): number => {
+    const common = trunk.length > 0 ? commonLength(trunk, bytes, trunk.length) : 0;
     if (common < trunk.length) return common;
-    return common + commonLength(own.subarray(0, length - common), bytes.subarray(common));
+    return common + commonLength(own.subarray(0, length - common), bytes.subarray(common), likely - common);
   };
 
   /** Finds the list with the most bytes in common. The likely one is compared first, and ends the search if only its newest message differs. */
   function mostAlike(alike: readonly SeenBody[], bytes: Uint8Array, start: number) {
     const likely = likelyOf(alike, bytes, start);
-    let best = likely && { ...likely, common: commonWith(likely.held, bytes) };
+    let best = likely && { ...likely, common: commonWith(likely.held, bytes, likely.end) };
     if (best && best.common >= best.end) return best;
     for (const held of alike) {
       if (held === likely?.held) continue;
@@ -306,6 +304,7 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
   }
 
   return {
+    commonLength,
     look(of, body, start) {
       const bytes = body.subarray(start);
       if (bytes.length < minBytes) return { messages: [], keep: () => undefined };

@@ -1,18 +1,23 @@
 /**
- * Reads only the beginning of a request: its fields and first messages. It scans the body once and parses almost nothing. It
- * serves requests that are sent without being read whole: a client's bypass, or a fold that exceeded its deadline.
+ * Reads parts of a body: its beginning, single fields, or the places of very many messages. The beginning serves requests that are
+ * sent without being read whole: a client's bypass, or a fold that exceeded its deadline. It is found in one scan that parses almost nothing.
  */
 import type { Conversation, Span } from '../conversation/conversation.ts';
 import {
+  type JsonRecord,
   type Member,
   ScanError,
   concatBytes,
+  firstElements,
+  objectsOf,
   parseSpan,
+  scanObject,
   skipSpace,
   skipValue,
+  wordAt,
 } from '../conversation/json-scan.ts';
-import { type Steps, openSlices, runInSlices } from '../conversation/steps.ts';
-import type { Codec, ReadContext } from './codec.ts';
+import { type Steps, oneStep, openSlices, runInSlices } from '../conversation/steps.ts';
+import type { Codec, ReadContext, SeenList } from './codec.ts';
 
 const encoder = new TextEncoder();
 
@@ -159,4 +164,69 @@ function objectOf(fields: readonly Uint8Array[]): Uint8Array {
   const comma = encoder.encode(',');
   const joined = fields.flatMap((field, index) => (index > 0 ? [comma, field] : [field]));
   return concatBytes([encoder.encode('{'), ...joined, encoder.encode('}')]);
+}
+
+// Single fields
+
+/** Parses top-level fields, and nothing else of the body. Throws for a body that is not an object. */
+export function parseFields(body: Uint8Array, names: ReadonlySet<string>): JsonRecord {
+  const { members } = scanObject(body, skipSpace(body, 0));
+  const wanted = members.filter(({ key }) => names.has(key));
+  return Object.fromEntries(wanted.map(({ key, value }) => [key, parseSpan(body, value)]));
+}
+
+/** Names the first tool that is not run by the client; undefined when there is none. `isOwn` says it of a tool's type. */
+export function providerTool(tools: unknown, isOwn: (type: string) => boolean): string | undefined {
+  const types = objectsOf(tools).map((tool) => wordAt(tool, 'type') ?? '');
+  const found = types.find((type) => !isOwn(type));
+  return found && `the tool ${found} of the provider`;
+}
+
+/** Returns a number above 0; undefined for anything else. */
+export function positiveNumberIn(value: unknown): number | undefined {
+  return typeof value === 'number' && value > 0 ? value : undefined;
+}
+
+// The elements of a long list
+
+/** Bytes of the largest body that is scanned in one step. */
+export const maxScannedBytes = 1_000_000;
+
+/** Elements that are scanned in one step: a few ms if they are small. */
+const elementsPerStep = 10_000;
+
+/** The list of messages: where it starts, what is known of it, and its first elements, or all of them. */
+export type KnownList = {
+  readonly start: number;
+  readonly seen: SeenList | undefined;
+  readonly elements: readonly Span[];
+};
+
+/** Thrown when the list is found: what comes before it is scanned again with the rest. */
+class ListFound extends Error {}
+
+/** Scans the elements of the first list in steps. Undefined for a body without a list. */
+export function elementsInSteps(
+  body: Uint8Array,
+  lists: ReadonlySet<string>,
+  look: (start: number) => KnownList,
+): KnownList | undefined {
+  const list = oneStep(() => {
+    let found: KnownList | undefined;
+    try {
+      scanObject(body, skipSpace(body, 0), lists, (start) => {
+        found = look(start);
+        throw new ListFound();
+      });
+    } catch (error) {
+      if (!(error instanceof ListFound)) throw error;
+    }
+    return found;
+  });
+  if (!list) return undefined;
+  for (let { elements } = list; ; ) {
+    const before = elements;
+    elements = oneStep(() => firstElements(body, list.start, before.length + elementsPerStep, before));
+    if (elements.length < before.length + elementsPerStep) return { ...list, elements };
+  }
 }

@@ -2,24 +2,21 @@
  * Implements the shared part of every codec's reader: finds the top-level fields and the blocks of a body, and reuses what is remembered of
  * a block's bytes. Only new bytes are parsed, in full, so a body that was read is known to be JSON.
  */
-import type { BodyFields, Codec, ReadBlock, ReadContext, SeenList } from './codec.ts';
+import type { BodyFields, Codec, ReadBlock, ReadContext, SeenBodies } from './codec.ts';
 import type { Block, Conversation, Message, Part, Span } from '../conversation/conversation.ts';
 import {
-  type JsonRecord,
   type Member,
   ScanError,
-  firstElements,
-  objectsOf,
   parseSpan,
   scanArray,
   scanObject,
   skipSpace,
-  wordAt,
 } from '../conversation/json-scan.ts';
 import { type Slices, checkJson, inSteps, oneStep, runAtOnce, runInPauses } from '../conversation/steps.ts';
 import { checkBlock, joinedPieces } from '../conversation/messages.ts';
 import { LeporelloError } from '../errors.ts';
 import { listWritten } from './earlier-bodies.ts';
+import { type KnownList, elementsInSteps, maxScannedBytes } from './read-beginning.ts';
 
 export type { BodyFields } from './codec.ts';
 
@@ -28,25 +25,6 @@ export const unremembered: ReadContext = {
   digest: () => '',
   blocks: { get: () => undefined, set: () => undefined },
 };
-
-/** Parses top-level fields, and nothing else of the body. Throws for a body that is not an object. */
-export function parseFields(body: Uint8Array, names: ReadonlySet<string>): JsonRecord {
-  const { members } = scanObject(body, skipSpace(body, 0));
-  const wanted = members.filter(({ key }) => names.has(key));
-  return Object.fromEntries(wanted.map(({ key, value }) => [key, parseSpan(body, value)]));
-}
-
-/** Names the first tool that is not run by the client; undefined when there is none. `isOwn` says it of a tool's type. */
-export function providerTool(tools: unknown, isOwn: (type: string) => boolean): string | undefined {
-  const types = objectsOf(tools).map((tool) => wordAt(tool, 'type') ?? '');
-  const found = types.find((type) => !isOwn(type));
-  return found && `the tool ${found} of the provider`;
-}
-
-/** Returns a number above 0; undefined for anything else. */
-export function positiveNumberIn(value: unknown): number | undefined {
-  return typeof value === 'number' && value > 0 ? value : undefined;
-}
 
 /** Reads one block of a format from its bytes. A small block is checked to be JSON afterwards, a large one before. */
 export type BlockReader = (bytes: Uint8Array, reading: ReadContext) => ReadBlock;
@@ -80,14 +58,16 @@ function scanFields(format: string, body: Uint8Array, list: string, reading: Rea
   };
   const begun = body.length > maxScannedBytes ? elementsInSteps(body, lists, look) : undefined;
   let found = begun;
-  const { members, span, seen } = oneStep(() => {
+  const { frame, members, span, seen } = oneStep(() => {
     const known = (start: number): readonly Span[] => {
       if (found?.start !== start) found = look(start);
       return found.elements;
     };
-    return { ...scanObject(body, skipSpace(body, 0), lists, known), seen: found?.seen };
+    const scanned =
+      scanInFrame(format, body, reading, known) ?? scanObject(body, skipSpace(body, 0), lists, known);
+    return { frame: undefined, ...scanned, seen: found?.seen };
   });
-  if (skipSpace(body, span.end) !== body.length)
+  if (!frame && skipSpace(body, span.end) !== body.length)
     throw new ScanError(`more bytes after the object, at ${span.end}`);
   // Each step runs only once, even if the function is run again after a pause, so the steps can fill one map.
   const byKey = oneStep(() => new Map<string, Member>());
@@ -98,7 +78,67 @@ function scanFields(format: string, body: Uint8Array, list: string, reading: Rea
   if (byKey.size < members.length) throw new ScanError('a top-level key occurs twice');
   const messages = byKey.get(list)?.elements;
   if (!messages) throw new ScanError(`'${list}' is missing or not an array`);
-  return { format, body, members, messages, seen, get: (key) => byKey.get(key)?.value };
+  const get = (key: string) => byKey.get(key)?.value;
+  const fields = { format, body, members, messages, seen, get };
+  return { ...fields, frame: frame ?? oneStep(() => newFrame(fields, byKey.get(list)!, reading)) };
+}
+
+/** Everything of a body but its messages: the turns of a conversation repeat it, so it is read once. `members`: as they stood there, with the list. */
+type Frame = NonNullable<BodyFields['frame']> & {
+  readonly format: string;
+  readonly head: Uint8Array;
+  readonly tail: Uint8Array;
+  readonly members: readonly Member[];
+  readonly list: Member;
+};
+
+/** Frames by the memory of earlier bodies that they belong to, the newest first. */
+const framesOf = new WeakMap<SeenBodies, readonly Frame[]>();
+
+const maxFrames = 16;
+const maxFrameBytes = 262_144;
+
+/** Finds the members of a body whose frame is known. */
+function scanInFrame(
+  format: string,
+  body: Uint8Array,
+  { seen }: ReadContext,
+  known: (start: number) => readonly Span[],
+): { readonly members: readonly Member[]; readonly span: Span; readonly frame: Frame } | undefined {
+  const isSame = (one: Uint8Array, other: Uint8Array) => seen?.commonLength(one, other) === one.length;
+  for (const frame of (seen && framesOf.get(seen)) ?? []) {
+    const { head, tail, list } = frame;
+    if (frame.format !== format || body.length < head.length + tail.length || !isSame(head, body)) continue;
+    if (!isSame(tail, body.subarray(body.length - tail.length))) continue;
+    const { start } = list.value;
+    const { elements, span } = scanArray(body, start, known(start));
+    if (span.end !== body.length - tail.length) return undefined;
+    const moved = span.end - list.value.end;
+    const members = frame.members.map((member): Member => {
+      if (member === list)
+        return { ...member, span: { start: member.span.start, end: span.end }, value: span, elements };
+      return member.span.start < start
+        ? member
+        : { ...member, span: movedBy(member.span, moved), value: movedBy(member.value, moved) };
+    });
+    return { members, span, frame };
+  }
+  return undefined;
+}
+
+const movedBy = ({ start, end }: Span, by: number): Span => ({ start: start + by, end: end + by });
+
+/** Remembers the frame of a body, unless it is large. */
+function newFrame(
+  { format, body, members }: Pick<BodyFields, 'format' | 'body' | 'members'>,
+  list: Member,
+  { seen }: ReadContext,
+): Frame | undefined {
+  const [from, to] = [list.value.start, list.value.end];
+  if (!seen || from + body.length - to > maxFrameBytes) return undefined;
+  const frame = { format, members, list, head: body.slice(0, from), tail: body.slice(to), blocks: new Map() };
+  framesOf.set(seen, [frame, ...(framesOf.get(seen) ?? [])].slice(0, maxFrames));
+  return frame;
 }
 
 /** Divides members into groups that take about as long. */
@@ -120,53 +160,13 @@ function groupsOf(members: readonly Member[]): readonly (readonly Member[])[] {
 /** Bytes of members that are handled in one step, with 100 for each. */
 const maxGroupBytes = 131_072;
 
-/** Bytes of the largest body that is scanned in one step. */
-const maxScannedBytes = 1_000_000;
-
-/** Elements that are scanned in one step: a few ms if they are small. */
-const elementsPerStep = 10_000;
-
-/** The list of messages: where it starts, what is known of it, and its first elements, or all of them. */
-type KnownList = {
-  readonly start: number;
-  readonly seen: SeenList | undefined;
-  readonly elements: readonly Span[];
-};
-
-/** Thrown when the list is found: what comes before it is scanned again with the rest. */
-class ListFound extends Error {}
-
-/** Scans the elements of the first list in steps. Undefined for a body without a list. */
-function elementsInSteps(
-  body: Uint8Array,
-  lists: ReadonlySet<string>,
-  look: (start: number) => KnownList,
-): KnownList | undefined {
-  const list = oneStep(() => {
-    let found: KnownList | undefined;
-    try {
-      scanObject(body, skipSpace(body, 0), lists, (start) => {
-        found = look(start);
-        throw new ListFound();
-      });
-    } catch (error) {
-      if (!(error instanceof ListFound)) throw error;
-    }
-    return found;
-  });
-  if (!list) return undefined;
-  for (let { elements } = list; ; ) {
-    const before = elements;
-    elements = oneStep(() => firstElements(body, list.start, before.length + elementsPerStep, before));
-    if (elements.length < before.length + elementsPerStep) return { ...list, elements };
-  }
-}
-
 /** Parses, and so checks, every field that is not read as a block. */
 export function parseOtherFields(
   fields: BodyFields,
   blocks: ReadonlySet<string>,
 ): Readonly<Record<string, unknown>> {
+  const known = oneStep(() => fields.frame?.others);
+  if (known) return known;
   const parsed = oneStep(() => ({}));
   const groups = oneStep(() => groupsOf(fields.members.filter((member) => !blocks.has(member.key))));
   inSteps(groups, (group) => {
@@ -178,6 +178,7 @@ export function parseOtherFields(
         writable: true,
       });
   });
+  if (fields.frame) fields.frame.others = parsed;
   return parsed;
 }
 
@@ -214,9 +215,12 @@ export function readPreamble(
 ): Block | undefined {
   const span = fields.get(key);
   if (!span || (isNull(fields.body, span) && parseSpan(fields.body, span) === null)) return undefined;
-  const { digest, block } = oneStep(() =>
-    blockOf(fields, span, `${fields.format}/${key}`, reading, readBlock),
-  );
+  const { digest, block } = oneStep(() => {
+    const read =
+      fields.frame?.blocks.get(key) ?? blockOf(fields, span, `${fields.format}/${key}`, reading, readBlock);
+    fields.frame?.blocks.set(key, read);
+    return read;
+  });
   return { span, digest, parts: block.parts, markedForMs: block.markedForMs };
 }
 

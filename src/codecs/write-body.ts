@@ -10,7 +10,7 @@ import type {
   TextPlace,
   Span,
 } from '../conversation/conversation.ts';
-import { piecesOfText, textsOf } from '../conversation/messages.ts';
+import { memoized, piecesOfText, textsOf } from '../conversation/messages.ts';
 import { type Edit, lastMessageOf, mediaAt } from '../conversation/edit.ts';
 import {
   type Insertion,
@@ -378,15 +378,14 @@ function lastElement(body: Uint8Array, array: Span): Span | undefined {
 }
 
 /** Returns a splice that adds a tool definition after the client's own. The conversation must offer at least one tool. */
-export function appendTool(conversation: Conversation, definition: Uint8Array): Splice {
-  for (const block of conversation.preamble) {
-    const tools = block.parts
-      .filter((part) => part.type === 'tool-definition')
-      .map((part) => shift(part.span, block.span.start));
-    if (tools.length === 0) continue;
-    const insertion = { before: tools.length, bytes: definition };
-    const [splice] = listSplices(tools, block.span.end - 1, () => false, [insertion]);
-    if (splice) return splice;
+export function appendTool({ preamble }: Conversation, definition: Uint8Array): Splice {
+  for (const { parts, span } of preamble) {
+    const last = parts.findLast((part) => part.type === 'tool-definition');
+    if (!last) continue;
+    const end = span.start + last.span.end;
+    return { span: { start: end, end }, bytes: withComma(definition) };
   }
   throw new LeporelloError('bad-edit', 'The recall tool cannot be added: the request offers no tools.');
 }
+
+const withComma = memoized((definition: Uint8Array) => concatBytes([Uint8Array.of(0x2c), definition]));

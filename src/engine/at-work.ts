@@ -106,7 +106,7 @@ export type FetchedAgain = PartPlace & { readonly strategy: string };
 const minFoldedShare = 0.8;
 const minTellingLines = 5;
 
-/** The newest messages, which clients still change: their lines are not kept. */
+/** The newest messages, which clients still change: their lines are kept once two requests had the same. */
 const changingMessages = 4;
 
 /** The lines of the first `upTo` messages, by their hash: the strategy that folded them, or '' for those that are sent. */
@@ -117,8 +117,15 @@ type LinesAhead = {
   readonly found: readonly FetchedAgain[];
 };
 
-/** The lines of the messages that a fold covers, and of those behind it: another branch has only the first ones. */
-type LinesOfFold = { readonly covered: LinesAhead; readonly behind: LinesAhead };
+/**
+ * The lines of the messages that a fold covers, and of those behind it: another branch has only the first ones. `newest`: the messages behind these,
+ * whose lines are not kept.
+ */
+type LinesOfFold = {
+  readonly covered: LinesAhead;
+  readonly behind: LinesAhead;
+  readonly newest: readonly Message[];
+};
 
 /** By the edits of a fold, whose list is the same in every request that repeats it. */
 const linesOfFolds = openFixed<readonly Edit[], LinesOfFold>('lines of folds', {
@@ -137,7 +144,9 @@ export function* fetchedAgain(
   const { covered = none } = known && isAhead(known.covered) ? known : {};
   const rest = { ...covered, lines: new Map<number, string>() };
   const { behind = rest } = known && isAhead(known.behind) ? known : {};
-  const kept = Math.max(behind.upTo, messages.length - changingMessages);
+  let kept = behind.upTo;
+  for (const message of behind === known?.behind ? known.newest : []) if (message === messages[kept]) kept++;
+  kept = Math.max(kept, messages.length - changingMessages);
   const endOfFold = (end: number, edit: Edit) => Math.min(kept, Math.max(end, lastMessageOf(edit) + 1));
   const end = behind.upTo > 0 ? covered.upTo : edits.reduce(endOfFold, 0);
   // While this run is paused, no other one may use its lines.
@@ -165,6 +174,7 @@ export function* fetchedAgain(
     const found = all.filter(({ message }) => message < upTo);
     return { upTo, last: messages[upTo - 1], lines, found };
   };
-  linesOfFolds.set(edits, { covered: linesUpTo(end, covered), behind: linesUpTo(kept, behind) });
+  const ahead = { covered: linesUpTo(end, covered), behind: linesUpTo(kept, behind) };
+  linesOfFolds.set(edits, { ...ahead, newest: messages.slice(kept) });
   return all;
 }

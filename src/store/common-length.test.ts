@@ -11,6 +11,8 @@ describe('commonLength', () => {
         if (tail > 0) other[same] = 8;
         expect(commonLength(one, other)).toBe(same);
         expect(commonLength(other, one.subarray(0, same))).toBe(same);
+        for (const likely of [1, same - 300, same - 3, same, same + 1, same + tail])
+          expect(commonLength(one, other, likely)).toBe(same);
       }),
     );
   });

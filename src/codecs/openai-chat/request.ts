@@ -329,13 +329,20 @@ export const write: Codec['write'] = (conversation, edits, extra = {}) =>
     ? writeWithFunctions(conversation, edits, extra)
     : writeWithTools(conversation, edits, extra);
 
-/** True when the first list of definitions is one of the legacy function form: these have a name of their own. */
+/** True when the first list of definitions is one of the legacy function form: these have a name of their own. Remembered, because turns share the list. */
 function hasFunctions({ body, preamble }: Conversation): boolean {
   const block = preamble.find(({ parts }) => parts.length > 0);
-  const [first] = block?.parts ?? [];
-  if (!block || !first) return false;
-  return scanObject(body, block.span.start + first.span.start).members.some(({ key }) => key === 'name');
+  if (!block) return false;
+  let known = functionLists.get(block.parts);
+  if (known === undefined) {
+    const { members } = scanObject(body, block.span.start + block.parts[0]!.span.start);
+    known = members.some(({ key }) => key === 'name');
+    functionLists.set(block.parts, known);
+  }
+  return known;
 }
+
+const functionLists = new WeakMap<readonly Part[], boolean>();
 
 const messagesOf = memoized(roundMessages);
 
