@@ -7,7 +7,7 @@ import { finishedSteps, idleContent, type IdleSteps } from './idle-content.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { foldableTokens } from './protect.ts';
 import type { FoundLastRequest } from './finish.ts';
-import { limitOfRent } from './rent-limit.ts';
+import { mayPay } from './rent-limit.ts';
 import type { CachePrices, ModelWindow, Refusal } from './types.ts';
 import type { Compression, FoldStep } from '../receipts/receipt.ts';
 import type { FoundFolds } from '../store/fold-store.ts';
@@ -214,7 +214,7 @@ function economyOf(
         bringsTool: input.recallTool !== undefined && !start.offers,
         fetchedAgain: stepsFetchedAgain(input),
         candidates,
-        limitOfRent: (keepForRequests) => limitOfRent(input, start, keepForRequests),
+        mayPay: (keepForRequests, pays) => mayPay(input, start, keepForRequests, pays),
       },
       correction,
     )
@@ -354,12 +354,12 @@ function correctedEconomy(economy: Economy, { slope }: Correction): Economy {
         tokens: one.tokens * slope,
         behind: one.behind * slope,
       })),
-    limitOfRent:
-      economy.limitOfRent &&
-      ((keepForRequests) => {
-        const { rent, behind } = economy.limitOfRent!(keepForRequests);
-        return { rent: rent * slope, behind: behind * slope };
-      }),
+    mayPay:
+      economy.mayPay &&
+      ((keepForRequests, pays) =>
+        economy.mayPay!(keepForRequests, ({ rent, tokens, behind }) =>
+          pays({ rent: rent * slope, tokens: tokens * slope, behind: behind * slope }),
+        )),
   };
 }
 

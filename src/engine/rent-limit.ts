@@ -1,6 +1,6 @@
 /**
- * Limits what idle content can cost, without looking for it. Most requests cost less than this limit would have to be, so they need no search. It depends
- * on the conversation and its fold alone, and is computed from remembered counts.
+ * Tells quickly whether evicting idle content may pay. Mostly it cannot, and then nothing is searched for. It depends on the conversation and its fold alone,
+ * and is computed from remembered counts.
  */
 import type { Message, Part } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
@@ -11,14 +11,16 @@ import { repliesBegun, stubbedPartTokens } from './idle-content.ts';
 import type { Draft, PlanInput } from './plan.ts';
 
 /**
- * Limits the candidates of `idleContent` without looking at a part: as if everything that is sent were idle once its kind counts as unused. Only messages
- * with a long text can become smaller; all others are evicted as a whole.
+ * Tells whether evicting idle content may pay, without looking at a part: as if everything that is sent were idle once its kind counts as unused. Only
+ * messages with a long text can become smaller; all others are evicted as a whole. It asks `pays` for the content from each message on, from the newest
+ * one back.
  */
-export function limitOfRent(
+export function mayPay(
   { conversation, counter, minResultBytes: minBytes }: PlanInput,
   { sent, edits }: Pick<Draft, 'sent' | 'edits'>,
   { results, arguments: inputs, steps, recalls, replies: talk }: KeepForRequests,
-): RentLimit {
+  pays: (limit: RentLimit) => boolean,
+): boolean {
   const { messages } = conversation;
   const counts = counter.messages(conversation);
   const sentCounts = counter.messages(sent);
@@ -26,40 +28,43 @@ export function limitOfRent(
   const longest = longestTexts(messages, longestIn);
   const left = leftAfter(edits, messages, minBytes);
   const [forTexts, forSteps] = [Math.min(results, inputs), Math.min(steps, recalls, talk)];
-  const forAll = Math.min(forTexts, forSteps);
   const moved = sent.messages.length - messages.length;
-  let rent = 0;
+  const limit = { rent: 0, behind: 0, tokens: 0 };
   let requests = 0;
-  let behind = 0;
   for (let index = messages.length - 1; index >= 0; index--) {
     if (begins[index]) requests++;
-    if (requests <= forAll) {
-      behind += sentCounts[index + moved] ?? 0;
-      continue;
-    }
+    limit.behind += sentCounts[index + moved] ?? 0;
+    const longestText = longest[index]!;
+    if (longestText === neverIdle) continue;
     const edited = left?.get(index);
-    const tokens = Math.min(counts[index]!, edited ?? Number.POSITIVE_INFINITY);
-    const age = Math.max(
-      0,
-      requests - (edited === undefined && longest[index]! >= minBytes ? forTexts : forSteps),
-    );
+    const age = requests - (edited === undefined && longestText >= minBytes ? forTexts : forSteps);
+    const tokens = age > 0 ? Math.min(counts[index]!, edited ?? Number.POSITIVE_INFINITY) : 0;
     // A message with references is a candidate of one token.
-    rent += tokens * age + Math.max(0, requests - forTexts);
-    // The tokens of an edited message are estimated, so a fold may seem to evict more than is sent.
-    if (edited !== undefined) behind -= Math.max(0, tokens - (sentCounts[index + moved] ?? 0));
+    const reference = requests > forTexts ? 1 : 0;
+    limit.rent += tokens * Math.max(0, age) + reference * (requests - forTexts);
+    limit.tokens += tokens + reference;
+    limit.behind -= tokens + reference;
+    if (tokens > 0 && pays(limit)) return true;
   }
-  return { rent, behind };
+  return false;
 }
 
 /** The bytes of the longest text of a message that a stub can replace. Any image or document counts as long. */
 const longestTexts = perMessage<number>();
+/** Stands for a message that is never idle: of the system, or only of the user. */
+const neverIdle = -1;
 
-function longestIn({ parts }: Message): number {
+function longestIn({ role, parts }: Message): number {
+  if (role === 'system') return neverIdle;
+  const start = role === 'user' ? neverIdle : 0;
   return parts.reduce((longest, part) => {
     if (mediaOf(part).length > 0) return Number.POSITIVE_INFINITY;
-    const spans = part.type === 'tool-result' ? part.texts : part.type === 'tool-call' ? [part.input] : [];
-    return spans.reduce((max, { start, end }) => Math.max(max, end - start), longest);
-  }, 0);
+    const spans =
+      part.type === 'tool-result' ? part.texts : part.type === 'tool-call' ? [part.input] : undefined;
+    return spans
+      ? spans.reduce((max, { start, end }) => Math.max(max, end - start), Math.max(longest, 0))
+      : longest;
+  }, start);
 }
 
 /** The most tokens that `idleContent` counts for each message that these edits change: none for dropped messages. Found once for a list of edits. */

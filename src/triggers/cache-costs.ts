@@ -3,7 +3,7 @@
  * warm, one after it has expired.
  */
 import { checkSettings, numberFrom, object, wholeNumber } from '../checks.ts';
-import type { EvictionCandidate, FoldOnly, Trigger } from './trigger.ts';
+import type { EvictionCandidate, FoldOnly, RentLimit, Trigger } from './trigger.ts';
 import { isTooShortToCache } from './limits.ts';
 
 // Cache rent. The trigger fires when sending unused content again in each request has cost several times what it costs to fold it. An old
@@ -87,7 +87,7 @@ export function cacheRent(options: CacheRentOptions = {}): Trigger {
     name,
     demand({ tokens, economy }) {
       if (!economy || isTooShortToCache(tokens, economy)) return undefined;
-      const { read, write, bringsTool, candidates, limitOfRent, ahead = 0, fetchedAgain } = economy;
+      const { read, write, bringsTool, candidates, mayPay, ahead = 0, fetchedAgain } = economy;
       const terms = write > read ? cached : uncached;
       const usual = Math.min(write, usualWrite);
       const price = minPayback * Math.max(usual - read, terms.minPrice * read) + (write - usual);
@@ -98,11 +98,12 @@ export function cacheRent(options: CacheRentOptions = {}): Trigger {
         recalls: terms.recalls,
         replies: keepRepliesForRequests,
       };
-      const limit = limitOfRent?.(keepForRequests);
-      // Most conversations are too young to look for candidates.
-      if (limit && limit.rent * read < price * limit.behind) return undefined;
       // Tools and system text are not recalled, so the payback factor does not apply to them.
       const priceOfRecalls = recallsAFold * read * Math.max(0, ahead - usuallyAhead);
+      const pays = ({ rent, tokens: evicted, behind }: RentLimit) =>
+        evicted >= minTokens && rent * read - priceOfRecalls >= price * behind;
+      // Most conversations are too young to look for candidates.
+      if (mayPay && !mayPay(keepForRequests, pays)) return undefined;
       const priceAhead = bringsTool ? Math.max(0, write - read) : 0;
       const best = bestRun(
         candidates(keepForRequests).filter((one) => hasCostEnough(one, terms, tokens)),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { cacheRent } from './cache-costs.ts';
-import type { EvictionCandidate, TriggerState, KeepForRequests } from './trigger.ts';
+import type { Economy, EvictionCandidate, TriggerState, KeepForRequests } from './trigger.ts';
 
 /** Reading costs a tenth, writing a quarter more. */
 const cached = { read: 0.1, write: 1.25 };
@@ -49,8 +49,8 @@ describe('cache-rent', () => {
   it('looks for no candidates while the limit of the rent is below the price of a fold', () => {
     const fires = (rent: number) => {
       const { economy, ...rest } = state(cached, dead(5, 10_000, 99, 30_000));
-      const limitOfRent = () => ({ rent, behind: 10_000 });
-      return trigger.demand({ ...rest, economy: { ...economy!, limitOfRent } }) !== undefined;
+      const mayPay: Economy['mayPay'] = (_, pays) => pays({ rent, tokens: 10_000, behind: 10_000 });
+      return trigger.demand({ ...rest, economy: { ...economy!, mayPay } }) !== undefined;
     };
     // Price 1.15 x 10,000 = 11,500.
     expect([fires(114_999), fires(115_001)]).toEqual([false, true]);

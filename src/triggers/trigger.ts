@@ -56,15 +56,22 @@ export type Economy = {
   readonly fetchedAgain?: { readonly texts: number; readonly messages: number } | undefined;
   /** Computes what could be evicted, in the order of the conversation. */
   readonly candidates: (keepForRequests: KeepForRequests) => readonly EvictionCandidate[];
-  /** Limits what `candidates` returns. It is quickly computed, so a trigger asks for it first. Default: no limit. */
-  readonly limitOfRent?: ((keepForRequests: KeepForRequests) => RentLimit) | undefined;
+  /**
+   * Tells whether evicting what `candidates` returns from some message on may pay, for which it asks `pays`. It is quickly computed, so a trigger asks for it
+   * first. Default: it may.
+   */
+  readonly mayPay?:
+    | ((keepForRequests: KeepForRequests, pays: (limit: RentLimit) => boolean) => boolean)
+    | undefined;
 };
 
-/** Limits the candidates for eviction of a conversation. */
+/** Limits the sums of all candidates from a message on. */
 export type RentLimit = {
   /** The most that `tokens` times `requests` can be, for all candidates together. */
   readonly rent: number;
-  /** The fewest tokens that stay behind any candidate. */
+  /** The most tokens of all candidates together. */
+  readonly tokens: number;
+  /** The fewest tokens that stay behind the first one. */
   readonly behind: number;
 };
 
