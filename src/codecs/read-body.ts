@@ -94,9 +94,7 @@ type Frame = NonNullable<BodyFields['frame']> & {
 
 /** Frames by the memory of earlier bodies that they belong to, the newest first. */
 const framesOf = new WeakMap<SeenBodies, readonly Frame[]>();
-
-const maxFrames = 16;
-const maxFrameBytes = 262_144;
+const [maxFrames, maxFrameBytes] = [16, 262_144];
 
 /** Finds the members of a body whose frame is known. */
 function scanInFrame(

@@ -364,7 +364,7 @@ async function save(
       if (recorded !== 'recorded') return { status: 'already sent', foldStore: recorded.alreadySent };
       return { status: 'saved', edits, known: Promise.resolve() };
     }
-    await inTime(request, keepOriginals(memory, fullConversation, edits));
+    if (edits.length > 0) await inTime(request, keepOriginals(memory, fullConversation, edits));
   } catch (error) {
     const status = isUnanswered(error) ? 'unanswered' : 'refused';
     return { status, edits, known: Promise.resolve(), error };

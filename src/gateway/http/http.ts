@@ -109,8 +109,6 @@ const hopByHop: ReadonlySet<string> = new Set([
   'upgrade',
   'http2-settings',
 ]);
-/** Prefixes of other headers that end at the gateway, among them its own. */
-const endingPrefixes = ['proxy-', 'x-leporello-'];
 /** Headers that the sending transport writes itself (`host`), or that the receiving server has answered (`expect`). */
 const requestOnly: ReadonlySet<string> = new Set(['host', 'expect']);
 /** Headers that describe the bytes of a body. */
@@ -146,14 +144,15 @@ export function withHeaders(headers: HeaderList, replacing: HeaderList): HeaderL
 
 function passing(headers: HeaderList, alsoStays: ReadonlySet<string>, body: BodyState): HeaderList {
   const named = namedByConnection(headers);
-  return headers.filter(
-    ([name]) =>
-      !hopByHop.has(name) &&
-      !alsoStays.has(name) &&
-      !named.has(name) &&
-      !endingPrefixes.some((prefix) => name.startsWith(prefix)) &&
-      !(body === 'changed' && bodyHeaders.has(name)),
-  );
+  const list: (readonly [string, string])[] = [];
+  for (const header of headers) {
+    const [name] = header;
+    if (hopByHop.has(name) || alsoStays.has(name) || (named !== nothing && named.has(name))) continue;
+    if (body === 'changed' && bodyHeaders.has(name)) continue;
+    if (name.startsWith('proxy-') || name.startsWith('x-leporello-')) continue;
+    list.push(header);
+  }
+  return list;
 }
 
 /** Returns the names in the `connection` header: `connection: close, x-hop` makes `x-hop` a hop-by-hop header. */

@@ -43,10 +43,14 @@ export function createTenantRule(
   setting: TenantSetting,
   encryptedStore: Pick<EncryptedStore, 'tenantOf'>,
 ): TenantRule {
-  const byCredential = ({ headers, target }: GatewayRequest): Tenant => ({
-    label: encryptedStore.tenantOf(joinedCredentials(headers, target)),
-    isVerified: true,
-  });
+  // The label takes two digests, and the same credential often comes again.
+  let last: { readonly credentials: string | undefined; readonly tenant: Tenant } | undefined;
+  const byCredential = ({ headers, target }: GatewayRequest): Tenant => {
+    const credentials = joinedCredentials(headers, target);
+    if (!last || last.credentials !== credentials)
+      last = { credentials, tenant: { label: encryptedStore.tenantOf(credentials), isVerified: true } };
+    return last.tenant;
+  };
   if (setting === 'credential') return { tenantOf: byCredential, forwarded: allHeaders };
   if (setting === 'local') {
     const local: Tenant = { label: setting, isVerified: true };
