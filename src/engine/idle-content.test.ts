@@ -176,11 +176,8 @@ describe('idle content', () => {
     const smaller: Edit = { ...stub, at: { message: 6, part: 0, text: 0 } };
     const drops = [1, 2, 3, 4].map((message): Edit => ({ kind: 'drop-message', message, memory: 'mem_1' }));
     const log: Edit = { kind: 'insert-message', before: 1, role: 'user', text: 'Folded: four messages.' };
-    for (const [keep, edits] of [0, 1, 3, 9].flatMap((keep) =>
-      [[], [stub], [stub, smaller], [log, ...drops], [log, ...drops, smaller]].map(
-        (edits) => [keep, edits] as const,
-      ),
-    )) {
+    const folds = [[], [stub], [stub, smaller], [log, ...drops], [log, ...drops, smaller]];
+    for (const [keep, edits] of [0, 1, 3, 9].flatMap((one) => folds.map((fold) => [one, fold] as const))) {
       const input = planInputFor(readChat(chatBody(steps, { tools: ['run'] })), {
         recallTool: recallToolFor(['run']),
       });

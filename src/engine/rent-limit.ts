@@ -56,7 +56,7 @@ const neverIdle = -1;
 
 function longestIn({ role, parts }: Message): number {
   if (role === 'system') return neverIdle;
-  const start = role === 'user' ? neverIdle : 0;
+  const none = role === 'user' ? neverIdle : 0;
   return parts.reduce((longest, part) => {
     if (mediaOf(part).length > 0) return Number.POSITIVE_INFINITY;
     const spans =
@@ -64,7 +64,7 @@ function longestIn({ role, parts }: Message): number {
     return spans
       ? spans.reduce((max, { start, end }) => Math.max(max, end - start), Math.max(longest, 0))
       : longest;
-  }, start);
+  }, none);
 }
 
 /** The most tokens that `idleContent` counts for each message that these edits change: none for dropped messages. Found once for a list of edits. */
