@@ -4,14 +4,24 @@
  */
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
-import { inputOf, memoized, textOf, textsOf } from '../conversation/messages.ts';
-import type { Steps } from '../conversation/steps.ts';
-import { beginsReply, type PartPlace, pairCalls, userSpeaks } from '../conversation/turns.ts';
+import { inputOf, memoized, perMessage, textOf, textsOf } from '../conversation/messages.ts';
+import { type Steps, runInSlices } from '../conversation/steps.ts';
+import {
+  beginsReply,
+  lastAssistant,
+  pairCalls,
+  type PartPlace,
+  placeKey,
+  userSpeaks,
+} from '../conversation/turns.ts';
 import { openFixed } from '../caches.ts';
 import { filesRead, nameOf } from '../outline/files-shown.ts';
 import { lineHashes } from '../arrival/line-index.ts';
 import { folderOf } from '../strategies/lib/editable-texts.ts';
 import type { FoldView, Protection } from '../strategies/strategy.ts';
+import type { FoldReport } from '../receipts/receipt.ts';
+import { usualKeepForRequests } from '../triggers/cache-costs.ts';
+import type { PlanInput } from './plan.ts';
 
 // Reads that the agent is working with. An edit must quote its file byte for byte, and the file that it will change is mostly one that the user's newest
 // message names, as a plan does, or the reply before it.
@@ -178,3 +188,53 @@ export function* fetchedAgain(
   linesOfFolds.set(edits, { ...ahead, newest: messages.slice(kept) });
   return all;
 }
+
+/** The requests for which a result that was fetched again is protected: only a fold without which the request would not fit takes it. */
+const keepFetchedAgain = 4 * usualKeepForRequests;
+
+/** Adds to the input of a fold which results were fetched again, and protects them while they are new. */
+export async function withFetchedAgain(input: PlanInput, edits: readonly Edit[]): Promise<PlanInput> {
+  const { conversation, protects, slices } = input;
+  const all = await runInSlices(fetchedAgain(conversation, edits), slices);
+  const again = all.filter(({ message, part }) => !protects.recalled(message, part));
+  if (again.length === 0) return input;
+  const from = arrivedWithin(conversation, keepFetchedAgain);
+  const kept = new Set(again.filter(({ message }) => message >= from).map(placeKey));
+  const part = (message: number, at: number) =>
+    protects.part(message, at) || kept.has(placeKey({ message, part: at }));
+  return { ...input, fetchedAgain: again, protects: { ...protects, part } };
+}
+
+/** Reports the results after the newest reply that were fetched again. `fold`: the id of the fold that was found. */
+export function newlyFetched(
+  fullConversation: Conversation,
+  { fetchedAgain: all = [], counter }: PlanInput,
+  fold: string | undefined,
+): Pick<FoldReport, 'fetchedAgain'> {
+  const last = lastAssistant(fullConversation) ?? -1;
+  const again = all.filter(({ message }) => message > last);
+  if (again.length === 0 || fold === undefined) return {};
+  const { messages } = fullConversation;
+  return {
+    fetchedAgain: again.map(({ message, part, strategy }) => ({
+      fold,
+      strategy,
+      tokens: counter.part(fullConversation, messages[message]!, messages[message]!.parts[part]!),
+    })),
+  };
+}
+
+/** Returns the index of the first message that arrived within so many requests: that has no more replies from it on. */
+function arrivedWithin({ messages }: Conversation, requests: number): number {
+  const begins = repliesBegun(messages);
+  let from = messages.length;
+  for (let count = 0; from > 0; from--) if (begins[from - 1] && ++count > requests) break;
+  return from;
+}
+
+/** Tells for each message whether a reply begins with it. A list is looked through faster than the messages. */
+export function repliesBegun(messages: readonly Message[]): readonly boolean[] {
+  return replies(messages, ({ index }) => beginsReply(messages, index));
+}
+
+const replies = perMessage<boolean>();

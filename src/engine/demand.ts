@@ -3,11 +3,11 @@ import type { Overflow } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { runInSlices, runSteps } from '../conversation/steps.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { finishedSteps, idleContent, type IdleSteps } from './idle-content.ts';
+import { finishedSteps, idleContent, type IdleSteps, mayPay } from './idle-content.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { foldableTokens } from './protect.ts';
 import type { FoundLastRequest } from './finish.ts';
-import { mayPay } from './rent-limit.ts';
+
 import type { CachePrices, ModelWindow, Refusal } from './types.ts';
 import type { Compression, FoldStep } from '../receipts/receipt.ts';
 import type { FoundFolds } from '../store/fold-store.ts';

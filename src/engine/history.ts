@@ -7,7 +7,7 @@ import type { Conversation, KeptReply } from '../conversation/conversation.ts';
 import { type Calibrator, type MeasuredState, beginningOf, calibratorFor, triggerState } from './demand.ts';
 import { type Draft, type PlanInput, countInSlices } from './plan.ts';
 import { foldsInForce, isOfferedAlways, newProblems, toolToOffer } from './protect.ts';
-import { withFetchedAgain } from './idle-content.ts';
+import { withFetchedAgain } from './at-work.ts';
 import { noteInView } from './in-view.ts';
 import { preambleOf } from './finish.ts';
 import { shrinkingOf } from './shrinks.ts';

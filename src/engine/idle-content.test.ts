@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import { idleContent } from './idle-content.ts';
+import { idleContent, mayPay } from './idle-content.ts';
 import { draft } from './plan.ts';
-import { mayPay } from './rent-limit.ts';
+
 import type { Pins } from './types.ts';
 import { recallToolFor } from '../recall/tool.ts';
 import type { KeepForRequests, RentLimit } from '../triggers/trigger.ts';
@@ -176,7 +176,8 @@ describe('idle content', () => {
     const smaller: Edit = { ...stub, at: { message: 6, part: 0, text: 0 } };
     const drops = [1, 2, 3, 4].map((message): Edit => ({ kind: 'drop-message', message, memory: 'mem_1' }));
     const log: Edit = { kind: 'insert-message', before: 1, role: 'user', text: 'Folded: four messages.' };
-    const folds = [[], [stub], [stub, smaller], [log, ...drops], [log, ...drops, smaller]];
+    const argument: Edit = { kind: 'replace-input', message: 3, part: 0, input: '{}', memory: 'mem_1' };
+    const folds = [[], [stub], [argument], [stub, smaller], [log, ...drops], [log, ...drops, smaller]];
     for (const [keep, edits] of [0, 1, 3, 9].flatMap((one) => folds.map((fold) => [one, fold] as const))) {
       const input = planInputFor(readChat(chatBody(steps, { tools: ['run'] })), {
         recallTool: recallToolFor(['run']),

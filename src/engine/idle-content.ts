@@ -3,13 +3,12 @@
  * the conversation alone, so that every instance finds the same, and uses remembered counts, so that it is cheap on every request. Results that were
  * fetched again count as used for longer, and are protected while they are new.
  */
-import type { Conversation, Message, Part } from '../conversation/conversation.ts';
+import type { Message, Part, Span } from '../conversation/conversation.ts';
 import { mediaOf, perMessage } from '../conversation/messages.ts';
-import { runInSlices, runSteps, type Steps } from '../conversation/steps.ts';
-import type { Edit } from '../conversation/edit.ts';
-import { fetchedAgain, sparingReads } from './at-work.ts';
-import type { FoldReport } from '../receipts/receipt.ts';
-import { beginsReply, lastAssistant, placeKey, unitsOf, userSpeaks } from '../conversation/turns.ts';
+import { runSteps, type Steps } from '../conversation/steps.ts';
+import { type Edit, lastMessageOf } from '../conversation/edit.ts';
+import { repliesBegun, sparingReads } from './at-work.ts';
+import { unitsOf, userSpeaks } from '../conversation/turns.ts';
 import { groupBy } from '../es2024.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { openMedia, stubTokens, tokensOfTexts } from './protect.ts';
@@ -20,11 +19,10 @@ import {
   longArguments,
   placesEdited,
 } from '../strategies/lib/editable-texts.ts';
-import { usualKeepForRequests } from '../triggers/cache-costs.ts';
-import type { EvictionCandidate, KeepForRequests } from '../triggers/trigger.ts';
+import type { EvictionCandidate, KeepForRequests, RentLimit } from '../triggers/trigger.ts';
 
 /** The approximate tokens of a part with a stub in it. */
-export const stubbedPartTokens = 90;
+const stubbedPartTokens = 90;
 
 /** Returns the candidates for eviction in the order of the conversation. There are none without a recall tool. */
 export function idleContent(
@@ -104,56 +102,6 @@ export function idleContent(
 
 /** A result that was fetched again counts as used for so many times as many requests as others. */
 const timesFetchedAgain = 2;
-
-/** The requests for which a result that was fetched again is protected: only a fold without which the request would not fit takes it. */
-const keepFetchedAgain = 4 * usualKeepForRequests;
-
-/** Adds to the input of a fold which results were fetched again, and protects them while they are new. */
-export async function withFetchedAgain(input: PlanInput, edits: readonly Edit[]): Promise<PlanInput> {
-  const { conversation, protects, slices } = input;
-  const all = await runInSlices(fetchedAgain(conversation, edits), slices);
-  const again = all.filter(({ message, part }) => !protects.recalled(message, part));
-  if (again.length === 0) return input;
-  const from = arrivedWithin(conversation, keepFetchedAgain);
-  const kept = new Set(again.filter(({ message }) => message >= from).map(placeKey));
-  const part = (message: number, at: number) =>
-    protects.part(message, at) || kept.has(placeKey({ message, part: at }));
-  return { ...input, fetchedAgain: again, protects: { ...protects, part } };
-}
-
-/** Reports the results after the newest reply that were fetched again. `fold`: the id of the fold that was found. */
-export function newlyFetched(
-  fullConversation: Conversation,
-  { fetchedAgain: all = [], counter }: PlanInput,
-  fold: string | undefined,
-): Pick<FoldReport, 'fetchedAgain'> {
-  const last = lastAssistant(fullConversation) ?? -1;
-  const again = all.filter(({ message }) => message > last);
-  if (again.length === 0 || fold === undefined) return {};
-  const { messages } = fullConversation;
-  return {
-    fetchedAgain: again.map(({ message, part, strategy }) => ({
-      fold,
-      strategy,
-      tokens: counter.part(fullConversation, messages[message]!, messages[message]!.parts[part]!),
-    })),
-  };
-}
-
-/** Returns the index of the first message that arrived within so many requests: that has no more replies from it on. */
-function arrivedWithin({ messages }: Conversation, requests: number): number {
-  const begins = repliesBegun(messages);
-  let from = messages.length;
-  for (let count = 0; from > 0; from--) if (begins[from - 1] && ++count > requests) break;
-  return from;
-}
-
-/** Tells for each message whether a reply begins with it. A list is looked through faster than the messages. */
-export function repliesBegun(messages: readonly Message[]): readonly boolean[] {
-  return replies(messages, ({ index }) => beginsReply(messages, index));
-}
-
-const replies = perMessage<boolean>();
 
 /** Returns the messages of the steps whose results were fetched again. */
 function unitsFetchedAgain({ conversation, fetchedAgain: all = [] }: PlanInput): ReadonlySet<number> {
@@ -361,4 +309,91 @@ function savedIn(
     saved.set(key, tokens);
   }
   return tokens;
+}
+
+/**
+ * Tells whether evicting idle content may pay; mostly it cannot, and then nothing is searched for. It looks at no part: as if everything that is sent were idle
+ * once its kind counts as unused. Only messages with a long text can become smaller; all others are evicted as a whole. It asks `pays` for the content from
+ * each message on, from the newest one back.
+ */
+export function mayPay(
+  { conversation, counter, minResultBytes: minBytes }: PlanInput,
+  { sent, edits }: Pick<Draft, 'sent' | 'edits'>,
+  { results, arguments: inputs, steps, recalls, replies: talk }: KeepForRequests,
+  pays: (limit: RentLimit) => boolean,
+): boolean {
+  const { messages } = conversation;
+  const counts = counter.messages(conversation);
+  const sentCounts = counter.messages(sent);
+  const begins = repliesBegun(messages);
+  const longest = longestTexts(messages, longestIn);
+  const left = leftAfter(edits, messages, minBytes);
+  const [forTexts, forSteps] = [Math.min(results, inputs), Math.min(steps, recalls, talk)];
+  const moved = sent.messages.length - messages.length;
+  const limit = { rent: 0, behind: 0, tokens: 0 };
+  let requests = 0;
+  for (let index = messages.length - 1; index >= 0; index--) {
+    if (begins[index]) requests++;
+    limit.behind += sentCounts[index + moved] ?? 0;
+    const longestText = longest[index]!;
+    if (longestText === neverIdle) continue;
+    const most = left?.get(index) ?? Number.POSITIVE_INFINITY;
+    const age = requests - (longestText < minBytes || most < Number.POSITIVE_INFINITY ? forSteps : forTexts);
+    const tokens = age > 0 ? Math.min(counts[index]!, most) : 0;
+    // A message with references is a candidate of one token.
+    const reference = requests > forTexts ? 1 : 0;
+    limit.rent += tokens * Math.max(0, age) + reference * (requests - forTexts);
+    limit.tokens += tokens + reference;
+    limit.behind -= tokens + reference;
+    if (tokens > 0 && pays(limit)) return true;
+  }
+  return false;
+}
+
+/** The bytes of the longest text of a message that a stub can replace. Any image or document counts as long. */
+const longestTexts = perMessage<number>();
+/** Stands for a message that is never idle: of the system, or only of the user. */
+const neverIdle = -1;
+
+function longestIn({ role, parts }: Message): number {
+  if (role === 'system') return neverIdle;
+  const none = role === 'user' ? neverIdle : 0;
+  return parts.reduce((longest, part) => {
+    if (mediaOf(part).length > 0) return Number.POSITIVE_INFINITY;
+    if (part.type !== 'tool-result' && part.type !== 'tool-call') return longest;
+    const spans = part.type === 'tool-result' ? part.texts : [part.input];
+    return spans.reduce((max, { start, end }) => Math.max(max, end - start), Math.max(longest, 0));
+  }, none);
+}
+
+/** The most tokens that `idleContent` counts for each message that these edits change, unless they leave it a long text: none for dropped messages. */
+const leftByEdits = new WeakMap<readonly Edit[], ReadonlyMap<number, number>>();
+
+function leftAfter(
+  edits: readonly Edit[],
+  messages: readonly Message[],
+  minBytes: number,
+): ReadonlyMap<number, number> | undefined {
+  if (edits.length === 0) return undefined;
+  const known = leftByEdits.get(edits);
+  if (known) return known;
+  const edited = placesEdited(edits);
+  const left = new Map<number, number>();
+  const isLong = ({ start, end }: Span) => end - start >= minBytes;
+  const isOpen = ({ index }: Message, part: Part, at: number): boolean => {
+    if (part.type === 'tool-call') return isLong(part.input) && !edited.inputs.has(`${index}.${at}`);
+    if (part.type !== 'tool-result' || part.media.length > 0) return mediaOf(part).length > 0;
+    return part.texts.some((span, text) => isLong(span) && !edited.texts.has(`${index}.${at}.${text}`));
+  };
+  for (const edit of edits) {
+    const message = messages[lastMessageOf(edit)];
+    if (!message || edit.kind === 'insert-message' || left.has(message.index)) continue;
+    const isStubbed = edit.kind === 'replace-text' || edit.kind === 'replace-input';
+    if (edited.messages.has(message.index)) left.set(message.index, 0);
+    else if (!isStubbed || message.parts.some((part, at) => isOpen(message, part, at)))
+      left.set(message.index, Number.POSITIVE_INFINITY);
+    else left.set(message.index, stubbedPartTokens * message.parts.length);
+  }
+  leftByEdits.set(edits, left);
+  return left;
 }

@@ -12,7 +12,7 @@ import { type OpenedRequest, inTime, windowKey } from './history.ts';
 import type { Draft, FoldPlan } from './plan.ts';
 import { isUndone } from './protect.ts';
 import type { FinishedBody } from './finish.ts';
-import { newlyFetched } from './idle-content.ts';
+import { newlyFetched } from './at-work.ts';
 import { detailOf } from './inspect.ts';
 import { type EngineState, clientLinksOf } from './state.ts';
 import {
