@@ -22,7 +22,7 @@ function longPrompt(): Params['prompt'] {
       content: [text('Read all.'), { type: 'file', mediaType: 'image/png', data: image }],
       providerOptions: { one: { a: 1 } },
     },
-    ...Array.from({ length: 20 }, (_, at): Params['prompt'] => [
+    ...Array.from({ length: 24 }, (_, at): Params['prompt'] => [
       {
         role: 'assistant',
         content: [

@@ -71,7 +71,9 @@ function openCall<Reply>(
 ): Promise<OpenModelCall<Reply>> {
   const { prompt, tools = [], maxOutputTokens, abortSignal } = params;
   const definitions = tools.map((tool) =>
-    definitionOf(tool.type === 'function' ? tool : { ...tool, type: tool.id }),
+    definitionOf(
+      tool.type === 'function' ? tool : { type: tool.id.replace(/^.*\./, ''), name: tool.name, ...tool.args },
+    ),
   );
   return openModelCall<SdkMessage, Reply>(
     leporello,

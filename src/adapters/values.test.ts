@@ -94,7 +94,7 @@ valuesSuite({
     },
   ],
   // Reasoning needs the item that it led to.
-  settled: (left) => itemForm.order!([...left] as never[]),
+  settled: (left) => itemForm.order!([...left] as never[], new Set()),
 });
 
 for (const { codec, fixture } of formats) {

@@ -5,7 +5,15 @@
 import type { AgentInputItem } from '@openai/agents';
 import { type JsonRecord, isRecord, objectsOf, parseRecord, wordAt } from '../../conversation/json-scan.ts';
 import type { FoldedBlock, FoldedMessage, MessageForm, WrittenMessage } from './wire-body.ts';
-import { addressOf, sourceAt, sourceOfBytes, unknownBlock } from './media-blocks.ts';
+import {
+  addressOf,
+  originOf,
+  sealedIn,
+  sourceAt,
+  sourceOfBytes,
+  unknownBlock,
+  withOrigin,
+} from './media-blocks.ts';
 
 export const itemForm: MessageForm<AgentInputItem> = {
   write: (item) => writeItem(item),
@@ -13,7 +21,8 @@ export const itemForm: MessageForm<AgentInputItem> = {
     const { source, blocks, role } = folded;
     if (source) return changedItems(source, folded) as unknown as readonly AgentInputItem[];
     const items = blocks.flatMap(({ block }): readonly JsonRecord[] => {
-      if ('origin' in block) return isRecord(block['origin']) ? [kept(block['origin'], block)] : [];
+      const origin = originOf(block);
+      if (origin !== undefined) return isRecord(origin) ? [kept(origin, block)] : [];
       if (block['type'] === 'tool_result')
         return [resultItem(block, folded.toolOf(wordAt(block, 'tool_use_id') ?? ''))];
       return [{ type: 'message', role, content: [contentPart(block)] }];
@@ -31,7 +40,7 @@ function writeItem(item: JsonRecord): WrittenMessage {
     case 'message':
       return writeMessage(item);
     case 'reasoning':
-      return { role: 'assistant', content: [{ type: 'thinking', thinking: textsIn(item['content']) }] };
+      return { role: 'assistant', content: [reasoningBlock(item)] };
     case 'function_call': {
       const input = parseRecord(wordAt(item, 'arguments') ?? '') ?? {};
       return {
@@ -51,9 +60,18 @@ function writeItem(item: JsonRecord): WrittenMessage {
   }
 }
 
-/** A block that the wire format keeps in its place. */
-function keptBlock(part: JsonRecord): JsonRecord {
-  return unknownBlock('compaction', part);
+/** It has the members that are sent to the provider, because all of them are counted. */
+function reasoningBlock({ id, content, providerData }: JsonRecord): JsonRecord {
+  const { signature } = sealedIn(providerData);
+  const summary = [{ type: 'summary_text' }];
+  return { type: 'thinking', thinking: textsIn(content), signature, id, summary };
+}
+
+/** A block that the wire format keeps in its place. Of a tool that the provider ran, it has what is sent to the provider, because that is counted. */
+function keptBlock(item: JsonRecord): JsonRecord {
+  const { id, status, providerData } = item;
+  const isRun = item['type'] === 'hosted_tool_call' && isRecord(providerData);
+  return unknownBlock('compaction', isRun ? { id, status, ...providerData } : item);
 }
 
 function writeMessage({ role, content }: JsonRecord): WrittenMessage {
@@ -173,7 +191,7 @@ function kept(origin: JsonRecord, block: JsonRecord): JsonRecord {
 export function itemBlocks(output: readonly object[]): readonly JsonRecord[] {
   return objectsOf(output).flatMap((item) =>
     writeItem(item).content.flatMap((block, at): readonly JsonRecord[] =>
-      block ? [{ ...block, origin: at === 0 ? item : null }] : [],
+      block ? [withOrigin(block, at === 0 ? item : null)] : [],
     ),
   );
 }

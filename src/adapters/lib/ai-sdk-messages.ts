@@ -4,8 +4,14 @@
  * become blocks that no fold touches. Pure.
  */
 import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
-import { sourceOfBytes, unknownBlock, withoutBytes } from './media-blocks.ts';
-import type { FoldedBlock, FoldedMessage, MessageForm, WrittenMessage } from './wire-body.ts';
+import { originOf, sealedIn, sourceOfBytes, unknownBlock, withOrigin, withoutBytes } from './media-blocks.ts';
+import {
+  type FoldedBlock,
+  type FoldedMessage,
+  type MessageForm,
+  type WrittenMessage,
+  withoutRepeats,
+} from './wire-body.ts';
 import { recalledMediaNote } from '../../conversation/turns.ts';
 
 /** A message of a prompt or of a program. */
@@ -26,11 +32,7 @@ export const sdkForm: MessageForm<SdkMessage> = {
       return isOnlyReasoning(parts)
         ? []
         : [{ ...source, content: contentLike(source, withFollowers(parts)) }];
-    if (role !== 'user') {
-      const reply = { role, content: parts };
-      putBack.add(reply);
-      return [reply];
-    }
+    if (role !== 'user') return [{ role, content: parts }];
     const { left, media } = withoutMedia(parts, source);
     if (source) return [{ ...source, content: left }, ...media];
     const results = left.filter(({ type }) => type === 'tool-result');
@@ -41,30 +43,17 @@ export const sdkForm: MessageForm<SdkMessage> = {
       ...media,
     ];
   },
-  order: withoutRepeats,
+  order(messages, putBack) {
+    const fresh = withoutRepeats(keyOfRun);
+    return messages.flatMap((message) => {
+      if (message.role !== 'assistant') return message;
+      const parts = partsOf(message.content);
+      const left = fresh(parts, putBack.has(message));
+      if (left === parts) return message;
+      return left.length > 0 ? { ...message, content: left } : [];
+    });
+  },
 };
-
-/** Replies with hidden recalls. */
-const putBack = new WeakSet<SdkMessage>();
-
-/**
- * Returns the messages without calls that the provider ran, and their results, where a reply that was put back before has them: some programs keep
- * them in a later message, and providers refuse an id twice.
- */
-function withoutRepeats(messages: readonly SdkMessage[]): SdkMessage[] {
-  const seen = new Set<string>();
-  return messages.flatMap((message) => {
-    if (message.role !== 'assistant') return message;
-    const parts = partsOf(message.content);
-    if (putBack.has(message)) {
-      for (const key of parts.map(keyOfRun)) if (key !== undefined) seen.add(key);
-      return message;
-    }
-    const left = parts.filter((part) => !seen.has(keyOfRun(part) ?? ''));
-    if (left.length === parts.length) return message;
-    return left.length > 0 ? { ...message, content: left } : [];
-  });
-}
 
 /** Identifies a call that the provider ran, or its result, which is in the message of a model only then. */
 function keyOfRun({ type, toolCallId, providerExecuted }: JsonRecord): string | undefined {
@@ -140,7 +129,7 @@ function blockOf(part: JsonRecord, side: WrittenMessage['role']): JsonRecord | u
     case 'text':
       return { type: 'text', text: part['text'] };
     case 'reasoning':
-      return { type: 'thinking', thinking: part['text'] };
+      return { type: 'thinking', thinking: part['text'], ...sealedIn(part['providerOptions']) };
     case 'file':
     case 'image':
       return mediaBlock(part) ?? keptBlock(part);
@@ -162,9 +151,16 @@ function blockOf(part: JsonRecord, side: WrittenMessage['role']): JsonRecord | u
   }
 }
 
-/** A block that is never edited. */
+/** A block that is never edited. Of a call that the provider ran, and its result, it has what is sent to the provider, because that is counted. */
 function keptBlock(part: JsonRecord): JsonRecord {
-  return unknownBlock(`ai-sdk-${spelled(part['type'])}`, part);
+  const { type, toolCallId, toolName, input, output } = part;
+  const sent =
+    type === 'tool-call'
+      ? { id: toolCallId, name: toolName, input }
+      : type === 'tool-result'
+        ? { id: toolCallId, content: isRecord(output) ? output['value'] : output }
+        : part;
+  return unknownBlock(`ai-sdk-${spelled(type)}`, sent);
 }
 
 function resultBlock(part: JsonRecord): JsonRecord {
@@ -215,11 +211,11 @@ function sourceOf(data: unknown, mediaType: string): JsonRecord | undefined {
 // Blocks to parts
 
 function partOf({ block, at, isChanged }: FoldedBlock, folded: FoldedMessage<SdkMessage>): JsonRecord {
-  const { origin, ...said } = block;
-  const kept = at === undefined && isRecord(origin) ? revived(origin) : undefined;
+  const origin = at === undefined ? originOf(block) : undefined;
+  const kept = isRecord(origin) ? revived(origin, block) : undefined;
   const source = at === undefined || !folded.source ? kept : partsOf(folded.source.content)[at];
   // A part of an earlier reply may have been folded since.
-  const isFolded = kept ? JSON.stringify(blockOf(kept, 'assistant')) !== JSON.stringify(said) : isChanged;
+  const isFolded = kept ? JSON.stringify(replyBlock(kept)) !== JSON.stringify(block) : isChanged;
   if (source && !isFolded) return source;
   switch (block['type']) {
     case 'thinking':
@@ -273,9 +269,10 @@ function filePart(block: JsonRecord): JsonRecord {
   return { type: 'file', mediaType: source['media_type'] ?? fallback, data };
 }
 
-/** Restores the URLs of a part that was kept as JSON. */
-function revived(part: JsonRecord): JsonRecord {
-  const { data } = part;
+/** Restores the URLs of a part that was kept as JSON, and the text of reasoning. */
+function revived(part: JsonRecord, { thinking }: JsonRecord): JsonRecord {
+  const { data, type } = part;
+  if (type === 'reasoning') return { type, text: thinking, ...part };
   if (!isRecord(data) || data['type'] !== 'url') return part;
   return { ...part, data: { ...data, url: new URL(spelled(data['url'])) } };
 }
@@ -286,9 +283,18 @@ function revived(part: JsonRecord): JsonRecord {
 export function replyBlocks(content: readonly object[]): readonly JsonRecord[] {
   return objectsOf(content).flatMap((part) => {
     const sent = promptPart(part);
-    const block = sent && blockOf(sent, 'assistant');
-    return block ? [{ ...block, origin: withoutBytes(sent) }] : [];
+    const block = sent && replyBlock(sent);
+    return block ? [block] : [];
   });
+}
+
+function replyBlock(part: JsonRecord): JsonRecord | undefined {
+  const block = blockOf(part, 'assistant');
+  if (!block) return undefined;
+  if (part['type'] !== 'reasoning') return withOrigin(block, withoutBytes(part));
+  // Reasoning is counted with all members of its block, so its text is there once.
+  const { text: _, ...others } = part;
+  return withOrigin(block, others);
 }
 
 /** Returns a part of a reply as the next prompt has it; undefined for parts that only the program sees. */

@@ -23,16 +23,17 @@ import {
   type MessageForm,
   type WrittenMessage,
   definitionOf,
+  withoutRepeats,
 } from './wire-body.ts';
 import { recalledMediaNote } from '../../conversation/turns.ts';
-import { addressOf, sourceAt, sourceOfBytes, unknownBlock } from './media-blocks.ts';
+import { addressOf, originOf, sourceAt, sourceOfBytes, unknownBlock, withOrigin } from './media-blocks.ts';
 
 export const langchainForm: MessageForm<BaseMessage> = {
   write: writeMessage,
   read(folded) {
     const { source, blocks, role } = folded;
     if (source) return changed(source, folded);
-    const origin = blocks[0]?.block['origin'];
+    const origin = originOf(blocks.at(-1)?.block ?? {});
     const kept = isRecord(origin) ? revived(origin as unknown as StoredMessage, blocks) : undefined;
     if (kept) return [kept];
     if (role === 'system') return [new SystemMessage(textIn(blocks))];
@@ -45,7 +46,7 @@ export const langchainForm: MessageForm<BaseMessage> = {
       ...mediaOf(results),
     ];
   },
-  order(messages) {
+  order(messages, putBack) {
     // A result of another call must follow at once.
     for (let at = messages.length - 2; at >= 0; at--) {
       if (!isMediaMessage(messages[at]!)) continue;
@@ -53,30 +54,17 @@ export const langchainForm: MessageForm<BaseMessage> = {
       const [media] = messages.splice(at, 1);
       messages.splice(after < 0 ? messages.length : after - 1, 0, media!);
     }
-    return withoutRepeats(messages);
+    const fresh = withoutRepeats<JsonRecord>((output) => wordAt(output, 'id'));
+    return messages.map((message) => {
+      const { tool_outputs: outputs, ...others } = message.additional_kwargs;
+      if (!AIMessage.isInstance(message) || !Array.isArray(outputs)) return message;
+      const all = objectsOf(outputs);
+      const left = fresh(all, putBack.has(message));
+      const kept = left.length > 0 ? { ...others, tool_outputs: left } : others;
+      return left === all ? message : replyWith(message, { additional_kwargs: kept });
+    });
   },
 };
-
-/** A reply of several rounds has what the provider ran in all of them, and so has each round that is put back: providers refuse an item twice. */
-function withoutRepeats(messages: readonly BaseMessage[]): BaseMessage[] {
-  const seen = new Set<string>();
-  return messages.map((message) => {
-    const { tool_outputs: outputs, ...others } = message.additional_kwargs;
-    if (!AIMessage.isInstance(message) || !Array.isArray(outputs)) return message;
-    const left = objectsOf(outputs).filter((output) => !seen.has(wordAt(output, 'id') ?? ''));
-    for (const id of left.map((output) => wordAt(output, 'id'))) if (id !== undefined) seen.add(id);
-    if (left.length === outputs.length) return message;
-    const { id, content, tool_calls: calls = [], response_metadata, usage_metadata: usage } = message;
-    return new AIMessage({
-      ...(id !== undefined && { id }),
-      content,
-      tool_calls: calls,
-      additional_kwargs: { ...others, ...(left.length > 0 && { tool_outputs: left }) },
-      response_metadata,
-      ...usageFields(usage),
-    });
-  });
-}
 
 /** Returns the message with the images and documents of recalls: some providers refuse them in a result. */
 function mediaOf(results: readonly FoldedBlock[]): readonly HumanMessage[] {
@@ -109,11 +97,25 @@ function isResult({ block }: FoldedBlock): boolean {
 // Messages to blocks
 
 function writeMessage(message: BaseMessage): WrittenMessage {
-  if (SystemMessage.isInstance(message))
-    return { role: 'system', content: filled(blocksOf(message.content)) };
   if (ToolMessage.isInstance(message)) return { role: 'user', content: [resultBlock(message)] };
-  if (!AIMessage.isInstance(message)) return { role: 'user', content: filled(blocksOf(message.content)) };
-  return { role: 'assistant', content: filled([...blocksOf(message.content), ...callBlocks(message)]) };
+  const role = SystemMessage.isInstance(message) ? 'system' : 'user';
+  if (!AIMessage.isInstance(message)) return { role, content: filled(blocksOf(message.content)) };
+  const { tool_outputs: outputs } = message.additional_kwargs;
+  // What the provider ran is sent, so it is counted.
+  const run = objectsOf(outputs).map((item) =>
+    unknownBlock(`langchain-${wordAt(item, 'type') ?? 'item'}`, item),
+  );
+  const blocks = [...reasoningBlocks(message), ...blocksOf(message.content), ...callBlocks(message), ...run];
+  return { role: 'assistant', content: filled(blocks) };
+}
+
+/** Models of OpenAI have reasoning beside the content. Its block has the members that are sent, because all of them are counted. */
+function reasoningBlocks({ additional_kwargs: { reasoning } }: AIMessage): readonly JsonRecord[] {
+  if (!isRecord(reasoning)) return [];
+  const { id, summary, encrypted_content: signature } = reasoning;
+  const texts = objectsOf(summary).map((part) => wordAt(part, 'text') ?? '');
+  const kinds = objectsOf(summary).map(({ type }) => ({ type }));
+  return [{ type: 'thinking', thinking: texts.join(''), signature, id, summary: kinds }];
 }
 
 /** A message must have a block. */
@@ -209,36 +211,50 @@ function changed(source: BaseMessage, folded: FoldedMessage<BaseMessage>): reado
       ),
       ...mediaOf(blocks.filter(({ at }) => at === undefined)),
     ];
-  const { id, name, additional_kwargs, response_metadata } = source;
-  const fields = {
+  const { additional_kwargs } = source;
+  if (!AIMessage.isInstance(source)) {
+    const Type = SystemMessage.isInstance(source) ? SystemMessage : HumanMessage;
+    return [new Type({ ...fieldsOf(source), content: changedContent(source.content, blocks) })];
+  }
+  const { tool_calls: calls = [] } = source;
+  // Numbers from 0 are those of the content. The reasoning beside it has -1.
+  const before = reasoningBlocks(source).length;
+  const own = blocks.map((one) => (one.at === undefined ? one : { ...one, at: one.at - before }));
+  const { reasoning: _, ...others } = additional_kwargs;
+  const isReasoningKept = before === 0 || own.some(({ at }) => at === -1);
+  const first = typeof source.content === 'string' ? 1 : source.content.length;
+  const kept = own.flatMap(({ block, at }) => {
+    const call = at === undefined ? undefined : calls[at - first];
+    return call ? [{ ...call, args: block['input'] as typeof call.args }] : [];
+  });
+  const content = changedContent(source.content, own, new Map(kept.map((call) => [call.id, call.args])));
+  if (kept.length === 0 && isNothingSaid(content)) return [];
+  // Some providers' models send this copy of the reply instead of the message.
+  const { output: __, ...response_metadata }: JsonRecord = source.response_metadata;
+  const kwargs = isReasoningKept ? additional_kwargs : others;
+  return [replyWith(source, { additional_kwargs: kwargs, response_metadata, content, tool_calls: kept })];
+}
+
+function fieldsOf({ id, name, additional_kwargs, response_metadata }: BaseMessage) {
+  return {
     ...(id !== undefined && { id }),
     ...(name !== undefined && { name }),
     additional_kwargs,
     response_metadata,
   };
-  if (!AIMessage.isInstance(source)) {
-    const Type = SystemMessage.isInstance(source) ? SystemMessage : HumanMessage;
-    return [new Type({ ...fields, content: changedContent(source.content, blocks) })];
-  }
-  const { tool_calls: calls = [], usage_metadata: usage } = source;
-  const first = typeof source.content === 'string' ? 1 : source.content.length;
-  const kept = blocks.flatMap(({ block, at }) => {
-    const call = at === undefined ? undefined : calls[at - first];
-    return call ? [{ ...call, args: block['input'] as typeof call.args }] : [];
+}
+
+/** Returns a copy of a reply with other fields. */
+export function replyWith(source: AIMessage, fields: Partial<AIMessageFields>): AIMessage {
+  const { content, tool_calls = [], invalid_tool_calls = [], usage_metadata: usage } = source;
+  return new AIMessage({
+    ...fieldsOf(source),
+    content,
+    tool_calls,
+    invalid_tool_calls,
+    ...usageFields(usage),
+    ...fields,
   });
-  const content = changedContent(source.content, blocks, new Map(kept.map((call) => [call.id, call.args])));
-  if (kept.length === 0 && isNothingSaid(content)) return [];
-  // Some providers' models send this copy of the reply instead of the message.
-  const { output: _, ...metadata } = response_metadata;
-  return [
-    new AIMessage({
-      ...fields,
-      response_metadata: metadata,
-      content,
-      tool_calls: kept,
-      ...usageFields(usage),
-    }),
-  ];
 }
 
 /** Returns the field of a message with its usage, if there is one. */
@@ -282,7 +298,7 @@ function changedContent(
     if (!block) return [];
     return [block.isChanged ? { ...part, ...plain(block.block) } : part];
   });
-  return [...parts, ...contentParts(added)] as MessageContent;
+  return [...parts, ...added.map(({ block }) => partOf(block))] as MessageContent;
 }
 
 function changedResult(source: ToolMessage, { block, isChanged }: FoldedBlock): ToolMessage {
@@ -343,15 +359,11 @@ function assistantOf(blocks: readonly FoldedBlock[]): AIMessage {
 
 function contentOf(blocks: readonly FoldedBlock[]): MessageContent {
   const isText = blocks.length === 1 && blocks[0]!.block['type'] === 'text';
-  return isText ? textIn(blocks) : (contentParts(blocks) as MessageContent);
+  return isText ? textIn(blocks) : (blocks.map(({ block }) => partOf(block)) as MessageContent);
 }
 
 function textIn(blocks: readonly FoldedBlock[]): string {
   return blocks.map(({ block }) => (block['type'] === 'text' ? (wordAt(block, 'text') ?? '') : '')).join('');
-}
-
-function contentParts(blocks: readonly FoldedBlock[]): readonly JsonRecord[] {
-  return blocks.map(({ block }) => partOf(block));
 }
 
 function partOf(block: JsonRecord): JsonRecord {
@@ -362,21 +374,23 @@ function partOf(block: JsonRecord): JsonRecord {
 
 /** Returns a block without the members that are written here. */
 function plain(block: JsonRecord): JsonRecord {
-  return Object.fromEntries(Object.entries(block).filter(([key]) => key !== 'at' && key !== 'origin'));
+  const own = ['at', 'origin', ...('part' in block ? ['source'] : [])];
+  return Object.fromEntries(Object.entries(block).filter(([key]) => !own.includes(key)));
 }
 
 // Replies
 
-/** Returns a reply as blocks. The first one keeps the whole message: a later request needs it, in any process. */
+/** Returns a reply as blocks. The last one, a call, keeps the whole message: a later request needs it, in any process. */
 export function replyBlocks(message: AIMessage): readonly JsonRecord[] {
   const [origin] = mapChatMessagesToStoredMessages([message]);
-  return blocksIn(message).map((block, at) => (at === 0 ? { ...block, origin } : block));
+  const blocks = blocksIn(message);
+  return blocks.map((block, at) => (at === blocks.length - 1 ? withOrigin(block, origin) : block));
 }
 
 /** Returns the message that a reply was, if nothing of it was folded since. */
 function revived(origin: StoredMessage, blocks: readonly FoldedBlock[]): BaseMessage | undefined {
   const [message] = mapStoredMessagesToChatMessages([origin]);
-  const written = message && blocksIn(message);
+  const written = message && blocksIn(message).map(plain);
   const isSame = JSON.stringify(written) === JSON.stringify(blocks.map(({ block }) => plain(block)));
   return isSame ? message : undefined;
 }

@@ -10,7 +10,7 @@ import {
   type BindToolsInput,
 } from '@langchain/core/language_models/chat_models';
 import {
-  AIMessage,
+  type AIMessage,
   AIMessageChunk,
   type BaseMessage,
   type InvalidToolCall,
@@ -22,7 +22,14 @@ import type { RecallTool } from '../../codecs/codec.ts';
 import { type JsonRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
 import { isPrivateTool } from '../../conversation/turns.ts';
 import type { Leporello } from '../../library/leporello.ts';
-import { isCallPart, langchainForm, replyBlocks, toolDefinition, usageFields } from './langchain-messages.ts';
+import {
+  isCallPart,
+  langchainForm,
+  replyBlocks,
+  replyWith,
+  toolDefinition,
+  usageFields,
+} from './langchain-messages.ts';
 import { type AdapterOptions, type ModelRound, type OpenModelCall, openModelCall } from './model-call.ts';
 import { ownToolNames, ownTools } from './wire-body.ts';
 
@@ -208,18 +215,14 @@ function roundOf(
 
 /** Returns a reply whose broken recalls are calls, so that their answers have a call. */
 function repaired(reply: AIMessage, broken: readonly InvalidToolCall[]): AIMessage {
-  const { id, content, tool_calls: calls = [], invalid_tool_calls: invalid = [] } = reply;
-  return new AIMessage({
-    ...(id !== undefined && { id }),
-    content,
+  const { tool_calls: calls = [], invalid_tool_calls: invalid = [] } = reply;
+  return replyWith(reply, {
     tool_calls: [
       ...calls,
       ...broken.map((call) => ({ id: call.id ?? call.name ?? '', name: call.name ?? '', args: {} })),
     ],
     invalid_tool_calls: invalid.filter((call) => !broken.includes(call)),
     additional_kwargs: withoutCalls(reply.additional_kwargs),
-    response_metadata: reply.response_metadata,
-    ...usageFields(usageIn(reply)),
   });
 }
 
@@ -241,11 +244,9 @@ function joined(rounds: readonly AIMessage[], recallTool: string | undefined): A
         partsIn(round).filter((part) => !isCallPart(part) || !recalls.has(wordAt(part, 'id'))),
       );
   const usages = rounds.flatMap((round) => usageIn(round) ?? []);
-  return new AIMessage({
-    ...(last.id !== undefined && { id: last.id }),
+  return replyWith(last, {
     content: content as AIMessage['content'],
     tool_calls: calls.filter((one) => !isRecall(one)),
-    invalid_tool_calls: last.invalid_tool_calls ?? [],
     additional_kwargs: { ...withoutCalls(last.additional_kwargs), ...outputsOf(rounds) },
     response_metadata: metadata,
     ...usageFields(usages.length > 0 ? usages.reduce(addedTokens) : undefined),

@@ -1,5 +1,5 @@
 /** Checks that generated conversations of each framework survive the way into the wire format and back: decision 42. */
-import { AIMessage } from '@langchain/core/messages';
+import { AIMessage, HumanMessage } from '@langchain/core/messages';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -107,6 +107,45 @@ describe.each(frameworks)('messages of $name', (framework) => {
       }),
       runs,
     );
+  });
+});
+
+describe('a reply of LangChain with reasoning beside its content', () => {
+  const reasoning = {
+    id: 'rs_1',
+    type: 'reasoning',
+    summary: [{ type: 'summary_text', text: 'Hm.' }],
+    encrypted_content: 'c2VjcmV0',
+  };
+  const messages = [
+    new HumanMessage('Read.'),
+    new AIMessage({ content: 'I read.', additional_kwargs: { reasoning, refusal: null } }),
+  ];
+  const { body, read } = wireRequest({ model: 'm', messages, tools: [] }, langchainForm);
+  const block = {
+    type: 'thinking',
+    thinking: 'Hm.',
+    signature: 'c2VjcmV0',
+    id: 'rs_1',
+    summary: [{ type: 'summary_text' }],
+  };
+
+  it('is written with all that is sent of it, because that is counted', () => {
+    const [, { content }] = (JSON.parse(new TextDecoder().decode(body)) as { messages: JsonRecord[] })
+      .messages as [JsonRecord, JsonRecord];
+    expect(content).toEqual([block, { type: 'text', text: 'I read.', at: 1 }]);
+  });
+
+  it('loses the reasoning when the folded body has none', () => {
+    const [, left] = read(
+      changed(body, ([first, reply]) => [
+        first!,
+        { ...reply!, content: objectsOf(reply!['content']).filter(({ type }) => type === 'text') },
+      ]),
+    ).messages;
+    expect(left!.content).toBe('I read.');
+    expect(left!.additional_kwargs).toEqual({ refusal: null });
+    expect(messages[1]!.additional_kwargs).toEqual({ reasoning, refusal: null });
   });
 });
 

@@ -1,6 +1,6 @@
 /**
- * Writes the bytes within parts of a framework as base64: sources of images and documents, and blocks of unknown types that no fold edits. The
- * base64 of an unknown block is in its `source`, where the codec does not count it as text. Pure.
+ * Writes what a framework has and the wire format counts in another way: bytes of images and documents, blocks of unknown types that no fold edits, and
+ * the framework's own form of a reply. Bytes of an unknown block are base64 in its `source`, where the codec does not count them as text. Pure.
  */
 import { type JsonRecord, isRecord, wordAt } from '../../conversation/json-scan.ts';
 import { fromBase64, toBase64 } from '../../store/platform.ts';
@@ -38,6 +38,42 @@ export function unknownBlock(type: string, part: JsonRecord): JsonRecord {
     part: plain,
     ...(found.length > 0 && { source: { type: 'base64', data: found.join(' ') } }),
   };
+}
+
+/**
+ * Returns a block of a reply with the framework's own form of it. The codec counts all members of an unknown block but the data of its source, so there
+ * the form is in that place. It counts all members of reasoning, so there the form refers to the sealed copy.
+ */
+export function withOrigin(block: JsonRecord, origin: unknown): JsonRecord {
+  const { signature } = block;
+  if ('part' in block) return { ...block, source: { data: JSON.stringify(origin) } };
+  return { ...block, origin: signature === undefined ? origin : replaced(origin, signature, sealedMark) };
+}
+
+/** Returns the framework's form that a block keeps; undefined if it keeps none. */
+export function originOf({ origin, source, signature }: JsonRecord): unknown {
+  const isKept = isRecord(source) && source['type'] === undefined;
+  if (isKept) return JSON.parse(wordAt(source, 'data') ?? 'null');
+  return signature === undefined ? origin : replaced(origin, sealedMark, signature);
+}
+
+const sealedMark = 'leporello:sealed';
+
+function replaced(value: unknown, from: unknown, to: unknown): unknown {
+  if (value === from) return to;
+  if (Array.isArray(value)) return value.map((item) => replaced(item, from, to));
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, replaced(inner, from, to)]));
+}
+
+/** Returns the sealed copy of reasoning as a member of its block, which is counted. Each provider has it under another name. */
+export function sealedIn(options: unknown): { readonly signature?: string } {
+  for (const [key, value] of isRecord(options) ? Object.entries(options) : []) {
+    if (typeof value === 'string' && /signature|encrypted|redacted/i.test(key)) return { signature: value };
+    const inner = sealedIn(value);
+    if (inner.signature !== undefined) return inner;
+  }
+  return {};
 }
 
 /** Spells bytes and URLs within a part as texts, so that JSON can hold them. */

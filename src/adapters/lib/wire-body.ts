@@ -48,8 +48,11 @@ export type MessageForm<Message> = {
   write(message: Message): WrittenMessage;
   /** Returns the messages for one message of the folded body. */
   read(folded: FoldedMessage<Message>): readonly Message[];
-  /** Orders all messages as the framework wants them, and leaves out those that it refuses, if any changed. Default: they stay as they were read. */
-  order?(messages: Message[]): Message[];
+  /**
+   * Orders all messages as the framework wants them, and leaves out those that it refuses, if any changed. `putBack`: those that the program does not
+   * have. Default: they stay as they were read.
+   */
+  order?(messages: Message[], putBack: ReadonlySet<Message>): Message[];
 };
 
 export type WrittenMessage = {
@@ -163,6 +166,7 @@ function written<Message>(
     const toolNames = new Map<string, string>();
     const toolOf = (callId: string) => toolNames.get(callId) ?? 'tool';
     const result: Message[] = messages.slice(0, leading);
+    const putBack = new Set<Message>();
     let next = leading;
     for (const span of scanArray(folded, placeOf('messages')!.start).elements) {
       const text = textAt(span);
@@ -178,42 +182,70 @@ function written<Message>(
         if (block && id !== undefined) toolNames.set(id, wordAt(block, 'name') ?? 'tool');
       }
       const source = at === undefined ? undefined : messages[at];
-      if (message) result.push(...form.read({ role: message['role'] as WireRole, source, blocks, toolOf }));
-      else result.push(source!);
+      const own = message
+        ? form.read({ role: message['role'] as WireRole, source, blocks, toolOf })
+        : [source!];
+      result.push(...own);
+      if (source === undefined) for (const one of own) putBack.add(one);
       if (at !== undefined) next = at + 1;
     }
     const isSame = result.length === messages.length && result.every((one, index) => one === messages[index]);
-    const ordered = isSame ? messages : (form.order?.(result) ?? result);
+    const ordered = isSame ? messages : (form.order?.(result, putBack) ?? result);
     return { messages: ordered, recallTool: notes && recallTool ? { ...recallTool, notes } : recallTool };
   }
 
   return { body, read };
 }
 
+/** The types of blocks of which only some members are counted. In others, a mark would count, too. */
+const markedTypes: readonly unknown[] = ['text', 'image', 'document', 'tool_use', 'tool_result'];
+
 function marked(content: WrittenMessage['content']): readonly JsonRecord[] {
-  return content.flatMap((block, at) => {
-    if (!block) return [];
-    const items = block['type'] === 'tool_result' ? block['content'] : undefined;
-    return {
-      ...block,
-      at,
-      ...(Array.isArray(items) && { content: objectsOf(items).map((item, of) => ({ ...item, at: of })) }),
-    };
-  });
+  return content.flatMap((block, at) => (block ? [withMark(block, at)] : []));
 }
 
-/** Returns the blocks of a message. A mark counts only within a message that was written here: a recall may quote blocks of others. */
+function withMark(block: JsonRecord, at: number): JsonRecord {
+  if (!markedTypes.includes(block['type'])) return block;
+  const items = block['type'] === 'tool_result' ? block['content'] : undefined;
+  return {
+    ...block,
+    at,
+    ...(Array.isArray(items) && { content: objectsOf(items).map((item, of) => ({ ...item, at: of })) }),
+  };
+}
+
+/**
+ * Returns the blocks of a message. A mark counts only within a message that was written here: a recall may quote blocks of others. A block without a
+ * mark is found by its content, which no fold changes.
+ */
 function blocksIn(message: JsonRecord, from: WrittenMessage | undefined): readonly FoldedBlock[] {
   const { content } = message;
   if (typeof content === 'string')
     return [{ block: { type: 'text', text: content }, at: undefined, isChanged: true }];
-  const known = new Map(from ? marked(from.content).map((block) => [block['at'], block]) : []);
+  const known = (from?.content ?? []).map((block, at) => block && JSON.stringify(withMark(block, at)));
+  let next = 0;
   return objectsOf(content).map((block) => {
-    const { at } = block;
-    const own = known.get(at);
-    if (typeof at !== 'number' || own === undefined) return { block, at: undefined, isChanged: true };
-    return { block, at, isChanged: JSON.stringify(own) !== JSON.stringify(block) };
+    const text = JSON.stringify(block);
+    const at = markedTypes.includes(block['type']) ? block['at'] : known.indexOf(text, next);
+    if (typeof at !== 'number' || known[at] === undefined) return { block, at: undefined, isChanged: true };
+    next = at + 1;
+    return { block, at, isChanged: known[at] !== text };
   });
+}
+
+/**
+ * Returns a function that leaves out of a list the items that an earlier put-back list has, by key. Replies of several rounds have what the provider ran in
+ * all of them, and so has each round that is put back, while providers refuse an item twice.
+ */
+export function withoutRepeats<Item>(
+  keyOf: (item: Item) => string | undefined,
+): (items: readonly Item[], isPutBack: boolean) => readonly Item[] {
+  const seen = new Set<string | undefined>();
+  return (items, isPutBack) => {
+    if (isPutBack) for (const item of items) seen.add(keyOf(item));
+    const left = isPutBack ? items : items.filter((item) => !seen.has(keyOf(item) ?? ''));
+    return left.length === items.length ? items : left;
+  };
 }
 
 /** Returns the tools to offer: the recall tool, and the tool for notes if there is one. */

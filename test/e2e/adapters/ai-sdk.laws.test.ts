@@ -13,7 +13,6 @@ import {
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type AdapterOptions, leporelloMiddleware } from '../../../src/adapters/ai-sdk.ts';
-import { createLeporelloFetch } from '../../../src/adapters/fetch.ts';
 import { createLeporello, type FoldReport, inMemoryStore } from '../../../src/index.ts';
 import {
   contentOf,
@@ -26,7 +25,7 @@ import {
   tool,
   usage,
 } from './long-loop.ts';
-import { type AtUrl, expectFoldedRun, gatewaySettings, playLoop, ways } from './play-loop.ts';
+import { type AtUrl, expectFoldedRun, expectSameEdits, playLoop, ways } from './play-loop.ts';
 
 type Wrapped = Parameters<typeof wrapLanguageModel>[0]['model'];
 
@@ -129,14 +128,13 @@ describe.each(Object.entries(providers))('leporelloMiddleware over %s', (_, mode
 });
 
 describe('the same conversation', () => {
-  it.each(Object.entries(providers))(
-    'is sent by the adapter as by the gateway over %s',
-    async (_, modelAt) => {
-      const fetch = createLeporelloFetch(gatewaySettings);
-      const way = { streaming: true, thinks: false };
-      const byGateway = await play({ ...way, modelAt: (url) => modelAt(url, fetch) });
-      const byAdapter = await play({ ...way, modelAt: wrapped(modelAt) });
-      expect(firstDifference(byAdapter.sent, byGateway.sent)).toBeUndefined();
-    },
+  it.each(Object.entries(providers))('is sent by the adapter as by the gateway over %s', (format, modelAt) =>
+    expectSameEdits(({ fetch, leporello, onPrepared }) => {
+      const folding = fetch
+        ? (url: string) => modelAt(url, fetch)
+        : wrapped(modelAt, { onPrepared }, leporello);
+      const own = ownTools[format]!;
+      return play({ streaming: true, thinks: true, searches: searching, own, modelAt: folding });
+    }, 150),
   );
 });

@@ -6,7 +6,6 @@ import { ChatOpenAI } from '@langchain/openai';
 import { createAgent, tool as toolOf } from 'langchain';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createLeporelloFetch } from '../../../src/adapters/fetch.ts';
 import { leporelloMiddleware } from '../../../src/adapters/langchain.ts';
 import { createLeporello, type FoldReport, inMemoryStore } from '../../../src/index.ts';
 import {
@@ -19,7 +18,7 @@ import {
   settings,
   tool,
 } from './long-loop.ts';
-import { type AtUrl, expectFoldedRun, gatewaySettings, playLoop, ways } from './play-loop.ts';
+import { type AtUrl, expectFoldedRun, expectSameEdits, playLoop, ways } from './play-loop.ts';
 
 const apiKey = 'dummy';
 const openai = (url: string, useResponsesApi: boolean, fetch: typeof globalThis.fetch | undefined) =>
@@ -110,18 +109,11 @@ describe.each(Object.entries(providers))('leporelloMiddleware over %s', (_, mode
 });
 
 describe('the same conversation', () => {
-  it.each(Object.entries(providers))(
-    'is sent by the adapter as by the gateway over %s',
-    async (_, modelAt) => {
-      const fetch = createLeporelloFetch(gatewaySettings);
-      const way = { streaming: false, thinks: false };
-      const byGateway = await play({ ...way, modelAt: (url) => modelAt(url, fetch) });
-      const byAdapter = await play({
-        ...way,
-        modelAt,
-        middleware: leporelloMiddleware(createLeporello(settings)),
-      });
-      expect(firstDifference(byAdapter.sent, byGateway.sent)).toBeUndefined();
-    },
+  it.each(Object.entries(providers))('is sent by the adapter as by the gateway over %s', (_, modelAt) =>
+    expectSameEdits(({ fetch, leporello, onPrepared }) => {
+      const way = { streaming: false, thinks: true, searches: searching, runsCode: true };
+      if (fetch) return play({ ...way, modelAt: (url) => modelAt(url, fetch) });
+      return play({ ...way, modelAt, middleware: leporelloMiddleware(leporello, { onPrepared }) });
+    }, 150),
   );
 });

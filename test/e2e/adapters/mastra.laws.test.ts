@@ -12,7 +12,6 @@ import { type LanguageModel, wrapLanguageModel } from 'ai';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type AdapterOptions, leporelloMiddleware } from '../../../src/adapters/ai-sdk.ts';
-import { createLeporelloFetch } from '../../../src/adapters/fetch.ts';
 import { createLeporello, type FoldReport, inMemoryStore } from '../../../src/index.ts';
 import {
   contentOf,
@@ -24,7 +23,7 @@ import {
   settings,
   tool,
 } from './long-loop.ts';
-import { type AtUrl, expectFoldedRun, gatewaySettings, playLoop, ways } from './play-loop.ts';
+import { type AtUrl, expectFoldedRun, expectSameEdits, playLoop, ways } from './play-loop.ts';
 
 const folder = process.env['MASTRA_FOLDER'];
 if (folder === undefined)
@@ -211,14 +210,12 @@ describe.skipIf(folder === undefined).each(Object.entries(providers))(
 );
 
 describe.skipIf(folder === undefined)('the same conversation', () => {
-  it.each(Object.entries(providers))(
-    'is sent by the adapter as by the gateway over %s',
-    async (_, modelAt) => {
-      const fetch = createLeporelloFetch(gatewaySettings);
-      const way = { streaming: true, thinks: false };
-      const byGateway = await play({ ...way, modelAt: (url) => modelAt(url, fetch) });
-      const byAdapter = await play({ ...way, modelAt: wrapped(modelAt) });
-      expect(firstDifference(byAdapter.sent, byGateway.sent)).toBeUndefined();
-    },
+  it.each(Object.entries(providers))('is sent by the adapter as by the gateway over %s', (_, modelAt) =>
+    expectSameEdits(({ fetch, leporello, onPrepared }) => {
+      const folding = fetch
+        ? (url: string) => modelAt(url, fetch)
+        : wrapped(modelAt, { onPrepared }, leporello);
+      return play({ streaming: true, thinks: true, searches: searching, modelAt: folding });
+    }, 150),
   );
 });

@@ -11,11 +11,19 @@ import {
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createLeporelloFetch } from '../../../src/adapters/fetch.ts';
 import { leporelloProvider } from '../../../src/adapters/openai-agents.ts';
 import { createLeporello, type FoldReport, inMemoryStore } from '../../../src/index.ts';
-import { contentOf, expectedTexts, firstDifference, paths, question, settings, tool } from './long-loop.ts';
-import { type AtUrl, expectFoldedRun, gatewaySettings, playLoop, ways } from './play-loop.ts';
+import {
+  contentOf,
+  expectedTexts,
+  firstDifference,
+  paths,
+  question,
+  searching,
+  settings,
+  tool,
+} from './long-loop.ts';
+import { type AtUrl, expectFoldedRun, expectSameEdits, playLoop, ways } from './play-loop.ts';
 
 const openai = (url: string, useResponses: boolean, fetch: typeof globalThis.fetch | undefined) => {
   const openAIClient = new OpenAI({
@@ -36,6 +44,7 @@ type Run = {
   readonly providerAt: (url: string) => ModelProvider;
   readonly streaming: boolean;
   readonly thinks: boolean;
+  readonly searches?: readonly number[];
 };
 
 /** Returns the text of an item that the model said. */
@@ -45,8 +54,8 @@ function textOf(item: AgentInputItem): string {
 }
 
 /** Plays the conversation. Returns what the program, its session and the provider saw. */
-const play = ({ name, providerAt, streaming, thinks }: Run) =>
-  playLoop({ thinks }, async (url, read) => {
+const play = ({ name, providerAt, streaming, ...says }: Run) =>
+  playLoop(says, async (url, read) => {
     const session = new MemorySession();
     const runner = new Runner({ tracingDisabled: true, modelProvider: providerAt(url) });
     const agent = new Agent<unknown, AgentOutputType>({
@@ -97,13 +106,11 @@ describe.each(Object.entries(providers))('leporelloProvider over %s', (_, [name,
 describe('the same conversation', () => {
   it.each(Object.entries(providers))(
     'is sent by the adapter as by the gateway over %s',
-    async (_, [name, providerAt]) => {
-      const fetch = createLeporelloFetch(gatewaySettings);
-      const way = { name, streaming: false, thinks: false };
-      const byGateway = await play({ ...way, providerAt: (url) => providerAt(url, fetch) });
-      const folding = (url: string) => leporelloProvider(providerAt(url), createLeporello(settings));
-      const byAdapter = await play({ ...way, providerAt: folding });
-      expect(firstDifference(byAdapter.sent, byGateway.sent)).toBeUndefined();
-    },
+    (_, [name, providerAt]) =>
+      expectSameEdits(({ fetch, leporello, onPrepared }) => {
+        const folding = (url: string) =>
+          fetch ? providerAt(url, fetch) : leporelloProvider(providerAt(url), leporello, { onPrepared });
+        return play({ name, providerAt: folding, streaming: false, thinks: true, searches: searching });
+      }, 150),
   );
 });

@@ -1,10 +1,12 @@
 /** Plays the long loop against the scripted provider, and checks what must be true of a run through any adapter. */
 import { expect } from 'vitest';
-import type { FoldReport } from '../../../src/index.ts';
+import { createLeporelloFetch, type Receipt } from '../../../src/adapters/fetch.ts';
+import { type FoldReport, type Leporello, createLeporello } from '../../../src/index.ts';
 import { startFakeProvider } from '../../support/fake-provider/fake-provider.ts';
 import {
   changedBeginnings,
   contentOf,
+  firstDifference,
   model,
   type ModelOptions,
   paths,
@@ -25,8 +27,40 @@ export const ways = [
   ['streamed, with a model that reasons', { streaming: true, thinks: true }],
 ] as const;
 
-/** Settings with which the gateway sends the same as an adapter. */
-export const gatewaySettings = { ...settings, cacheMarks: false, prepareDeadlineMs: 600_000 } as const;
+/**
+ * Plays the loop with a model that reasons and a provider that searches, through the gateway and through an adapter, and fails unless each request has the
+ * same results and the same stubs. Messages of a framework and requests of a provider differ in their spelling, so their counts are not equal;
+ * `apart` is how far they may be apart. In this window, no fold is that near to another decision.
+ */
+export async function expectSameEdits(
+  playWith: (how: {
+    /** The gateway's, for the first run. */
+    readonly fetch: Fetch | undefined;
+    /** The adapter's, for the second run. */
+    readonly leporello: Leporello;
+    readonly onPrepared: (prepared: { readonly report: FoldReport }) => void;
+  }) => Promise<Sent>,
+  apart: number,
+): Promise<void> {
+  const folding = { ...settings, models: { '*': { windowTokens: 33_000 } } };
+  const [byGateway, byAdapter]: [number[], number[]] = [[], []];
+  const fetch = createLeporelloFetch({
+    ...folding,
+    cacheMarks: false,
+    prepareDeadlineMs: 600_000,
+    onReceipt: (receipt) => void byGateway.push((receipt as Receipt).tokensAfter ?? 0),
+  });
+  const leporello = createLeporello(folding);
+  const gateway = await playWith({ fetch, leporello, onPrepared: () => undefined });
+  const adapter = await playWith({
+    fetch: undefined,
+    leporello,
+    onPrepared: ({ report }) => void byAdapter.push(report.tokensAfter ?? 0),
+  });
+  expect(firstDifference(adapter.sent, gateway.sent)).toBeUndefined();
+  const differences = byGateway.map((tokens, at) => Math.abs(tokens - byAdapter[at]!));
+  expect(Math.max(...differences)).toBeLessThan(apart);
+}
 
 type Sent = { readonly toolsRun: readonly string[]; readonly sent: readonly string[] };
 
