@@ -8,6 +8,9 @@ import type { Client } from './client.ts';
 /** The folder of installed clients and of everything that a run writes. */
 export const clientsFolder = join(tmpdir(), 'leporello-clients');
 
+/** Mastra is no dependency of ours. It is installed where its tests run. */
+export const mastraPackage = '@mastra/core@1.71.0';
+
 /** The PATH of npm and of the clients, with our Node first. */
 export const path = [dirname(process.execPath), process.env['PATH']].join(delimiter);
 

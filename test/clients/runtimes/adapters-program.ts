@@ -22,16 +22,20 @@ const question = 'Read all logs.';
 const description = 'Returns a log.';
 const answer = 'All is well.';
 
-export const aiSdk: Agent = async ({ fetch, leporello, isStreamed }) => {
-  const { generateText, isStepCount, jsonSchema, streamText, tool, wrapLanguageModel } = await import('ai');
+/** Returns a model of the AI SDK, with Leporello or without. */
+async function sdkModel(fetch: typeof globalThis.fetch, leporello: Leporello | undefined) {
+  const { wrapLanguageModel } = await import('ai');
   const { createOpenAI } = await import('@ai-sdk/openai');
   const inner = createOpenAI({ baseURL, apiKey, fetch }).chat('gpt-4o');
-  const folding = async (own: Leporello) => {
-    const { leporelloMiddleware } = await import('../../../src/adapters/ai-sdk.ts');
-    return wrapLanguageModel({ model: inner, middleware: leporelloMiddleware(own) });
-  };
+  if (!leporello) return inner;
+  const { leporelloMiddleware } = await import('../../../src/adapters/ai-sdk.ts');
+  return wrapLanguageModel({ model: inner, middleware: leporelloMiddleware(leporello) });
+}
+
+export const aiSdk: Agent = async ({ fetch, leporello, isStreamed }) => {
+  const { generateText, isStepCount, jsonSchema, streamText, tool } = await import('ai');
   const options = {
-    model: leporello ? await folding(leporello) : inner,
+    model: await sdkModel(fetch, leporello),
     prompt: question,
     maxRetries: 0,
     stopWhen: isStepCount(100),
@@ -44,6 +48,42 @@ export const aiSdk: Agent = async ({ fetch, leporello, isStreamed }) => {
     },
   };
   return isStreamed ? streamText(options).text : (await generateText(options)).text;
+};
+
+/** The parts of Mastra that are used here. */
+type Mastra = {
+  readonly Agent: new (
+    options: object,
+  ) => Readonly<
+    Record<'generate' | 'stream', (question: string, options: object) => Promise<{ text: Promise<string> }>>
+  >;
+  readonly createTool: (options: object) => object;
+};
+
+export const mastra: Agent = async ({ fetch, leporello, isStreamed }) => {
+  // It is no dependency of ours, so it is not in the bundle.
+  const modules = ['agent', 'tools'].map((name) => import(`@mastra/core/${name}`) as Promise<Mastra>);
+  const { Agent: AgentOf, createTool }: Mastra = Object.assign({}, ...(await Promise.all(modules)));
+  const { z } = await import('zod');
+  const agent = new AgentOf({
+    id: 'reader',
+    name: 'Reader',
+    instructions: 'Be brief.',
+    model: await sdkModel(fetch, leporello),
+    tools: {
+      read: createTool({
+        id: 'read',
+        description,
+        inputSchema: z.object({ at: z.number() }),
+        execute: async ({ at }: { readonly at: number }) => log(at),
+      }),
+    },
+  });
+  const { text } = await agent[isStreamed ? 'stream' : 'generate'](question, {
+    maxSteps: 100,
+    maxRetries: 0,
+  });
+  return text;
 };
 
 export const langchain: Agent = async ({ fetch, leporello, isStreamed }) => {

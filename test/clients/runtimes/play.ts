@@ -3,10 +3,10 @@
  * Node that may use the library, and compares what each sent. Plays adapters-program.ts, with the real packages, in all of them. Runtimes and the bundler are installed from npm, at pinned versions, like the clients.
  */
 import { spawn } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fetchToolchain } from '../../../scripts/bootstrap/toolchain.mjs';
-import { clientsFolder, install, path } from '../install.ts';
+import { clientsFolder, install, installPackage, mastraPackage, path } from '../install.ts';
 import type { MatrixRow } from '../matrix.ts';
 import type { RuntimeResult } from './program.ts';
 
@@ -31,8 +31,13 @@ const main :Workerd.Worker = (
 const requiring =
   "--banner:js=import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
 
-/** The adapters, each with the name of its program. */
-const adapters = { 'ai-sdk': 'aiSdk', langchain: 'langchain', 'openai-agents': 'agents' } as const;
+/** The adapters, each with the name of its program. Mastra uses that of the AI SDK. */
+const adapters = {
+  'ai-sdk': 'aiSdk',
+  langchain: 'langchain',
+  'openai-agents': 'agents',
+  mastra: 'mastra',
+} as const;
 
 const adaptersProgram = JSON.stringify(resolve('test/clients/runtimes/adapters-program.ts'));
 
@@ -108,6 +113,10 @@ export async function playRuntimes(): Promise<readonly RuntimeRow[]> {
       );
     }
     await installPacked(folder, esbuild!);
+    await symlink(
+      join(await installPackage(mastraPackage), 'node_modules/@mastra'),
+      join(folder, 'node_modules/@mastra'),
+    );
     const runs = [
       { runtime: `Node ${process.versions.node}`, command: process.execPath, args: ['main.mjs'] },
       { runtime: `Bun ${versions.bun}`, command: bun!, args: ['main.mjs'] },
@@ -169,7 +178,8 @@ async function rowsOfAdapter(
     const isPossible = output.includes('It runs alone.');
     const cells = cellsOf(result, expected, isPossible ? 'FAILED' : 'not possible');
     const problem = result === undefined ? output.slice(0, 300) : undefined;
-    rows.push({ name: `leporello/${adapter}`, runtime, ...cells, ...(problem !== undefined && { problem }) });
+    const name = adapter === 'mastra' ? 'leporello/ai-sdk in Mastra' : `leporello/${adapter}`;
+    rows.push({ name, runtime, ...cells, ...(problem !== undefined && { problem }) });
   }
   return rows;
 }
