@@ -110,7 +110,17 @@ function withoutRepeats({ shrinks }: FoldSettings): NonNullable<FoldSettings['sh
   return shrinks === false ? false : { ...shrinks, repeats: false };
 }
 
-async function compress(deps: CompressDeps, tenant: string, sent: JsonRecord): Promise<GatewayResponse> {
+/** Compresses a request, also one in the body of Portkey's webhook guardrail, which gets the whole request back. */
+async function compress(deps: CompressDeps, tenant: string, body: JsonRecord): Promise<GatewayResponse> {
+  const { eventType, request } = body;
+  const hooked =
+    typeof eventType === 'string' && isRecord(request) && isRecord(request['json'])
+      ? request['json']
+      : undefined;
+  // It also asks about replies and about calls without messages.
+  if (hooked && (eventType !== 'beforeRequestHook' || !('messages' in hooked)))
+    return jsonResponse(200, { verdict: true });
+  const sent = hooked ?? body;
   const { messages } = sent;
   const model = textIn(sent, 'model');
   if (!Array.isArray(messages) || !messages.every(isRecord))
@@ -141,14 +151,20 @@ async function compress(deps: CompressDeps, tenant: string, sent: JsonRecord): P
   const before = Math.max(0, (report.tokensBefore ?? 0) - overhead.before);
   const compressed = rowsFrom(messages, places, rows.length, prepared);
   const after = compressed ? Math.min(before, Math.max(0, tokensAfter(prepared))) : before;
-  return jsonResponse(200, {
-    messages: compressed ?? messages,
+  const figures = {
     tokens_before: before,
     tokens_after: after,
     tokens_saved: before - after,
     compression_ratio: before === 0 ? 1 : after / before,
     transforms_applied: compressed ? transformsOf(prepared) : [],
     ccr_hashes: compressed ? report.memories.map(hashOf) : [],
+  };
+  if (!hooked) return jsonResponse(200, { messages: compressed ?? messages, ...figures });
+  const json = { ...hooked, messages: compressed };
+  return jsonResponse(200, {
+    verdict: true,
+    data: figures,
+    ...(compressed && { transformedData: { request: { json } } }),
   });
 }
 

@@ -1,5 +1,5 @@
 /**
- * Runs real gateways of others beside ours: LiteLLM's proxy with its guardrail `headroom`, which calls `/v1/compress` and `/v1/retrieve`, and the
+ * Runs real gateways of others beside ours: LiteLLM's proxy with its guardrail `headroom` and Portkey's with its webhook guardrail, which call `/v1/compress`, and the
  * proxies of LiteLLM and Portkey in front of and behind a gateway. Installs each once, from PyPI, which needs python3 with venv, and from npm.
  */
 import { once } from 'node:events';
@@ -62,6 +62,55 @@ export async function playGuardrail(): Promise<readonly GuardrailResult[]> {
       );
     }
     return results;
+  } finally {
+    await ended(proxy);
+  }
+}
+
+/** Plays one conversation through Portkey, whose webhook guardrail asks our gateway. Portkey does not answer recalls, so there is none. */
+export async function playWebhook(): Promise<readonly GuardrailResult[]> {
+  const peer = peers.find(({ name }) => name === 'Portkey')!;
+  const failed = installPeer(peer);
+  if (failed !== undefined) throw new Error(`Portkey is not installed: ${failed} failed.`);
+  await using stack = await startStack(
+    () => ({ type: 'turn', parts: [{ type: 'text', text: 'The pump of reactor 0 is blocked.' }] }),
+    settings,
+  );
+  const proxy = await startPeer(peer, stack.provider.url);
+  try {
+    const headers = JSON.stringify({ authorization: 'Bearer dummy' });
+    const parameters = { webhookURL: `${stack.url}/v1/compress`, headers };
+    const config = {
+      provider: 'openai',
+      api_key: 'dummy',
+      custom_host: `${stack.provider.url}/v1`,
+      before_request_hooks: [
+        { type: 'guardrail', id: 'leporello', checks: [{ id: 'default.webhook', parameters }] },
+      ],
+    };
+    const response = await fetch(`${proxy.origin}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-portkey-config': JSON.stringify(config) },
+      body: JSON.stringify({ model: 'gpt-4o', messages: conversation, tools: [readLog] }),
+    });
+    const answer = await response.text();
+    const [sent] = stack.provider.requests.map(({ body }) =>
+      contentsIn(JSON.parse(new TextDecoder().decode(body))),
+    );
+    const hash = hashIn(sent ?? []) ?? '';
+    const original = await fetch(`${stack.url}/v1/retrieve/${hash}`, {
+      headers: { authorization: 'Bearer dummy' },
+    });
+    const { original_content: content } = (await original.json()) as { readonly original_content?: string };
+    const kind = `${nameOf(peer)}'s webhook guardrail, plain`;
+    return [
+      {
+        check: `${kind}: the model gets old results as stubs`,
+        passed: sent !== undefined && hash !== '' && !sent.includes(reactorLog(0)),
+      },
+      { check: `${kind}: the original is in reach`, passed: content === reactorLog(0) },
+      { check: `${kind}: the client gets the answer`, passed: response.ok && answer.includes('reactor 0') },
+    ];
   } finally {
     await ended(proxy);
   }

@@ -43,8 +43,9 @@ const counts = { passed: 0, failed: 0 };
 const matrix: MatrixRow[] = [];
 
 if (values.guardrail) {
-  const { playGuardrail, playInARow } = await import('./guardrail.ts');
-  for (const { check, passed } of [...(await playGuardrail()), ...(await playInARow())]) {
+  const { playGuardrail, playInARow, playWebhook } = await import('./guardrail.ts');
+  const results = [...(await playGuardrail()), ...(await playWebhook()), ...(await playInARow())];
+  for (const { check, passed } of results) {
     say(`${passed === undefined ? 'not possible' : passed ? 'passed' : 'FAILED'}  ${check}`);
     if (passed !== undefined) counts[passed ? 'passed' : 'failed'] += 1;
   }

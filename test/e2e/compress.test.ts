@@ -174,6 +174,40 @@ describe('a request that cannot be served', () => {
   });
 });
 
+describe("the body of Portkey's webhook guardrail", () => {
+  const hooked = (json: object, eventType = 'beforeRequestHook') => ({
+    request: { json, text: 'What did the first log say?', isStreamingRequest: false },
+    response: { json: null, text: '', statusCode: null },
+    provider: 'openai',
+    requestType: 'chatComplete',
+    eventType,
+  });
+
+  it('is answered with the whole request, with old results folded', async () => {
+    await using stack = await startStack(silent, settings);
+    const request = { model: 'gpt-4o', temperature: 0.5, messages: readsLogs(12) };
+    // Both answers below repeat this fold.
+    await compressed(stack, request);
+    const response = await post(stack, '/v1/compress', hooked(request));
+    const { messages, ...figures } = await compressed(stack, request);
+    expect(await response.json()).toEqual({
+      verdict: true,
+      data: figures,
+      transformedData: { request: { json: { ...request, messages } } },
+    });
+    expect(messages).not.toEqual(request.messages);
+  });
+
+  it('is left alone where there is nothing to fold', async () => {
+    await using stack = await startStack(silent, settings);
+    const reply = hooked({ model: 'gpt-4o', messages: readsLogs(12) }, 'afterRequestHook');
+    for (const body of [reply, hooked({ model: 'embed', input: 'Hm.' })]) {
+      const response = await post(stack, '/v1/compress', body);
+      expect(await response.json()).toEqual({ verdict: true });
+    }
+  });
+});
+
 describe('a hash', () => {
   it('has all bits of its id', () => {
     for (const id of [
