@@ -15,7 +15,7 @@ import { isPrivateTool } from '../conversation/turns.ts';
 import { type Leporello, partsOf } from '../library/leporello.ts';
 import { type SdkMessage, replyBlocks, sdkForm } from './lib/ai-sdk-messages.ts';
 import { type AdapterOptions, type OpenModelCall, openModelCall } from './lib/model-call.ts';
-import { checkAdapterOptions, checkResultShrinkOptions } from './lib/options.ts';
+import { checkAdapterOptions, checkResultShrinkOptions, checkTools } from './lib/options.ts';
 import { type ResultShrinkOptions, resultShrinker } from './lib/shrink-results.ts';
 import { definitionOf, frameworkCodec, ownToolNames, ownTools, wireRequest } from './lib/wire-body.ts';
 
@@ -376,7 +376,7 @@ export function shrinkResults<Tools extends ToolSet>(
   options: ResultShrinkOptions = {},
 ): Tools {
   const shrink = resultShrinker(leporello, checkResultShrinkOptions(options));
-  const wrapped = Object.entries(tools).map(([name, tool]) => {
+  const wrapped = Object.entries(checkTools(tools)).map(([name, tool]) => {
     if (!tool.execute) return [name, tool];
     const run = (input: unknown, how: ExecuteOptions): unknown => {
       const running = (tool as Executable).execute(input, how);

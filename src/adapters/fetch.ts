@@ -14,7 +14,7 @@ import type { GatewayLog } from '../gateway/receipts/metrics.ts';
 import type { AnyReceipt } from '../gateway/receipts/receipts.ts';
 import { callOf } from '../gateway/routing/routes.ts';
 import { storeChecks } from '../library/settings.ts';
-import { strategiesIn, strategyList, triggerList } from '../library/leporello.ts';
+import { type Leporello, strategiesIn, strategyList, triggerList } from '../library/leporello.ts';
 import { isTenantLabel, secretFor, tenantWords } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
@@ -69,6 +69,11 @@ export type LeporelloFetchOptions = Omit<GatewaySettings, ServerSettings> & {
  * const client = new OpenAI({ fetch: createLeporelloFetch() });
  */
 export function createLeporelloFetch(options: LeporelloFetchOptions = {}): PlatformFetch {
+  if (typeof (options as Partial<Leporello>).prepare === 'function')
+    throw new LeporelloError(
+      'bad-config',
+      'The options are what createLeporello() returned. Pass the options of createLeporello() themselves, such as models and store.',
+    );
   checkSettings(fetchCheck, options);
   const {
     fetch: send = globalThis.fetch.bind(globalThis),

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { scriptedModel } from '../../test/support/scripted-sdk-model.ts';
 import { createLeporello } from '../library/leporello.ts';
 import * as sdk from './ai-sdk.ts';
+import { createLeporelloFetch } from './fetch.ts';
 import * as langchain from './langchain.ts';
 import { openMemory } from './mcp.ts';
 import * as agents from './openai-agents.ts';
@@ -99,6 +100,29 @@ const wrong: readonly (readonly [
     'maxRecallRounds is "3", but must be a whole number of at least 0.',
   ],
 ];
+
+describe('a wrong argument', () => {
+  const missing = undefined as never;
+  it.each<[string, () => unknown, string]>([
+    [
+      'no tools',
+      () => sdk.shrinkResults(leporello, missing),
+      'tools is missing, but must be an object of tools by name.',
+    ],
+    [
+      'an instance in place of its options',
+      () => createLeporelloFetch(leporello as never),
+      'The options are what createLeporello() returned. Pass the options of createLeporello() themselves, such as models and store.',
+    ],
+    [
+      'no instance',
+      () => langchain.leporelloMiddleware(missing),
+      'The first argument is missing, but must be what createLeporello() returned.',
+    ],
+  ])('is refused at once: %s', (_, call, message) => {
+    expect(call).toThrow(expect.objectContaining({ code: 'bad-config', message }));
+  });
+});
 
 describe('the adapters', () => {
   it.each(wrong)('refuse a wrong option: %s', (_, call, options, message) => {

@@ -11,6 +11,7 @@ import {
   thingWith,
   wholeNumber,
 } from '../../checks.ts';
+import { isRecord } from '../../conversation/json-scan.ts';
 import { isTenantLabel, tenantWords } from '../../store/encrypted-store.ts';
 import type { AdapterOptions } from './model-call.ts';
 import type { ResultShrinkOptions } from './shrink-results.ts';
@@ -35,6 +36,12 @@ export function checkShrinkingOptions(options: unknown): void {
 export function checkResultShrinkOptions<T>(options: T): T {
   checkSettings(resultShrinkCheck, options);
   return options;
+}
+
+/** Checks tools by their names, and returns them. */
+export function checkTools<T>(tools: T): T {
+  checkSettings(allowed('an object of tools by name', isRecord), tools, 'tools');
+  return tools;
 }
 
 /** Checks the owner of originals. */
