@@ -8,6 +8,7 @@ import {
   ToolMessage,
 } from '@langchain/core/messages';
 import { ChatGenerationChunk, type ChatResult } from '@langchain/core/outputs';
+import { ChatOpenAI } from '@langchain/openai';
 import { createAgent, providerStrategy, tool } from 'langchain';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -277,6 +278,39 @@ describe('the settings of a call', () => {
     ]);
   });
 });
+
+describe('structured output', () => {
+  const schema = z.object({ answer: z.string() });
+
+  it.each([
+    ['functionCalling', ['none', ['answer', 'read_memory'], true]],
+    // Nothing is folded in a request without tools that fits.
+    ['jsonSchema', ['json_schema', [], false]],
+    ['jsonMode', ['json_object', [], false]],
+  ] as const)('is asked for as the inner model does it: %s', async (method, expected) => {
+    const seen: unknown[] = [];
+    const fetch = async (_: unknown, init?: RequestInit) => {
+      const { response_format: format, tools = [], messages } = JSON.parse(init?.body as string) as ChatBody;
+      const names = tools.map(({ function: own }) => own.name);
+      seen.push([format?.type ?? 'none', names, JSON.stringify(messages).includes('[Folded')]);
+      const text = '{"answer":"well"}';
+      const called = { id: 'a', type: 'function', function: { name: 'answer', arguments: text } };
+      const message = names[0] === 'answer' ? { content: null, tool_calls: [called] } : { content: text };
+      return Response.json({ choices: [{ index: 0, message: { role: 'assistant', ...message } }] });
+    };
+    const inner = new ChatOpenAI({ model: 'gpt-4o', apiKey: 'dummy', configuration: { fetch } });
+    const model = foldedModel(inner).withStructuredOutput(schema, { name: 'answer', method });
+    expect(await model.invoke(longHistory())).toEqual({ answer: 'well' });
+    expect(seen).toEqual([expected]);
+  });
+});
+
+/** The members of a request that are read here. */
+type ChatBody = {
+  readonly response_format?: { readonly type: string };
+  readonly tools?: readonly { readonly function: { readonly name: string } }[];
+  readonly messages: unknown;
+};
 
 describe('a message', () => {
   it('keeps its metadata when its result is folded', async () => {

@@ -65,6 +65,20 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
     return new FoldingChatModel({ ...this.#fields, tools, settings });
   }
 
+  /** The inner model knows how to ask for structured output. What it binds to itself for that is bound to this model. */
+  override withStructuredOutput(...request: unknown[]): never {
+    const { inner } = this.#fields;
+    const model = new Proxy(inner as unknown as { withStructuredOutput(...request: unknown[]): never }, {
+      get: (target, key) => {
+        const owner = key === 'withConfig' || key === 'bindTools' ? this : target;
+        const value: unknown = Reflect.get(owner, key);
+        if (typeof value !== 'function' || key === 'withStructuredOutput') return value;
+        return value.bind(owner) as unknown;
+      },
+    });
+    return model.withStructuredOutput(...request);
+  }
+
   override async _generate(messages: BaseMessage[], options: this['ParsedCallOptions']): Promise<ChatResult> {
     const call = await this.#open(messages, options, (model, folded) =>
       model.invoke(folded, innerOptions(options)),
@@ -153,8 +167,7 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
 
 /** Returns the name of a chat model. */
 export function nameOfModel(chatModel: object): string | undefined {
-  const { model, modelName } = chatModel as JsonRecord;
-  return typeof model === 'string' ? model : typeof modelName === 'string' ? modelName : undefined;
+  return wordAt(chatModel as JsonRecord, 'model') ?? wordAt(chatModel as JsonRecord, 'modelName');
 }
 
 /** Returns the options of a call for the inner model. It has no callbacks of its own, or traces and streams would show the recalls. */
