@@ -67,7 +67,7 @@ function reasoningBlock({ id, content, providerData }: JsonRecord): JsonRecord {
   return { type: 'thinking', thinking: textsIn(content), signature, id, summary };
 }
 
-/** A block that the wire format keeps in its place. Of a tool that the provider ran, it has what is sent to the provider, because that is counted. */
+/** A block that the wire format keeps in its place. For a tool that the provider ran, it has the members that are sent, because they are counted. */
 function keptBlock(item: JsonRecord): JsonRecord {
   const { id, status, providerData } = item;
   const isRun = item['type'] === 'hosted_tool_call' && isRecord(providerData);

@@ -151,7 +151,7 @@ function blockOf(part: JsonRecord, side: WrittenMessage['role']): JsonRecord | u
   }
 }
 
-/** A block that is never edited. Of a call that the provider ran, and its result, it has what is sent to the provider, because that is counted. */
+/** A block that is never edited. For a call that the provider ran, and its result, it has what is sent to the provider, because that is counted. */
 function keptBlock(part: JsonRecord): JsonRecord {
   const { type, toolCallId, toolName, input, output } = part;
   const sent =

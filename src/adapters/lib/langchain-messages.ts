@@ -101,7 +101,7 @@ function writeMessage(message: BaseMessage): WrittenMessage {
   const role = SystemMessage.isInstance(message) ? 'system' : 'user';
   if (!AIMessage.isInstance(message)) return { role, content: filled(blocksOf(message.content)) };
   const { tool_outputs: outputs } = message.additional_kwargs;
-  // What the provider ran is sent, so it is counted.
+  // Outputs of tools that the provider ran are sent, so they are counted.
   const run = objectsOf(outputs).map((item) =>
     unknownBlock(`langchain-${wordAt(item, 'type') ?? 'item'}`, item),
   );

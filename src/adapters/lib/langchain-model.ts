@@ -65,7 +65,7 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
     return new FoldingChatModel({ ...this.#fields, tools, settings });
   }
 
-  /** The inner model knows how to ask for structured output. What it binds to itself for that is bound to this model. */
+  /** The inner model knows how to ask for structured output. Its settings for that are bound to this model in place of itself. */
   override withStructuredOutput(...request: unknown[]): never {
     const { inner } = this.#fields;
     const model = new Proxy(inner as unknown as { withStructuredOutput(...request: unknown[]): never }, {
