@@ -126,7 +126,7 @@ export type BodyFields = {
   readonly messages: readonly Span[];
   /** The messages that are known from an earlier request. */
   readonly seen?: SeenList | undefined;
-  /** What was read of everything but the messages: blocks by key, and all other fields. Undefined where nothing is remembered. */
+  /** Everything but the messages, as it was read: blocks by key, and all other fields. Undefined where nothing is remembered. */
   readonly frame?:
     | {
         readonly blocks: Map<string, { readonly digest: string; readonly block: ReadBlock }>;

@@ -1,34 +1,27 @@
 /**
- * Reads parts of a body: its beginning, single fields, or the places of very many messages. The beginning serves requests that are
- * sent without being read whole: a client's bypass, or a fold that exceeded its deadline. It is found in one scan that parses almost nothing.
+ * Reads parts of a body: its beginning, or the places of very many messages. The beginning serves requests that are sent without being read whole:
+ * a client's bypass, or a fold that exceeded its deadline. It is found in one scan that parses almost nothing.
  */
 import type { Conversation, Span } from '../conversation/conversation.ts';
 import {
-  type JsonRecord,
   type Member,
   ScanError,
   concatBytes,
   firstElements,
-  objectsOf,
   parseSpan,
   scanObject,
   skipSpace,
   skipValue,
-  wordAt,
 } from '../conversation/json-scan.ts';
 import { type Steps, oneStep, openSlices, runInSlices } from '../conversation/steps.ts';
 import type { Codec, ReadContext, SeenList } from './codec.ts';
 
 const encoder = new TextEncoder();
 
-/** Bytes. A longer body is not scanned: the scan would take more time than what it finds is worth. */
-const maxBodyBytes = 16 * 1024 * 1024;
-/** A body with more members is not read. */
-const maxMembers = 500;
-/** The user's first words come within this many messages, after the system's. */
-const maxElements = 16;
-/** Bytes. Fields and lists are read up to this size, and not more than four times as many bytes of all fields. */
-const maxFieldBytes = 256 * 1024;
+/** Bytes of the longest body that is scanned, and of the largest field that is read; of all fields, four times as many are read at most. */
+const [maxBodyBytes, maxFieldBytes] = [16 * 1024 * 1024, 256 * 1024];
+/** A body with more members is not read. The user's first words come within so many messages, after the system's. */
+const [maxMembers, maxElements] = [500, 16];
 
 /**
  * Returns the beginning of the conversation; its spans are not those of `body`. Undefined for a body of another format. Other requests run
@@ -166,41 +159,14 @@ function objectOf(fields: readonly Uint8Array[]): Uint8Array {
   return concatBytes([encoder.encode('{'), ...joined, encoder.encode('}')]);
 }
 
-// Single fields
-
-/** Parses top-level fields, and nothing else of the body. Throws for a body that is not an object. */
-export function parseFields(body: Uint8Array, names: ReadonlySet<string>): JsonRecord {
-  const { members } = scanObject(body, skipSpace(body, 0));
-  const wanted = members.filter(({ key }) => names.has(key));
-  return Object.fromEntries(wanted.map(({ key, value }) => [key, parseSpan(body, value)]));
-}
-
-/** Names the first tool that is not run by the client; undefined when there is none. `isOwn` says it of a tool's type. */
-export function providerTool(tools: unknown, isOwn: (type: string) => boolean): string | undefined {
-  const types = objectsOf(tools).map((tool) => wordAt(tool, 'type') ?? '');
-  const found = types.find((type) => !isOwn(type));
-  return found && `the tool ${found} of the provider`;
-}
-
-/** Returns a number above 0; undefined for anything else. */
-export function positiveNumberIn(value: unknown): number | undefined {
-  return typeof value === 'number' && value > 0 ? value : undefined;
-}
-
 // The elements of a long list
 
-/** Bytes of the largest body that is scanned in one step. */
+/** Bytes of the largest body that is scanned in one step, and elements that are scanned in one: a few ms if they are small. */
 export const maxScannedBytes = 1_000_000;
-
-/** Elements that are scanned in one step: a few ms if they are small. */
 const elementsPerStep = 10_000;
 
 /** The list of messages: where it starts, what is known of it, and its first elements, or all of them. */
-export type KnownList = {
-  readonly start: number;
-  readonly seen: SeenList | undefined;
-  readonly elements: readonly Span[];
-};
+export type KnownList = Readonly<{ start: number; seen: SeenList | undefined; elements: readonly Span[] }>;
 
 /** Thrown when the list is found: what comes before it is scanned again with the rest. */
 class ListFound extends Error {}

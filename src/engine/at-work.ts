@@ -5,7 +5,7 @@
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { inputOf, memoized, perMessage, textOf, textsOf } from '../conversation/messages.ts';
-import { type Steps, runInSlices } from '../conversation/steps.ts';
+import { type Slices, type Steps, runInSlices } from '../conversation/steps.ts';
 import {
   beginsReply,
   lastAssistant,
@@ -20,8 +20,8 @@ import { lineHashes } from '../arrival/line-index.ts';
 import { folderOf } from '../strategies/lib/editable-texts.ts';
 import type { FoldView, Protection } from '../strategies/strategy.ts';
 import type { FoldReport } from '../receipts/receipt.ts';
+import type { ConversationCounter } from '../tokens/count-conversation.ts';
 import { usualKeepForRequests } from '../triggers/cache-costs.ts';
-import type { PlanInput } from './plan.ts';
 
 // Reads that the agent is working with. An edit must quote its file byte for byte, and the file that it will change is mostly one that the user's newest
 // message names, as a plan does, or the reply before it.
@@ -192,8 +192,16 @@ export function* fetchedAgain(
 /** The requests for which a result that was fetched again is protected: only a fold without which the request would not fit takes it. */
 const keepFetchedAgain = 4 * usualKeepForRequests;
 
+type InputOfFold = Pick<FoldView, 'conversation' | 'protects'> & {
+  readonly slices?: Slices | undefined;
+  readonly fetchedAgain?: readonly FetchedAgain[] | undefined;
+};
+
 /** Adds to the input of a fold which results were fetched again, and protects them while they are new. */
-export async function withFetchedAgain(input: PlanInput, edits: readonly Edit[]): Promise<PlanInput> {
+export async function withFetchedAgain<Input extends InputOfFold>(
+  input: Input,
+  edits: readonly Edit[],
+): Promise<Input> {
   const { conversation, protects, slices } = input;
   const all = await runInSlices(fetchedAgain(conversation, edits), slices);
   const again = all.filter(({ message, part }) => !protects.recalled(message, part));
@@ -208,7 +216,10 @@ export async function withFetchedAgain(input: PlanInput, edits: readonly Edit[])
 /** Reports the results after the newest reply that were fetched again. `fold`: the id of the fold that was found. */
 export function newlyFetched(
   fullConversation: Conversation,
-  { fetchedAgain: all = [], counter }: PlanInput,
+  {
+    fetchedAgain: all = [],
+    counter,
+  }: Pick<InputOfFold, 'fetchedAgain'> & { readonly counter: ConversationCounter },
   fold: string | undefined,
 ): Pick<FoldReport, 'fetchedAgain'> {
   const last = lastAssistant(fullConversation) ?? -1;

@@ -1,4 +1,5 @@
 /** Builds the result of the engine for a request, and the report for its receipt. Pure. */
+import { newlyFetched } from './at-work.ts';
 import type { Codec, RecallTool } from '../codecs/codec.ts';
 import { readBeginning } from '../codecs/read-beginning.ts';
 import { unremembered } from '../codecs/read-body.ts';
@@ -12,7 +13,6 @@ import { type OpenedRequest, inTime, windowKey } from './history.ts';
 import type { Draft, FoldPlan } from './plan.ts';
 import { isUndone } from './protect.ts';
 import type { FinishedBody } from './finish.ts';
-import { newlyFetched } from './at-work.ts';
 import { detailOf } from './inspect.ts';
 import { type EngineState, clientLinksOf } from './state.ts';
 import {

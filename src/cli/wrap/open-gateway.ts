@@ -1,7 +1,4 @@
-/**
- * Finds the gateway that a wrap uses, or starts one. A gateway that a wrap starts is a process of its own: several wraps share it, and it
- * ends with the last of them (serve/wraps.ts). Nothing is written down: the port and the gateway's own answers say all.
- */
+/** Finds the gateway that a wrap uses, or starts one in a process of its own, which several wraps share and which ends with the last (serve/wraps.ts). */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -2,7 +2,7 @@
 import type { Codec, Resending } from '../codec.ts';
 import { isFilled } from '../../conversation/json-scan.ts';
 import { explainError } from '../provider-errors.ts';
-import { parseFields, providerTool, positiveNumberIn } from '../read-beginning.ts';
+import { parseFields, providerTool, positiveNumberIn } from '../resending.ts';
 import { cacheMarks } from './cache-marks.ts';
 import { insertHiddenRecalls, promptBody, continueWith, write, read } from './request.ts';
 import {

@@ -2,7 +2,7 @@
 import type { Codec, Resending } from '../codec.ts';
 import { isRecord, objectsOf } from '../../conversation/json-scan.ts';
 import { explainError } from '../provider-errors.ts';
-import { parseFields, positiveNumberIn } from '../read-beginning.ts';
+import { parseFields, positiveNumberIn } from '../resending.ts';
 import { continueWith, insertHiddenRecalls } from './hidden-recalls.ts';
 import { type GeminiRoute, promptBody, write, readOn } from './request.ts';
 import {

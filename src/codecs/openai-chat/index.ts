@@ -1,7 +1,7 @@
 /** Exports the codec of OpenAI Chat Completions. */
 import type { Codec, Resending } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
-import { parseFields, providerTool, positiveNumberIn } from '../read-beginning.ts';
+import { parseFields, providerTool, positiveNumberIn } from '../resending.ts';
 import { insertHiddenRecalls, promptBody, write, read } from './request.ts';
 import {
   continueWith,

@@ -1,7 +1,7 @@
 /** Exports the codec of OpenAI Responses. */
 import type { Codec, Resending } from '../codec.ts';
 import { explainError } from '../provider-errors.ts';
-import { parseFields, providerTool, positiveNumberIn } from '../read-beginning.ts';
+import { parseFields, providerTool, positiveNumberIn } from '../resending.ts';
 import {
   errorBody,
   isComplete,
