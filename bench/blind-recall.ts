@@ -8,6 +8,8 @@
  * - said: what the model wrote in the reply that made the call, or last before it;
  * - call: the name of the tool and the call's other arguments;
  * - both: the two together;
+ * - both, less: the same, also without the other values that the reply lacked. A reply that writes a file often lacks many lines that stand side by side, and
+ *   the rest of them leads to each; a model that lacks them all has not got these words;
  * - stub: no query, but the id of the stub that has most words in common with `both`, counting the call that it answers;
  * - both, then stub: the stub is read only if `both` did not find the value;
  * - value: the value itself, as in bench/replay.ts. It is the upper limit of a search.
@@ -16,6 +18,9 @@
  *
  * The column `of likely ones` counts only values that may come from an earlier message (`mayComeFromEarlier` in bench/replay/blind.ts): most numbers are
  * the `offset` of a read, and occur only as the numbers of lines, or in results for other files.
+ *
+ * The column `of a reply %` counts each reply once: it is the mean of the shares of its likely values that were found. One call that writes a file has up to 144 of
+ * some 600 values.
  *
  * Traps: (1) The model asks for one value at a time; a real model asks for several. (2) Words of the recorded call are known only because the
  * call was made; a model that lacks a value may remember fewer of them. (3) A value counts as found if it occurs anywhere in the answer.
@@ -47,7 +52,7 @@ const MAX_TOKENS = 8_000;
 
 const counter = await loadExactCounter('o200k_base');
 
-const questions = ['said', 'call', 'both', 'stub', 'both, then stub', 'value'] as const;
+const questions = ['said', 'call', 'both', 'both, less', 'stub', 'both, then stub', 'value'] as const;
 type Question = (typeof questions)[number];
 
 type Totals = {
@@ -57,6 +62,10 @@ type Totals = {
   /** How many of `asked` are numbers, and how many may come from an earlier message, by `mayComeFromEarlier`. */
   numbers: number;
   likely: number;
+  /** How many replies lacked a likely value. */
+  replies: number;
+  /** The sum over these replies of the share of likely values that was found. */
+  readonly shares: Record<Question, number>;
   readonly found: Record<Question, number>;
   readonly foundNumbers: Record<Question, number>;
   readonly foundLikely: Record<Question, number>;
@@ -90,7 +99,7 @@ async function main(): Promise<void> {
 }
 
 function zeros(): Record<Question, number> {
-  return { said: 0, call: 0, both: 0, stub: 0, 'both, then stub': 0, value: 0 };
+  return { said: 0, call: 0, both: 0, 'both, less': 0, stub: 0, 'both, then stub': 0, value: 0 };
 }
 
 function noTotals(): Totals {
@@ -100,6 +109,8 @@ function noTotals(): Totals {
     asked: 0,
     numbers: 0,
     likely: 0,
+    replies: 0,
+    shares: zeros(),
     found: zeros(),
     foundNumbers: zeros(),
     foundLikely: zeros(),
@@ -113,12 +124,13 @@ function percent(part: number, all: number): number {
 
 function rowOf(
   question: Question,
-  { asked, numbers, likely, found, foundNumbers, foundLikely, tokens }: Totals,
+  { asked, numbers, likely, replies, shares, found, foundNumbers, foundLikely, tokens }: Totals,
 ) {
   return {
     question,
     'found %': percent(found[question], asked),
     'of likely ones %': percent(foundLikely[question], likely),
+    'of a reply %': percent(shares[question], replies),
     'of numbers %': percent(foundNumbers[question], numbers),
     'of others %': percent(found[question] - foundNumbers[question], asked - numbers),
     'tokens of the answer': round(tokens[question] / Math.max(1, asked), 0),
@@ -162,6 +174,8 @@ async function askAll(request: Asked, totals: Totals): Promise<void> {
     return original === undefined ? '' : readOriginal(new TextDecoder().decode(original)).text;
   });
   const stubs = stubsIn(context, prepared);
+  const lacking = missing.map(({ value }) => value.text).sort((one, other) => other.length - one.length);
+  const before = { likely: totals.likely, found: { ...totals.foundLikely } };
   for (const need of missing.filter((one) => originals.some((text) => holds(text, one.value)))) {
     const { value } = need;
     const isNumber = /^[\d.,]+$/.test(value.text);
@@ -171,6 +185,7 @@ async function askAll(request: Asked, totals: Totals): Promise<void> {
     totals.likely += Number(isLikely);
     const { said, call } = wordsOf(request.recording, request.step, [value.text]);
     const both = `${said} ${call}`.trim();
+    const less = wordsOf(request.recording, request.step, [value.text, ...lacking]);
     const count = (question: Question, isFound: boolean): void => {
       totals.found[question] += Number(isFound);
       totals.foundNumbers[question] += Number(isFound && isNumber);
@@ -186,13 +201,18 @@ async function askAll(request: Asked, totals: Totals): Promise<void> {
     };
     await ask('said', said === '' ? undefined : { query: said });
     await ask('call', { query: call });
+    await ask('both, less', { query: `${less.said} ${less.call}`.trim() });
     await ask('value', { query: value.text });
     const stub = mostSimilar(stubs, both);
-    const before = { both: totals.tokens.both, stub: totals.tokens.stub };
+    const tokens = { both: totals.tokens.both, stub: totals.tokens.stub };
     const isInAnswer = await ask('both', { query: both });
     const isInStub = await ask('stub', stub === undefined ? undefined : { id: stub });
     count('both, then stub', isInAnswer || isInStub);
     totals.tokens['both, then stub'] +=
-      totals.tokens.both - before.both + (isInAnswer ? 0 : totals.tokens.stub - before.stub);
+      totals.tokens.both - tokens.both + (isInAnswer ? 0 : totals.tokens.stub - tokens.stub);
   }
+  const likely = totals.likely - before.likely;
+  totals.replies += Number(likely > 0);
+  for (const question of questions)
+    totals.shares[question] += (totals.foundLikely[question] - before.found[question]) / Math.max(1, likely);
 }

@@ -85,7 +85,7 @@ function rarity(holding: number, all: number): number {
 
 // Terms: words, their pieces (`readFile` is also `read` and `file`) without endings, and pairs of neighbors.
 
-const word = /[\p{L}\p{N}_]+/gu;
+export const word = /[\p{L}\p{N}_]+/gu;
 
 /** The most common words of English questions and of what models say before a call. */
 const common = new Set(
@@ -101,7 +101,7 @@ type Terms = {
 };
 
 /** Characters of a query that are read, and the weights of pieces of a name, of a word without its ending, and of the words of a path. */
-const maxQuery = 2_000;
+export const maxQuery = 2_000;
 const pieceWeight = 0.8;
 const pathWeight = 0.5;
 
@@ -136,7 +136,7 @@ function queryTermsOf(query: string): Terms {
 }
 
 /** Splits a name at underscores, capitals and digits, and takes endings off; text without spaces, such as Chinese, into pairs of characters. */
-function piecesOf(name: string): readonly string[] {
+export function piecesOf(name: string): readonly string[] {
   const pieces = name.match(/\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|\p{N}+|\p{Lo}+/gu) ?? [];
   return pieces.flatMap((piece) => {
     if (!/^\p{Lo}/u.test(piece)) return [withoutEnding(piece.toLowerCase())];
@@ -153,7 +153,7 @@ function withoutEnding(name: string): string {
     : name;
 }
 
-function pathIn(chunk: string): string | undefined {
+export function pathIn(chunk: string): string | undefined {
   const bare = chunk
     .slice(0, 300)
     .replace(/^[^\w/.~@]+/, '')
@@ -161,7 +161,7 @@ function pathIn(chunk: string): string | undefined {
   return /^[\w./~@+-]+$/.test(bare) && /\w\/\w/.test(bare) ? bare : undefined;
 }
 
-function lastName(path: string): string {
+export function lastName(path: string): string {
   return path.slice(path.replace(/\/+$/, '').lastIndexOf('/') + 1);
 }
 

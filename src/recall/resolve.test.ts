@@ -213,7 +213,7 @@ describe('searching everything', () => {
     );
   });
 
-  it('names the call of each place and calls like that of the query, a path that the model knows by its last name', async () => {
+  it('names the call of each place, a path that the model knows by its last name', async () => {
     const path = '/home/dev/shop/settings.go';
     const calls = [
       [`Read ${path} offset=1 limit=40`, 'import fmt'],
@@ -237,10 +237,41 @@ describe('searching everything', () => {
         '── 2 lines 1-2 · result of Read /home/dev/shop/handlers.go ──',
         'another port',
         'hay',
-        '[Calls like it: Read …/settings.go offset=1 limit=40]',
         '[No other places.]',
       ].join('\n'),
     );
+  });
+
+  it('names files that the request no longer shows if the query names no path: those that share its words, then the newest', async () => {
+    const listings = [
+      'shop/api/settings_test.go\nshop/api/orders.go\n',
+      'Found:\n/home/dev/shop/api/orders.go\n\\nshop/api/users.go see https://shop.dev/a.html\n/home/dev/shop/api/port.go\n',
+    ];
+    const answerTo = (query: string) =>
+      resolveRecall({
+        argumentsJson: JSON.stringify({ query }),
+        lookup: (id) => held(listings[Number(id)]!),
+        titleOf: (id) => ({ message: Number(id), text: 'result of Glob **/*.go', isCall: false }),
+        all: ['0', '1'],
+        maxTokens: 5_000,
+        countTokens,
+        isShown: (text) => text.endsWith('port.go'),
+      });
+    expect(await answerTo('Let me read the tests of the settings. Read Found 40')).toBe(
+      [
+        '── 0 lines 1-2 · result of Glob **/*.go ──',
+        'shop/api/settings_test.go',
+        'shop/api/orders.go',
+        '── 1 lines 1-4 · result of Glob **/*.go ──',
+        'Found:',
+        '/home/dev/shop/api/orders.go',
+        '\\nshop/api/users.go see https://shop.dev/a.html',
+        '/home/dev/shop/api/port.go',
+        '[Files not in view: shop/api/settings_test.go; /home/dev/shop/api/orders.go; shop/api/users.go]',
+        '[No other places.]',
+      ].join('\n'),
+    );
+    expect(await answerTo('Read shop/api/settings_test.go')).not.toContain('Files');
   });
 
   it('shows what follows the best places, such as the rest of a definition, if the query quotes nothing', async () => {

@@ -161,6 +161,8 @@ export type RecallRequest = {
   /** Tokens of the answer; below 100 the hint how to read the rest may not fit. */
   readonly maxTokens: number;
   readonly countTokens: CountTokens;
+  /** True for a text that the request still shows. Default: it shows none. */
+  readonly isShown?: (text: string) => boolean;
 };
 
 /**
@@ -187,7 +189,7 @@ export async function resolveRecall(request: RecallRequest): Promise<string> {
 }
 
 async function answerOne(
-  { lookup, titleOf, maxTokens, countTokens }: RecallRequest,
+  { lookup, titleOf, maxTokens, countTokens, isShown }: RecallRequest,
   asked: RecallArguments & { readonly of: 'one' },
 ): Promise<string> {
   const sentence = (text: string): string => clip(text, maxTokens, countTokens);
@@ -201,7 +203,7 @@ async function answerOne(
   const text = chosen?.text ?? original.text;
   const within = spanOf(text, asked.lines);
   if ('why' in within) return sentence(within.why);
-  const options = { maxTokens, countTokens };
+  const options = { maxTokens, countTokens, isShown };
   const callFor = (lines: string) => argumentsFor(asked, lines);
   if (asked.query === undefined) return pageOf(text, within, { ...options, callFor });
   const sections = chosen === undefined ? original.sections : [];
@@ -210,7 +212,7 @@ async function answerOne(
 }
 
 async function searchAll(
-  { lookup, titleOf, maxTokens, countTokens }: RecallRequest,
+  { lookup, titleOf, maxTokens, countTokens, isShown }: RecallRequest,
   ids: readonly string[],
   query: string,
 ): Promise<string> {
@@ -225,7 +227,7 @@ async function searchAll(
       return [{ id, text, within, title: title?.text, sections, order: title?.message ?? -index, callFor }];
     }),
   );
-  return runInSlices(searchPage(found.flat(), query, { maxTokens, countTokens }), openSlices());
+  return runInSlices(searchPage(found.flat(), query, { maxTokens, countTokens, isShown }), openSlices());
 }
 
 function spanOf(text: string, lines: string | undefined): TextSpan | { readonly why: string } {

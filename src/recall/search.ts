@@ -5,6 +5,7 @@
 import { type CountTokens, clip, longestFit, wholeBefore } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { groupBy } from '../es2024.ts';
+import { filesFor, filesLine } from './files.ts';
 import { type RankedPart, rankPlaces } from './rank.ts';
 import { type TextSpan, spellRange } from './text-ranges.ts';
 import {
@@ -18,7 +19,12 @@ import {
   worthOf,
 } from './whole-matches.ts';
 
-export type SearchOptions = { readonly maxTokens: number; readonly countTokens: CountTokens };
+export type SearchOptions = {
+  readonly maxTokens: number;
+  readonly countTokens: CountTokens;
+  /** True for a text that the model still sees. Default: it sees none. */
+  readonly isShown?: ((text: string) => boolean) | undefined;
+};
 
 /** Tokens of an answer to a query of words. */
 const maxWordTokens = 1_550;
@@ -32,14 +38,13 @@ export function* searchPage(
   options: SearchOptions,
 ): Steps<string> {
   const [whole, ...others] = yield* findWhole(sources, query.trim());
-  if (whole !== undefined) return wholePage({ sources, query, calls: [] }, [whole, ...others], options);
+  if (whole !== undefined) return wholePage({ sources, query, files: [] }, [whole, ...others], options);
   const places = yield* wordPlaces(sources, query);
   yield;
   const [best] = places;
   if (best === undefined) return clip(noMatch(sources, query), options.maxTokens, options.countTokens);
-  // A query that quotes looks for a text, not for the arguments of a call.
-  const calls = places.some(({ quotes }) => quotes.length > 0) ? [] : yield* callsLike(sources, query);
-  return wordPage({ sources, query, calls }, [best, ...places.slice(1)], options);
+  const files = yield* filesFor(sources, query, options.isShown);
+  return wordPage({ sources, query, files }, [best, ...places.slice(1)], options);
 }
 
 /** True if a search finds anything. */
@@ -145,7 +150,7 @@ function wordPage(
   const more = tokensPerQuote * Math.max(0, quoted.length - 1);
   const maxTokens = Math.min(options.maxTokens, maxWordTokens + more);
   let shown: readonly WordPlace[] = [];
-  let left = maxTokens - lastLineTokens - (search.calls.length > 0 ? callsTokens : 0);
+  let left = maxTokens - lastLineTokens - countTokens(filesLine(search.files));
   const put = (place: WordPlace, room = left): boolean => {
     const own = shown.find(({ hit, from }) => hit === place.hit && from === place.from);
     const before = own === undefined ? headTokens : -countTokens(textOf(own));
@@ -180,10 +185,9 @@ function wordPage(
   return shortPage(search, found[0], found, options);
 }
 
-/** Tokens of the line above a place, of the last line of an answer, and of the line with calls, at a guess. */
+/** Tokens of the line above a place, and of the last line of an answer, at a guess. */
 const headTokens = 30;
 const lastLineTokens = 130;
-const callsTokens = 80;
 const maxPlacesTried = 50;
 
 function textOf({ from, start, end }: Place): string {
@@ -227,56 +231,13 @@ function fitting(place: WordPlace, room: number, countTokens: CountTokens): Word
   return { ...place, end: Math.max(place.start, line) };
 }
 
-// Calls that resemble the one of the query: a model that makes a call again often looks for an argument of it.
-
-const maxCalls = 5;
-const maxCallLength = 90;
-const maxCallsRanked = 16;
-const headingsPerStep = 500;
-
-/** Returns the calls of tools that the query names. Those that share its rarest words come first, the newest of equals. */
-function* callsLike(sources: readonly Searched[], query: string): Steps<readonly string[]> {
-  const wanted = new Set(wordsOfCall(query));
-  const calls = new Map<string, readonly string[]>();
-  for (const { title, sections } of sources.toSorted((one, other) => one.order - other.order)) {
-    const headings =
-      sections.length > 0 ? sections.map(({ heading }) => headingWords(heading)) : [title ?? ''];
-    for (const [index, heading] of headings.entries()) {
-      if (index % headingsPerStep === 0) yield;
-      const [, call, name] = /^(?:call|result of) ((\S+) .+)$/s.exec(heading) ?? [];
-      if (call === undefined || !wanted.has(name!)) continue;
-      calls.delete(call);
-      calls.set(call, wordsOfCall(call));
-    }
-  }
-  const entries = [...calls];
-  const holding = new Map<string, number>();
-  for (const [index, [, words]] of entries.entries()) {
-    if (index % headingsPerStep === 0) yield;
-    for (const one of words) holding.set(one, (holding.get(one) ?? 0) + 1);
-  }
-  const scored: { readonly call: string; readonly score: number }[] = [];
-  for (const [index, [call, words]] of entries.entries()) {
-    if (index % headingsPerStep === 0) yield;
-    const shared = words.filter((one) => wanted.has(one));
-    const score = shared.reduce((sum, one) => sum + Math.log(1 + calls.size / holding.get(one)!), 0);
-    scored.push({ call, score });
-  }
-  const ranked = scored.toReversed().sort((one, other) => other.score - one.score);
-  return ranked.slice(0, maxCallsRanked).map(({ call }) => call);
-}
-
-function wordsOfCall(text: string): readonly string[] {
-  return [...new Set(text.slice(0, 2_000).split(/[\s,;=:"'`()]+/))].filter((one) => one.length > 1);
-}
-
 // The page.
 
-/** A query, the texts that it searches, and the calls that resemble it. */
+/** A query, the texts that it searches, and files that it may be about. */
 type Search = {
   readonly sources: readonly Searched[];
   readonly query: string;
-  readonly calls: readonly string[];
+  readonly files: readonly string[];
 };
 
 const maxHeading = 120;
@@ -315,10 +276,9 @@ function noMatch(sources: readonly Searched[], query: string): string {
 function layOut(
   places: readonly Place[],
   found: readonly (Place & { readonly hit: number })[],
-  { sources, query, calls }: Search,
+  { sources, query, files }: Search,
 ): string {
   const shortened = createShortening(query);
-  const headings: string[] = [];
   const groups = groupBy(joined(places), (place) => sectionAt(place) ?? place.from);
   const blocks = [...groups.values()].map((group) => {
     const [first] = group as [Place, ...Place[]];
@@ -327,19 +287,14 @@ function layOut(
     // A place that begins with a heading of its own needs no other.
     const isThere = heading === undefined || textOf(first).startsWith(`── ${heading}`);
     const what = isThere ? '' : ` · ${shortened(heading)}`;
-    headings.push(heading ?? '');
     const head = `── ${id === undefined ? '' : `${id} `}${spellPlaces(group)}${what} ──\n`;
     return head + group.map((place) => withBreak(textOf(place))).join('…\n');
   });
   const isShown = ({ from, hit }: Place & { readonly hit: number }) =>
     places.some((place) => place.from === from && hit >= place.start && hit < place.end);
-  const others = calls
-    .filter((call) => !headings.some((heading) => heading.endsWith(call)))
-    .slice(0, maxCalls)
-    .map((call) => clipped(shortened(call), maxCallLength));
   return (
     blocks.join('') +
-    (others.length === 0 ? '' : `[Calls like it: ${others.join('; ')}]\n`) +
+    filesLine(files) +
     lastLine(
       sources,
       found.filter((place) => !isShown(place)),

@@ -119,6 +119,8 @@ type RecallSource = {
   readonly searched: () => readonly string[];
   /** The images and documents among the originals, by id. */
   readonly media?: ReadonlyMap<string, FoldedMedia> | undefined;
+  /** The request that is sent. */
+  readonly body?: Uint8Array;
 };
 
 /** An image or document that a fold took out. */
@@ -149,6 +151,7 @@ export async function answerRecall(
   const given = await recallMedia(request, argumentsJson, maxTokens);
   if (given) return { ...given, found: true, tokens: count(given.text) + given.tokens };
   let found = false;
+  let sent: string | undefined;
   // Loaded on demand: many conversations recall nothing.
   const { resolveRecall } = await import('./resolve.ts');
   const text = await resolveRecall({
@@ -162,6 +165,7 @@ export async function answerRecall(
     all: request.searched(),
     maxTokens,
     countTokens: count,
+    isShown: (text) => (sent ??= new TextDecoder().decode(request.body)).includes(text),
   });
   return { text, found, tokens: count(text) };
 }
