@@ -53,6 +53,13 @@ describe('places for a query of words', () => {
     expect(placesFor('shop/next/project/source/a.go 958', text)[0]).toContain('958');
   });
 
+  it('have five lines at most', () => {
+    const text = `${filler(30)}\n${'the gasket leaks\n'.repeat(12)}${filler(30)}`;
+    const counts = placesFor('gasket leaks', text).map((place) => place.trimEnd().split('\n').length);
+    expect(counts[0]).toBe(5);
+    expect(Math.max(...counts)).toBe(5);
+  });
+
   it('cover together what no place holds by itself, rather than repeat the same words', () => {
     const copies = Array.from({ length: 20 }, (_, copy) => `alpha beta ${copy}`);
     const text = [...copies, 'gamma'].flatMap((words) => [words, filler(60)]).join('\n');

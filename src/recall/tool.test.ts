@@ -1,9 +1,15 @@
 import { describe, expect, it } from 'vitest';
+import { loadExactCounter } from '../tokens/load-counter.ts';
 import { noteAnswer, recallToolFor } from './tool.ts';
 
 const name = (...taken: string[]): string => recallToolFor(taken).name;
 
 describe('the recall tool', () => {
+  it('is defined in at most 150 tokens, because each request has it', async () => {
+    const { count } = await loadExactCounter('o200k_base');
+    expect(count(JSON.stringify(recallToolFor([])))).toBeLessThanOrEqual(150);
+  });
+
   it('is the same every time, so that the prefix stays cached', () => {
     expect(recallToolFor(['search'])).toEqual({
       name: 'read_memory',
