@@ -3,8 +3,7 @@
  * tables and writes bench/results/summaries.json. It takes a few minutes.
  *
  * 1. Future values: at each compaction of the recorded client (a model wrote its summary), it extracts a summary of the same messages with the
- *    same number of tokens (o200k): as a fold writes it, with values of calls last, and with these values early. The table shows how many of the values that
- *    the next 40 calls used are in each summary.
+ *    same number of tokens (o200k). The table shows how many of the values that the next 40 calls used are in each summary.
  * 2. Demands: it plants 40 demands of a user in eight joined sessions, replays them through the engine with summaries, and counts the demands
  *    that are still in the last request.
  * 3. Growth: it measures time by number of steps.
@@ -13,7 +12,7 @@
  * better than an extract, and nothing here measures that. (2) The client read its files again after a compaction, so most values were shown
  * again before they were used; "fresh" counts the others. (3) The recorded session continued from the recorded summary. With another summary
  * the model might have made other calls, so the recorded summary has an advantage. (4) The sessions are from one repository, one client and
- * ten people, and the weight of lines relative to names was tuned on them, as was the extract with early values (decision 40). (5) A recall finds a
+ * ten people. (5) A recall finds a
  * value only if the model asks for it. (6) We wrote the planted demands ourselves, and most of them contain words like "never" and "always".
  */
 import type { FoldSettings } from '../src/library/default-engine.ts';
@@ -80,17 +79,15 @@ function rowsOf(probed: readonly Probed[]) {
     const used = all.filter(isCounted);
     const share = (has: (one: Used) => boolean) => (100 * used.filter(has).length) / used.length;
     const recorded = share(({ inRecorded }) => inRecorded);
-    const written = share(({ inSummary }) => inSummary);
-    const extractive = share(({ inExtract }) => inExtract);
+    const extractive = share(({ inSummary }) => inSummary);
     const recalls = used.filter(({ recalled }) => recalled !== undefined);
     const found = recalls.filter(({ recalled }) => recalled === true).length;
     return {
       values,
       used: used.length,
       'recorded %': round(recorded, 1),
-      'summary of a fold %': round(written, 1),
-      'values early %': round(extractive, 1),
-      'values early / recorded': round(extractive / recorded, 2),
+      'extractive %': round(extractive, 1),
+      'extractive / recorded': round(extractive / recorded, 2),
       recalls: recalls.length,
       'found by recall': found,
     };

@@ -13,9 +13,8 @@ import { conversationBody, pricesIn } from '../src/cli/replay/conversation-body.
 import { chat } from '../src/cli/replay/sources.ts';
 import type { Conversation } from '../src/conversation/conversation.ts';
 import { textOf, textsOf } from '../src/conversation/messages.ts';
-import { oneLine, userReply, wholeWords } from '../src/outline/outcome.ts';
+import { maxUserWords, oneLine, userReply, wholeWords } from '../src/outline/outcome.ts';
 import { typedText } from '../src/outline/sentences.ts';
-import { maxUserWords } from '../src/outline/step-line.ts';
 import { textBefore } from '../src/strategies/lib/drop-log.ts';
 import { createClient } from '../src/replay/client.ts';
 import { messageText } from '../src/replay/needs.ts';

@@ -137,8 +137,7 @@ function summaries(result: Result): string {
     'values that the next 40 calls used': 'values',
     values: 'used',
     'in the summary of a model': ({ 'recorded %': share = 0 }) => `${share} %`,
-    'in the summary of a fold': ({ 'summary of a fold %': share = 0 }) => `${share} %`,
-    'in an extract with values of calls early': ({ 'values early %': share = 0 }) => `${share} %`,
+    'in an extract': ({ 'extractive %': share = 0 }) => `${share} %`,
     'of the missing ones, recalled': ({ recalls = 0, 'found by recall': found = 0 }) =>
       `${found} of ${recalls}`,
   });

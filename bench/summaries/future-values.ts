@@ -58,10 +58,8 @@ export type Used = {
   /** True if a tool result before the compaction contained it. */
   readonly isFromResult: boolean;
   readonly inRecorded: boolean;
-  /** True if the summary has it that a history fold writes: values of calls last, if room is left. */
+  /** True if an extractive summary of the same size has it. */
   readonly inSummary: boolean;
-  /** True if an extract of the same size has it whose values of calls come early. */
-  readonly inExtract: boolean;
   /** True if a recall finds it; undefined if none was tried. */
   readonly recalled: boolean | undefined;
 };
@@ -77,21 +75,18 @@ export async function probe(compaction: Compaction, counter: TokenCounter): Prom
   const { id, recording, at, summary } = compaction;
   const { conversation } = recording;
   const tokens = counter.count(summary);
-  const [written, extracted] = (['last', 'early'] as const).map(
-    (values) =>
-      extract({
-        steps: summarySteps(conversation, conversation.messages.slice(0, at), undefined),
-        earlier: [],
-        known: [],
-        values,
-        budget: { aim: tokens, max: tokens },
-        count: (text) => counter.count(text),
-      }) ?? '',
-  ) as [string, string];
+  const written =
+    extract({
+      steps: summarySteps(conversation, conversation.messages.slice(0, at), undefined),
+      earlier: [],
+      known: [],
+      budget: { aim: tokens, max: tokens },
+      count: (text) => counter.count(text),
+    }) ?? '';
   const known = new Set<string>();
   const used: Used[] = [];
   for (const need of nextNeeds(compaction)) {
-    const inExtract = holds(extracted, need.value);
+    const inSummary = holds(written, need.value);
     const isFirst = !known.has(need.value.text);
     known.add(need.value.text);
     used.push({
@@ -100,12 +95,11 @@ export async function probe(compaction: Compaction, counter: TokenCounter): Prom
       isFresh: isFirst && !need.in.some((index) => index > at),
       isFromResult: need.in.some((index) => index < at && conversation.messages[index]?.role === 'tool'),
       inRecorded: holds(summary, need.value),
-      inSummary: holds(written, need.value),
-      inExtract,
-      recalled: inExtract || !isFirst ? undefined : await isRecalled(compaction, need, counter),
+      inSummary,
+      recalled: inSummary || !isFirst ? undefined : await isRecalled(compaction, need, counter),
     });
   }
-  return { id, recordedTokens: tokens, extractTokens: counter.count(extracted), used };
+  return { id, recordedTokens: tokens, extractTokens: counter.count(written), used };
 }
 
 /** Returns the needs of the next calls whose values occurred before the compaction. */

@@ -230,11 +230,6 @@ function isInsidePair(text: string, offset: number): boolean {
   return before >= 0xd800 && before < 0xdc00 && after >= 0xdc00 && after < 0xe000;
 }
 
-/** Writes a value: names unchanged, so that they can be searched, and everything else quoted, since it is data. */
-export function spellValue(value: string): string {
-  return /^[\w./@:#~=-]+$/.test(value) ? value : JSON.stringify(value);
-}
-
 // Prefix hashes. A prefix is identified by a chain of digests over what the messages say, h(j) = H(h(j-1), canonical(message
 // j)), tenant first. The same prefix has the same hash in every later request and every instance, so folds need no session id
 // and branches cannot mix.

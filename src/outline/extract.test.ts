@@ -42,7 +42,7 @@ const work: readonly SummaryStep[] = [
 ];
 
 describe('an extractive summary', () => {
-  it('contains what the user asked, a log with outcomes, what was found, files, values of calls, and what is open', () => {
+  it('contains what the user asked, a log with outcomes, what was found, files, and what is open', () => {
     expect(
       summaryOf(work),
     ).toBe(`In order (what USER demanded holds unless taken back later; YOU is the model):
@@ -55,9 +55,6 @@ describe('an extractive summary', () => {
 - edit_file parse.ts: ok
 Files touched:
 - edited: src/parse.ts
-Calls named:
-- plan step: "Find the slow part"
-- edit_file text: "return scan(text, 0, 4096);", "export function parse(text) {"
 Open then:
 - active: Replace the regex
 - said last: Now the tests.`);
@@ -120,12 +117,52 @@ Open then:
 - run npm test: "all 12 tests passed"
 Files touched:
 - edited: src/parse.ts
-Calls named:
-- plan step: "Find the slow part"
-- edit_file text: "return scan(text, 0, 4096);", "export function parse(text) {"
 Open then:
 - active: Replace the regex
 - said last: Everything works.`);
+  });
+
+  it('begins with what came of each demand, and quotes no scraps of code, listings or client output', () => {
+    const steps = [
+      user(
+        '<local-command-stdout>Fixed a crash of the client when a socket file exists in a folder.</local-command-stdout>',
+      ),
+      user('Split the parser.'),
+      call(
+        'run',
+        { command: 'git diff main' },
+        '+// parse reads the text from its beginning to its end.\n+const a = 1;',
+      ),
+      call('grep', { pattern: 'parse' }, 'src/a.ts:3:// This parses all of the text at once.'),
+      call(
+        'symbols',
+        { name: 'parse' },
+        'parse (Function) func(t *testing.T) string - Line 24\nscan (Function) func() - Line 33',
+      ),
+      call('edit_file', { path: 'src/parse.ts', text: 'export function parse(text) {' }, 'ok'),
+      model('Done. The parser is two files now, `parse.ts` and `scan.ts`.'),
+      user('Thanks, now the docs of it.'),
+      call('plan', { items: [{ step: 'Write the docs', status: 'done' }] }),
+      model('The docs tell the format of both files.'),
+      user('Good.'),
+    ];
+    expect(
+      summaryOf(steps),
+    ).toBe(`In order (what USER demanded holds unless taken back later; YOU is the model):
+- USER: Split the parser.
+- run git diff main: 2 lines
+- grep "parse": a.ts:3
+- symbols parse: "parse (Function) func(t *testing.T) string - Line 24"
+- edit_file parse.ts: ok
+- YOU: Done. The parser is two files now, \`parse.ts\` and \`scan.ts\`.
+- USER: Thanks, now the docs of it.
+- plan 1 of 1 done
+- YOU: The docs tell the format of both files.
+- USER: Good.
+Files touched:
+- edited: src/parse.ts
+Open then:
+- said last: The docs tell the format of both files.`);
   });
 
   it("never attributes a tool's line to the user", () => {

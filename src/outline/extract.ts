@@ -1,20 +1,10 @@
 /**
  * Implements the extractive summarizer: no model, no invented text, the same words for the same steps. A summary is a view of an outline node: what the user
- * asked word for word, what is open, then a log of what was done, what was found and the files in turns, and last values of calls. Linear time. Pure.
+ * asked word for word, what is open, then a log of what was done, what was found and the files in turns. Linear time. Pure.
  */
-import { spellValue } from '../conversation/messages.ts';
 import { groupBy } from '../es2024.ts';
 import { askedMark, type AskedLine, nodeOf, withQuestion } from './node.ts';
-import {
-  closingLines,
-  countWithin,
-  inTurns,
-  namedLines,
-  openLines,
-  type OutlineLine,
-  readFileLine,
-  saidLast,
-} from './rank.ts';
+import { countWithin, inTurns, openLines, type OutlineLine, readFileLine, saidLast } from './rank.ts';
 import { firstSentences, joinedSentences } from './sentences.ts';
 import type { StayingText, Summarizer, SummaryRequest } from './summarizer.ts';
 import {
@@ -22,7 +12,6 @@ import {
   type LogItem,
   readFiles,
   readSections,
-  readValues,
   type Run,
   runsIn,
   type Section,
@@ -30,7 +19,6 @@ import {
   spellRuns,
   spellSections,
   stateMark,
-  spellValues,
   titles,
 } from './summary-text.ts';
 
@@ -52,8 +40,6 @@ export function extract(request: SummaryRequest): string | undefined {
   let binding = 0;
   for (const line of lines) {
     if (line.isInShort) continue;
-    // A value that another line tells is known.
-    if (line.section === 'named' && taken.some(({ text }) => text.includes(line.text))) continue;
     const cost = costOf(line, begun, count);
     if (used + cost > (line.isBinding ? budget.max : aim)) break;
     used += cost;
@@ -74,9 +60,6 @@ export function extract(request: SummaryRequest): string | undefined {
   return undefined;
 }
 
-/** UTF-16 units of what was found and done that come before values of calls, which help a model to go on, but do not read well. */
-const maxBefore = 500;
-
 /** UTF-16 units of another summarizer's text that come before all other lines. */
 const maxProse = 2_400;
 
@@ -92,7 +75,6 @@ function historyLines({
   stepsAbove = 0,
   isPlanKnown = false,
   isToldByModel = false,
-  values = 'early',
 }: SummaryRequest): readonly OutlineLine[] {
   const elsewhere = known.map(readSections);
   const node = nodeOf(steps, {
@@ -135,18 +117,13 @@ function historyLines({
   const files = node.files(oldFiles).filter(({ text }) => !knownFiles.has(text));
   const edited = files.filter(({ group }) => group !== 'read');
   const wholeEdited = countWithin(edited, maxEdited);
-  const touched = new Set(node.artifacts);
-  const planned = new Set(open.map(({ text }) => text.slice(text.indexOf(': ') + 2)));
-  const knownValues = new Set(
-    elsewhere.flatMap(({ named }) => named.flatMap((item) => readValues(item).values)),
-  );
-  const named = namedLines(
-    node.values(items('named').map(readValues)),
-    (text) => touched.has(text) || planned.has(text) || knownValues.has(text),
-  );
-
-  const found = node.found.filter(({ text }) => !lastSaid.includes(text)).map(inPlace);
-  const closings = closingLines(found);
+  const isClosingResult = (line: OutlineLine) => line.section === 'shown' && line.isFinal && !line.isOfFile;
+  const closings = [...node.closings, ...node.found.filter(isClosingResult)]
+    .toSorted((a, b) => b.at - a.at)
+    .map(inPlace);
+  const told = lastSaid + closings.map(({ text }) => text).join('\n');
+  const found = node.found.filter(({ text }) => !told.includes(text)).map(inPlace);
+  const [facts, more] = firstOfEach(found.filter((line) => !line.isOfFile));
   const ofClient = node.prose.map((line) => ({ ...line, section: 'prose' as const }));
   const telling = ofClient.filter(({ worth }) => worth > 1);
   const demands = ofLog('asked').length + new Set(node.asked.map(({ at }) => Math.floor(at))).size;
@@ -156,16 +133,15 @@ function historyLines({
   const whole = countWithin(prose, maxProse);
   const late = [...allProse.filter(isOver), ...ofClient.filter(({ worth }) => worth <= 1)];
   const turns = [
-    { lines: closings, share: 3 },
+    {
+      lines: [...closings, ...ofLog('found').filter(({ isFinal }) => isFinal)],
+      share: isToldByModel ? 4 : 20,
+    },
     { lines: telling.slice(1).filter((line) => !isOver(line)), share: 6 },
     { lines: prose.slice(whole), share: 1 },
     { lines: others.filter(({ worth }) => worth <= 1).toReversed(), share: 1 },
     {
-      lines: [
-        ...found.filter((line) => !line.isOfFile && !closings.includes(line)),
-        ...ofLog('found'),
-        ...ofLog('shown'),
-      ],
+      lines: [...facts, ...ofLog('found').filter(({ isFinal }) => !isFinal), ...ofLog('shown')],
       // A model's text tells what was done; of what tools returned, it tells least.
       share: isToldByModel ? 12 : 4,
     },
@@ -184,8 +160,19 @@ function historyLines({
     ...edited.slice(0, wholeEdited),
     ...prose.slice(0, whole),
   ];
-  if (values === 'last' || isToldByModel) return [...binding, ...inTurns(turns), ...late, ...named];
-  return [...binding, ...inTurns(turns, { lines: named, share: 60 }, maxBefore), ...late];
+  return [...binding, ...inTurns(turns), ...more, ...late];
+}
+
+/** Sentences of one reply or result that come before those of the next. */
+const maxOfEach = 3;
+
+/** Divides lines into the best ones of each reply or result, and the others. */
+function firstOfEach(
+  lines: readonly OutlineLine[],
+): readonly [readonly OutlineLine[], readonly OutlineLine[]] {
+  const groups = [...groupBy(lines, ({ at }) => Math.floor(at)).values()];
+  const best = new Set(groups.flatMap((group) => group.slice(0, maxOfEach)));
+  return [lines.filter((line) => best.has(line)), lines.filter((line) => !best.has(line))];
 }
 
 /** Maximum demands of the user after which the state in a client's summary may still hold. */
@@ -207,6 +194,8 @@ function earlierLog(before: readonly ReturnType<typeof readSections>[]): readonl
   return items.map((item, index) => ({
     ...item,
     at: index - items.length,
+    // A reply ahead of the user's words ended a turn.
+    ...(item.section === 'found' && items[index + 1]?.section === 'asked' && { isFinal: true }),
     ...(item.section === 'done' && isInShort.test(item.text) && { isInShort: true }),
   }));
 }
@@ -309,11 +298,7 @@ function costOf(
         `- ${logged.has(section) ? spellLogItem({ section: section as LogItem['section'], text }) : text}\n`,
       )
     );
-  return (
-    title +
-    count(`${section === 'named' ? spellValue(text) : text}, `) +
-    (begun.has(groupKey(group)) ? 0 : count(`- ${group}: \n`))
-  );
+  return title + count(`${text}, `) + (begun.has(groupKey(group)) ? 0 : count(`- ${group}: \n`));
 }
 
 /** Returns the items of the log, in order, with the calls between them that are not taken in short. */
@@ -363,8 +348,8 @@ function logItems(taken: readonly OutlineLine[], done: readonly OutlineLine[]): 
 }
 
 /** UTF-16 units of the calls in short, newest first, that are told with all names, and then with those of edited files. */
-const maxNamed = 600;
-const maxInShort = 900;
+const maxNamed = 800;
+const maxInShort = 1_200;
 
 const logged: ReadonlySet<Section> = new Set(['asked', 'done', 'found', 'shown']);
 
@@ -382,11 +367,11 @@ function spell(taken: readonly OutlineLine[], done: readonly OutlineLine[]): str
     const valued = [...groups].flatMap(([group, of]) => {
       if (group === undefined) return [];
       const texts = of.map(({ text }) => text);
-      return [section === 'named' ? spellValues(group, texts) : `${group}: ${texts.join(', ')}`];
+      return [`${group}: ${texts.join(', ')}`];
     });
     const inOrder = (groups.get(undefined) ?? []).toSorted((a, b) => a.at - b.at);
     items[section] = [...inOrder.map(({ text }) => text), ...valued];
   }
-  const { prose, files, named, open } = items;
-  return spellSections({ prose, log: logItems(taken, done), files, named, open });
+  const { prose, files, open } = items;
+  return spellSections({ prose, log: logItems(taken, done), files, open });
 }

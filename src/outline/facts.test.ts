@@ -204,7 +204,7 @@ describe('a summary that the client wrote', () => {
     const steps = [user(sections), user('Go on.'), read('a'), user('Write the docs.'), read('b')];
     const count = (text: string): number => Math.ceil(text.length / 4);
     const summaryIn = (max: number): string =>
-      extract({ steps, earlier: [], known: [], budget: { aim: max, max }, count, values: 'last' })!;
+      extract({ steps, earlier: [], known: [], budget: { aim: max, max }, count })!;
     expect(summaryIn(95)).not.toContain('Write the tests');
     expect(summaryIn(95)).toContain('never write to the production table');
     expect(summaryIn(95)).toContain('read_file');

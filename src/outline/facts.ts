@@ -125,10 +125,13 @@ function isAnswered(next: SummaryStep | undefined): boolean {
  * is told as such.
  */
 function sentencesOfClient(text: string, before: string): readonly string[] {
-  if (announcesText.test(before) || clientSummary.test(text) || typedText(text).note.startsWith('skill '))
-    return [];
+  if (announcesText.test(before) || clientSummary.test(text) || commandOutput.test(text)) return [];
+  if (typedText(text).note.startsWith('skill ')) return [];
   return sentencesOf(text, maxResult).filter(isProse);
 }
+
+/** Matches what a command of the client printed. */
+const commandOutput = /^\s*<(?:local-command|bash)-std/;
 
 /** Returns the text of a step that may announce another one: of a user message or a result. */
 export function textOfStep(step: SummaryStep | undefined): string {
@@ -142,6 +145,11 @@ const maxRemarks = 3;
 /** Matches the names of files that people write in sentences. The sentences of other files are comments. */
 const proseFile = /\.(?:md|mdx|markdown|txt|text|rst|adoc|org|tex|html?|csv|tsv|log|out|pdf|docx?)$/i;
 
+/** Matches the end of a sentence: a line of a listing, or of code, has none. */
+const ended = /[.!?…。！？]["'”’»」』)\]]*$/;
+/** Matches a command that shows lines of files. */
+const showsCode = /^(?:git (?:-\S+ \S+ )*(?:diff|show|grep|blame)|e?grep|rg|ag)\b/;
+
 /** Matches what a client adds to a result. */
 const reminder = /<system-reminder>[^]*?(?:<\/system-reminder>|$)/g;
 
@@ -149,10 +157,11 @@ const reminder = /<system-reminder>[^]*?(?:<\/system-reminder>|$)/g;
 function sentencesInResult(result: string, words: StepWords | undefined): readonly string[] {
   const text = endsOf(result, maxResult).replaceAll(reminder, '');
   const isFile = words?.kind === 'read' || words?.kind === 'search' || words?.isListing === true;
+  if (words?.kind === 'search' || (words?.isListing && showsCode.test(words.about))) return [];
   if (words?.kind === 'read' && /\.\w+$/.test(words.path) && !proseFile.test(words.path)) return [];
   if (isFile || !/^\s*[[{]/.test(text)) {
     const lines = sentencesOf(text);
-    const sentences = lines.filter(isProse);
+    const sentences = lines.filter((line) => isProse(line) && ended.test(line));
     const isCode = sentences.length > maxRemarks && sentences.length * 2 < lines.length;
     return isFile && isCode ? [] : sentences;
   }

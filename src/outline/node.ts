@@ -2,6 +2,7 @@
  * Makes the nodes of an outline: sub-goals, phases, overviews, a whole history. A node holds what was asked, what it was for and what came of it, what was
  * found and done, files, and what is open. Records (record.ts) and summaries (extract.ts) are views of it. Linear, but for sorting. Pure.
  */
+import { parseRecord } from '../conversation/json-scan.ts';
 import { factsIn, maxTyped, textOfStep } from './facts.ts';
 import { oneLine, tellingLines, wholeWords } from './outcome.ts';
 import {
@@ -23,15 +24,16 @@ import {
   interruptionNote,
   isProse,
   linesOf,
+  nameOf,
   partsOf,
+  plain,
   questionBefore,
   sentencesOf,
   summaryLines,
   typedText,
 } from './sentences.ts';
-import { stepLine, stepWords, type StepWords } from './step-line.ts';
+import { planIn, stepLine, stepWords, type StepWords } from './step-line.ts';
 import type { SummaryStep } from './summarizer.ts';
-import { createValues, type KnownValue, planByStatus } from './values.ts';
 
 /** A part of what happened, up to all of it. */
 export type OutlineNode = {
@@ -54,6 +56,8 @@ type NodeContent = {
   readonly asked: readonly AskedLine[];
   /** Lines of a summary that the client wrote of what came before; the goal, the user's words and what is open are worth more. */
   readonly prose: readonly AskedLine[];
+  /** The beginnings of replies that ended a turn, newest first: what came of what the user asked. */
+  readonly closings: readonly OutlineLine[];
   /** Sentences of replies and results. */
   readonly found: readonly OutlineLine[];
   /** The log of calls. */
@@ -66,27 +70,22 @@ type NodeContent = {
   readonly isPlanOver: boolean;
   /** The last words of the model. */
   readonly lastSaid: string;
-  /** Values of calls, best first, with those of earlier summaries: pairs of a name and values. */
-  readonly values: (earlier: readonly NamedValues[]) => readonly KnownValue[];
 };
 
 /** A line of a text; lines of one text have the same whole number in `at`. */
 export type AskedLine = { readonly text: string; readonly worth: number; readonly at: number };
 
-/** Values of an earlier summary, best first. */
-export type NamedValues = { readonly group: string; readonly values: readonly string[] };
-
 /** The content of a node that was not made of steps. */
 export const noContent: NodeContent = {
   asked: [],
   prose: [],
+  closings: [],
   found: [],
   done: [],
   files: () => [],
   plan: new Map(),
   isPlanOver: false,
   lastSaid: '',
-  values: () => [],
 };
 
 /** The facts of a node that its steps do not say. */
@@ -106,7 +105,9 @@ export type NodeOrigin = {
 /** The longest goal and outcome, in UTF-16 units. */
 const maxGoal = 240;
 const maxOutcome = 500;
-const maxValues = 2_000;
+/** UTF-16 units of the shortest and the longest beginning of a reply that ended a turn. */
+const minClosing = 20;
+const maxClosing = 160;
 /** Maximum demands of the user after a plan whose items still count as open. */
 const maxDemands = 1;
 
@@ -118,9 +119,9 @@ export function nodeOf(
   const asked: AskedLine[] = [];
   const typed = { asked, known: new Set<string>() };
   const prose: AskedLine[] = [];
+  const closings: OutlineLine[] = [];
   const calls: SurveyedCall[] = [];
   const interruptions: OutlineLine[] = [];
-  const values = createValues();
   let plan: ReadonlyMap<string, readonly string[]> = new Map();
   let demandsSince = 0;
   let lastSaid = '';
@@ -135,8 +136,15 @@ export function nodeOf(
       else if (step.by === 'user') {
         if (words !== '') demandsSince++;
         const isStop = interruptions.at(-1)?.at === at - 1;
+        const reply = replyAt(steps, at - 1);
+        const question = questionBefore(reply, words);
+        const closing = firstSentences(reply, maxClosing);
+        // A question stands with its answer.
+        const isAsked = question !== '' && closing.includes(question.split(' / ')[0]!);
+        if (words !== '' && closing.length >= minClosing && !isAsked)
+          closings.unshift({ section: 'found', text: closing, at: at - 1, isFinal: true });
         addAsked(typed, words, at, {
-          question: questionBefore(replyAt(steps, at - 1), words),
+          question,
           mark: isStop ? 'INTERRUPTED the model: ' : '',
         });
       }
@@ -145,7 +153,6 @@ export function nodeOf(
       continue;
     }
     const { tool, input, result, failed } = step;
-    values.add(tool, input);
     const words = stepWords({ tool, input, result, isError: failed || undefined });
     calls.push({ at, words });
     const { user } = words;
@@ -173,6 +180,7 @@ export function nodeOf(
     artifacts: [...new Set(calls.flatMap(({ words }) => (words.path === '' ? [] : [words.path])))],
     asked,
     prose,
+    closings,
     found: factLines(facts, pairsKnown(known)).map((line) => {
       const kind = line.section === 'shown' ? wordsOf.get(Math.floor(line.at))?.kind : undefined;
       const isOfFile = kind === 'read' || kind === 'search';
@@ -187,11 +195,6 @@ export function nodeOf(
     plan,
     isPlanOver: demandsSince > maxDemands,
     lastSaid,
-    values: (earlier) => {
-      for (const [rank, { group, values: texts }] of earlier.entries())
-        for (const text of texts) values.remember(group, text, rank);
-      return values.best(maxValues);
-    },
   };
 }
 
@@ -278,6 +281,23 @@ function lastWords(steps: readonly SummaryStep[], calls: ReadonlyMap<number, Ste
   if (words?.kind === 'edit' || words?.kind === 'plan' || words?.isListing) return '';
   const line = oneLine(tellingLines(last.result ?? '').at(-1) ?? '');
   return line.length <= 300 && isProse(line) ? line : '';
+}
+
+// Plans
+
+const maxItems = 40;
+
+/** Returns the items of a plan in the arguments of a call by status, in the words of the call; undefined if there is no plan. */
+export function planByStatus(argumentsJson: string): ReadonlyMap<string, readonly string[]> | undefined {
+  if (!argumentsJson.includes('"status"')) return undefined;
+  const items = planIn(parseRecord(argumentsJson) ?? {})?.slice(-maxItems);
+  if (items === undefined || items.some(({ words }) => words === '')) return undefined;
+  const plan = new Map<string, string[]>();
+  for (const { status, words } of items) {
+    const key = nameOf(plain(status));
+    plan.set(key, [...(plan.get(key) ?? []), wholeWords(oneLine(words), 160)]);
+  }
+  return plan;
 }
 
 /** Makes the node above others. */

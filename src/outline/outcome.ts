@@ -8,67 +8,25 @@ import { wholeBefore } from '../conversation/messages.ts';
 
 export type StepKind = 'read' | 'search' | 'edit' | 'command' | 'plan' | 'other';
 
-// Outcomes
-
-/** A result, with what is known of its call. */
-export type EndedCall = {
-  readonly kind: StepKind;
-  /** True if the result is a text of others, in which words like error are no failure. */
-  readonly isListing: boolean;
-  readonly result: string | undefined;
-  /** Whether the wire format marks the result as an error; undefined in formats without such a mark. */
-  readonly isError: boolean | undefined;
-};
-
-export type StepOutcome = {
-  /** `ok`, `nothing found`, `"0 issues."`; empty if the call says enough. */
-  readonly outcome: string;
-  readonly hasFailed: boolean;
-};
+// The telling lines of results
 
 /** Characters read at both ends of a result. */
 const maxRead = 40_000;
 /** Matches the last line of a command that worked, in the words of test runners and compilers. */
-const success =
+export const success =
   /^(?:ok|pass(?:ed)?|success(?:ful(?:ly)?)?|build successful|done)\b[ \t.!]*(?:\S+[/.]\S+.*)?$/i;
 
-/** Says in a few words what came of a call. */
-export function outcomeOf(call: EndedCall): StepOutcome {
-  const { kind, isListing, result } = call;
-  if (result === undefined) return { outcome: 'no result yet', hasFailed: false };
-  const { first, failing, last, lines } = resultEnds(call, result);
-  if (failing !== undefined) return { outcome: failureWords(failing, lines), hasFailed: true };
-  const outcome = ((): string => {
-    switch (kind) {
-      case 'edit':
-        return 'ok';
-      case 'read':
-      case 'plan':
-        return '';
-      case 'search':
-        return nothing.test(first) || first === '' ? 'nothing found' : placesIn(lines);
-      case 'command':
-        if (success.test(last)) return 'ok';
-        return isListing && lines.length > 1 ? countOf(lines.length, 'line') : answerWords(result, last);
-      case 'other':
-        return answerWords(result, first);
-    }
-  })();
-  return { outcome, hasFailed: false };
-}
-
-/** Names the lines that a search found, if they are few. */
-function placesIn(lines: readonly string[]): string {
-  const found = lines.slice(0, 40).flatMap((line) => {
-    const [, path = '', at] = /^((?:\S*\/)?[\w.@+-]+\.\w+:)?(\d+):/.exec(line) ?? [];
-    return at === undefined ? [] : [path.slice(path.lastIndexOf('/') + 1) + at];
-  });
-  if (found.length === 0 || found.length > 3) return '';
-  return `${/^\d/.test(found[0]!) ? 'line ' : ''}${found.join(', ')}`;
-}
+/** The known facts of a result. */
+export type ResultKind = {
+  readonly kind: StepKind;
+  /** True if the result is a text of others, in which words like error are no failure. */
+  readonly isListing: boolean;
+  /** Whether the wire format marks the result as an error; undefined in formats without such a mark. */
+  readonly isError: boolean | undefined;
+};
 
 /** The lines of a result that tell most; empty if there is none. */
-type ResultEnds = {
+export type ResultEnds = {
   readonly first: string;
   /** The first line that reports a failure; undefined if the call did not fail. */
   readonly failing: string | undefined;
@@ -76,15 +34,16 @@ type ResultEnds = {
   readonly lines: readonly string[];
 };
 
+/** Matches the only line of a command that failed and said nothing. A search that found nothing says no more. */
+export const exitCode = /^exit code:? \d+$/i;
+
 /** Finds the telling lines of a result. */
-export function resultEnds(
-  { kind, isListing, isError }: Omit<EndedCall, 'result'>,
-  result: string,
-): ResultEnds {
+export function resultEnds({ kind, isListing, isError }: ResultKind, result: string): ResultEnds {
   const lines = tellingLines(result);
   const first = lines.find((line) => !prelude.test(line)) ?? lines[0] ?? '';
   const last = lines.findLast((line) => !echo.test(line)) ?? '';
-  const isBroken = isError === true || reportsFailure.test(result.slice(0, 400));
+  const isSilent = isListing && lines.length === 1 && exitCode.test(last);
+  const isBroken = !isSilent && (isError === true || reportsFailure.test(result.slice(0, 400)));
   const named = isBroken || !isListing ? failureIn(lines) : undefined;
   const failing = isBroken
     ? (named ?? brokenLine(lines))
@@ -101,8 +60,13 @@ export function tellingLines(result: string): readonly string[] {
   return text
     .split('<system-reminder>', 1)[0]!
     .split('\n')
-    .map((line) => line.slice(0, 1_000).trim())
+    .map((line) => afterReturn(line.slice(0, 4_000).trim()).slice(0, 1_000).trim())
     .filter((line) => /[\p{L}\p{N}]/u.test(line) && !clientLine.test(line));
+}
+
+/** Returns what a terminal shows of a line that was written over. */
+function afterReturn(line: string): string {
+  return line.slice(line.lastIndexOf('\r') + 1);
 }
 
 /** Matches a line that a client adds to the results of commands. */
@@ -118,12 +82,12 @@ const prelude = /^(?:\d+\s*[→:|]?\s*)?(?:package|import|from|use|using|#includ
 /** Matches a line in which a shell or a task runner repeats a command. */
 export const echo = /^(?:\[[\w:.-]+\] )?[$>] /;
 
-const nothing =
+export const nothing =
   /^(?:no (?:files?|match(?:es)?|results?)(?: were)? found|0 (?:results|matches)|nothing found|no match(?:es)?)\b/i;
 
 /** Match a line that reports a failure, in the words of compilers, test runners and linters. */
 const failureLine =
-  /^(?:\S+ )?(?:fatal|panic|error|fehler|erreur)(?:\[\w+\])?:|^traceback|\b[1-9]\d* (?:failed|failing|failures?|errors?|issues)\b|command not found|permission denied|no such file|错误|失败|エラー|失敗/i;
+  /^(?:\S+ )?(?:fatal|panic|error|fehler|erreur)(?:\[\w+\])?:|^traceback|^conflict \(|request interrupted by user|\b[1-9]\d* (?:failed|failing|failures?|errors?|issues)\b|command not found|permission denied|no such file|错误|失败|エラー|失敗/i;
 const failureMark =
   /^(?:-+ ?)?(?:FAIL(?:ED|URE)?\b|not ok\b|✗|✘|✖|×)|^\w*(?:Error|Exception)\b.*:|^E\s{2,}|^\S+?[.:(]\w*\d+(?:[:,]\d+)?\)?:? .*(?:\berror\b|\bundefined\b|\bcannot\b| \([a-z][\w-]+\)$)|(?<!`)\bERROR\b(?!`)/;
 
@@ -151,35 +115,16 @@ function failureIn(lines: readonly string[]): string | undefined {
 function brokenLine(lines: readonly string[]): string {
   const named = lines.filter((line) => !/^(?:exit code:? \d+$|#|\$ )/i.test(line));
   const [first = lines[0] ?? ''] = named;
-  return named.find((line) => place.test(line)) ?? (prelude.test(first) ? named.at(-1)! : first);
+  return named.find((line) => place.test(line)) ?? (prelude.test(first) ? (named.at(-1) ?? first) : first);
 }
 
 function isFailure(line: string): boolean {
   return (failureMark.test(line) || failureLine.test(line)) && !harmless.test(line);
 }
 
-const place = /[\w./@-]+\.\w{1,6}:\d+/;
-const counted = /\b([1-9]\d*) (?:tests? |specs? )?(failed|failing|failures?|errors?|issues?|problems?)\b/i;
-
+export const place = /[\w./@-]+\.\w{1,6}:\d+/;
 /** Matches tags around what a tool says. */
-const markup = /<\/?(?:\w+[_-]\w+|error)>/g;
-
-/** Returns how many failed and where, or else the line that reports the failure. */
-function failureWords(failing: string, lines: readonly string[]): string {
-  const count = lines
-    .slice(-15)
-    .map((line) => counted.exec(line))
-    .findLast((found) => found !== null);
-  const at = lines.indexOf(failing);
-  const where = lines
-    .slice(Math.max(0, at), at + 4)
-    .map((line) => place.exec(line)?.[0])
-    .find((found) => found);
-  const line = [failing, ...lines].map((one) => quoted(one.replaceAll(markup, ''), 80)).find(Boolean) ?? '';
-  if (count && where) return `${count[1]} ${count[2]!.toLowerCase()}, ${where}`;
-  const failed = count && !failing.includes(count[0]) ? `${count[1]} ${count[2]!.toLowerCase()}` : 'failed';
-  return line === '' ? failed : `${failed}, ${line}`;
-}
+export const markup = /<\/?(?:\w+[_-]\w+|error)>/g;
 
 /** Names of JSON members that say what came of a call. */
 const verdicts = ['error', 'status', 'state', 'result', 'message', 'title', 'name'];
@@ -220,6 +165,9 @@ export function saysTextNotFound(result: string): boolean {
 }
 
 // The user's words in results
+
+/** Maximum UTF-16 units of the user's words in one line. */
+export const maxUserWords = 800;
 
 /** The user's words in a result: a refusal of the call, with or without words, or answers to questions. */
 export type UserReply = { readonly isRefusal: boolean; readonly words: string };
@@ -283,6 +231,11 @@ export function countOf(count: number, noun: string): string {
 
 // Tools and commands
 
+/** Writes the name of a tool. Clients and models choose names, so anything unusual is quoted. */
+export function label(tool: string): string {
+  return /^[\w.:/-]{1,64}$/.test(tool) ? tool : quoted(tool.slice(0, 200), 64);
+}
+
 const commandKeys = ['command', 'cmd', 'script'];
 
 /** Returns the command in a call's arguments; undefined if there is none. */
@@ -293,17 +246,26 @@ export function commandIn(sent: JsonRecord): string | undefined {
   return Array.isArray(found) ? found.filter((word) => typeof word === 'string').join('\n') : undefined;
 }
 
+/** Matches what comes ahead of a command: the folder that it is run in, a comment, a line that goes on. */
+const ahead = /^(?:\\\s+|#[^\n]*\n\s*|\(?cd (?:"[^"\n]*"|'[^'\n]*'|\S+) *(?:&&|;|\n)\s*)+/;
+
+/** Returns a command without what comes ahead of it. */
+function bareCommand(command: string): string {
+  const text = command.replace(shellCall, '').trim();
+  return text.replace(ahead, '') || text;
+}
+
 /** Returns the first line of a command, without the folder that it is run in; of a text that it is given, the first line. */
 export function commandWords(command: string, max = 120): string {
-  const [first = '', second = ''] = command
-    .trim()
-    .replace(/^cd \S+ *(?:&&|;) */, '')
-    .split('\n', 2);
+  const bare = bareCommand(command);
+  const [first = '', second = ''] = bare.split('\n', 2);
   const line = oneLine(first);
   const given = line.replace(/["']?(?:\$\()?(?:cat )?<<-?\s*["']?\w+["']?$/, '');
   if (given.length < line.length) return `${wholeWords(given, max)}${quoted(second, max)}`;
   const whole = wholeWords(line, max);
-  return second.trim() === '' || whole.endsWith('…') ? whole : `${whole} …`;
+  if (bare.length === first.length || whole.endsWith('…')) return whole;
+  // A text in quotes goes on in the next line.
+  return `${whole} …${(line.split('"').length - 1) % 2 === 1 ? '"' : ''}`;
 }
 
 /** Matches a command that changes a repository or takes back changes of files. */
@@ -333,12 +295,7 @@ const printing = new RegExp(
 /** True for a call whose result is a text of others. */
 export function isListingCall(kind: StepKind, sent: JsonRecord): boolean {
   if (kind !== 'command') return kind === 'read' || kind === 'search';
-  return printing.test(
-    (commandIn(sent) ?? '')
-      .replace(shellCall, '')
-      .trim()
-      .replace(/^cd \S+ *(?:&&|;) */, ''),
-  );
+  return printing.test(bareCommand(commandIn(sent) ?? ''));
 }
 
 /** True for a search tool, whose results come best first. */
@@ -375,6 +332,34 @@ function scalarsOf(sent: JsonRecord): readonly string[] {
     if (typeof value === 'number') return value >= 100 ? [`${key} ${value}`] : [];
     return typeof value === 'string' && /^[a-z]{1,20}(?:_[a-z]{1,20}){1,4}$/.test(value) ? [value] : [];
   });
+}
+
+// Calls that a text leaves out
+
+/** Numbers of calls by tool. */
+export type CallCounts = ReadonlyMap<string, number>;
+
+/** Calls named for each gap in a log; the tools of others are not named. */
+const maxToolsNamed = 4;
+
+/** Writes the item for calls that a log leaves out: `(5 calls left out: Read ×4, Grep)`. */
+export function spellLeftOut(counts: CallCounts): string {
+  const tools = [...counts].toSorted(([, a], [, b]) => b - a);
+  const named = tools
+    .slice(0, maxToolsNamed)
+    .map(([tool, count]) => (count > 1 ? `${tool} ×${count}` : tool));
+  const more = tools.length > maxToolsNamed ? ', …' : '';
+  return `(${countOf(countIn(counts), 'call')} left out: ${named.join(', ')}${more})`;
+}
+
+/** Adds calls to counts. */
+export function addTo(counts: Map<string, number>, tool: string, count: number): Map<string, number> {
+  return counts.set(tool, (counts.get(tool) ?? 0) + count);
+}
+
+/** Counts all calls. */
+export function countIn(counts: CallCounts): number {
+  return [...counts.values()].reduce((sum, count) => sum + count, 0);
 }
 
 // Names of files

@@ -8,7 +8,6 @@ import { shortNames } from './outcome.ts';
 import { termsOf } from './sentences.ts';
 import { spellQuote, type Section } from './summary-text.ts';
 import { stepLines, type StepWords } from './step-line.ts';
-import type { KnownValue } from './values.ts';
 
 /** A call, with the index of its step. */
 export type SurveyedCall = { readonly at: number; readonly words: StepWords };
@@ -40,25 +39,19 @@ export type OutlineLine = {
 /** Lines that take turns, best first, and their share. */
 export type Share = { readonly lines: readonly OutlineLine[]; readonly share: number };
 
-const noLines: Share = { lines: [], share: 1 };
-
-/** Merges lists: the next line is always of the list that has used least of its share. `last` joins when the others have had `units`. */
-export function inTurns(lists: readonly Share[], last: Share = noLines, units = 0): readonly OutlineLine[] {
-  const used = [...lists.map(() => 0), 0];
-  const next = used.map(() => 0);
+/** Merges lists: the next line is always of the list that has used least of its share. */
+export function inTurns(lists: readonly Share[]): readonly OutlineLine[] {
+  const used = lists.map(() => 0);
+  const next = lists.map(() => 0);
   const merged: OutlineLine[] = [];
-  let total = 0;
   for (;;) {
-    const all =
-      total < units && lists.some(({ lines }, at) => next[at]! < lines.length) ? lists : [...lists, last];
     let best = -1;
-    for (const [at, { lines }] of all.entries())
+    for (const [at, { lines }] of lists.entries())
       if (next[at]! < lines.length && (best < 0 || used[at]! < used[best]!)) best = at;
     if (best < 0) return merged;
-    const line = all[best]!.lines[next[best]!]!;
+    const line = lists[best]!.lines[next[best]!]!;
     next[best]!++;
-    total += line.text.length + 8;
-    used[best]! += (line.text.length + 8) / all[best]!.share;
+    used[best]! += (line.text.length + 8) / lists[best]!.share;
     merged.push(line);
   }
 }
@@ -94,22 +87,6 @@ export function factLines(facts: readonly Fact[], known: ReadonlySet<string>): r
           ...(fact.isClosing && { isFinal: true }),
         },
   );
-}
-
-/** Returns the best sentence of each reply or result that ended a turn, newest first: what came of the turn. */
-export function closingLines(found: readonly OutlineLine[]): readonly OutlineLine[] {
-  const byReply = new Map<number, OutlineLine>();
-  for (const line of found) {
-    const reply = Math.floor(line.at);
-    if (line.isFinal && !line.isOfFile && !byReply.has(reply) && isOutcome(line.text))
-      byReply.set(reply, line);
-  }
-  return [...byReply.values()].toSorted((a, b) => b.at - a.at);
-}
-
-/** True for no question, which stands with its answer, and more than a word or two. */
-function isOutcome(text: string): boolean {
-  return text.length >= 25 && !/[?？]["'”)*]*$/.test(text);
 }
 
 /** True for a sentence of a result that the log of calls quotes whole, or of a failure, whose line in the log is enough. */
@@ -272,16 +249,6 @@ export const saidLast = 'said last: ';
 
 /** Matches the status of an item that needs nothing more. */
 const isClosed = /^(?:completed?|done|finished|closed|resolved|cancell?ed|skipped|success\w*)$/i;
-
-/** Returns values of calls that no other line names. */
-export function namedLines(
-  values: readonly KnownValue[],
-  isKnown: (text: string) => boolean,
-): readonly OutlineLine[] {
-  return values
-    .filter(({ text }) => !isKnown(text))
-    .map(({ text, group }, at) => ({ section: 'named', text, group, at }));
-}
 
 /** Returns the pairs of adjacent terms in texts that the reader has elsewhere. */
 export function pairsKnown(texts: readonly string[]): ReadonlySet<string> {

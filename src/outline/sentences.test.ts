@@ -4,7 +4,7 @@ import {
   interruptionNote,
   linesOf,
   questionBefore,
-  shortenedSummary,
+  summaryLines,
   typedText,
 } from './sentences.ts';
 
@@ -91,33 +91,42 @@ describe('a summary that a client wrote', () => {
     '   ```ts',
     '   const a = 1;',
     '   ```',
-    '3. All user messages:',
+    '3. Problem Solving:',
+    '   - **Solved**: `scan()` no longer copies its text',
+    '4. All user messages:',
     '   - "Make it faster"',
     '   - "no, I did not say commit anything" (rejected tool use)',
-    '4. Pending Tasks:',
+    '5. Pending Tasks:',
     '   - Fix `scan()`',
-    '5. Current Work:',
+    '6. Current Work:',
     '   The scan returns 3 tokens too few.',
-    '6. Optional Next Step:',
+    '7. Optional Next Step:',
     '   Run the tests of the scan.',
     '',
     'If you need specific details from before compaction, read the full transcript at: /home/u/x.jsonl',
     'Please continue the conversation from where we left it off.',
   ].join('\n');
 
-  it('tells the goal, the words of the user and what is open, each with its heading', () => {
-    expect(shortenedSummary(written)).toEqual([
-      'Primary Request and Intent: Make the parser faster',
-      'All user messages: "Make it faster"; "no, I did not say commit anything" (rejected tool use)',
-      'Pending Tasks: Fix `scan()`',
-      'Current Work: The scan returns 3 tokens too few.',
-      'Optional Next Step: Run the tests of the scan.',
+  it('tells the goal, what was solved, the words of the user and what was open, each with its heading', () => {
+    expect(summaryLines(written)).toEqual([
+      { text: 'Primary Request and Intent: Make the parser faster', isState: false },
+      { text: 'Problem Solving: Solved: `scan()` no longer copies its text', isState: false },
+      {
+        text: 'All user messages: "Make it faster"; "no, I did not say commit anything" (rejected tool use)',
+        isState: false,
+      },
+      { text: 'Pending Tasks: Fix `scan()`', isState: true },
+      { text: 'Current Work: The scan returns 3 tokens too few.', isState: true },
     ]);
   });
 
   it('is told in bounded time and space, whatever it contains', () => {
     for (const text of ['\n', '1. a:\n', '"', 'Summary:\n', '\nContinue '].map((one) => one.repeat(100_000)))
-      expect(shortenedSummary(text).join('\n').length).toBeLessThan(2_600);
+      expect(
+        summaryLines(text)
+          .map((line) => line.text)
+          .join('\n').length,
+      ).toBeLessThan(2_600);
   });
 });
 

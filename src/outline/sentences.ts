@@ -188,7 +188,8 @@ export function termsOf(text: string): ReadonlySet<string> {
       terms.add(isName ? `=${term}` : term);
       // A name in a path is the same name.
       if (/[./:@-]/.test(term))
-        for (const piece of term.split(/[./:@-]/)) if (piece.length > 2) terms.add(`=${piece}`);
+        for (const piece of [...term.split(/[./:@-]/), ...term.split('/')])
+          if (piece.length > 2) terms.add(`=${piece}`);
     }
     isStart = false;
   }
@@ -215,23 +216,22 @@ const endOfSummary =
 /** Matches the heading of a section in such a summary: a number and a few words, at the margin. */
 const sectionHeading = /^(?:#{1,4} +)?\d{1,2}[.)] +\**([^\n*:：]{2,60})\**[:：]\**[^\S\n]*$/;
 
-/** UTF-16 units of the sections that are kept: the goal, what quotes the user, and the last three, which say what is open. */
-const maxGoal = 400;
-const maxQuoting = 550;
-const maxOpen = [300, 300, 250];
-
 /**
- * Returns what a summary by the client says of the goal, in the user's words and of what is open, each with the heading of its section; the
- * sections between, which explain code and steps, are left out.
+ * UTF-16 units of the sections that are kept: the goal, the one ahead of the user's words, which says what was solved, the user's words, and the next two
+ * of the last three, which say what was open. The very last one repeats them.
  */
-export function shortenedSummary(text: string): readonly string[] {
-  return summaryLines(text).map((line) => line.text);
-}
+const maxGoal = 280;
+const maxSolved = 240;
+const maxQuoting = 700;
+const maxOpen = [220, 180, 0];
 
 /** A line of a client's summary. `isState`: it tells how things stood then. */
-type SummaryLine = { readonly text: string; readonly isState: boolean };
+export type SummaryLine = { readonly text: string; readonly isState: boolean };
 
-/** Returns the same as `shortenedSummary`, and which lines are of the last three sections. */
+/**
+ * Returns what a summary by the client says of the goal, of what was solved, in the user's words and of what was open, each with the heading of its
+ * section; other sections, which explain code and steps, are left out.
+ */
 export function summaryLines(text: string): readonly SummaryLine[] {
   const whole = endsOf(text.replace(clientSummary, '').replace(endOfSummary, ''), maxRead);
   const sections: { heading: string; text: string }[] = [{ heading: '', text: '' }];
@@ -253,9 +253,10 @@ export function summaryLines(text: string): readonly SummaryLine[] {
   const quoting = quotes.lastIndexOf(Math.max(...quotes));
   const linesKept = (lines: readonly string[], at: number): string => {
     if (at === 0) return firstLines(lines, maxGoal);
+    if (at === quoting && quotes[at]! > 0) return newestLines(lines, maxQuoting);
     const ofOpen = maxOpen[at - read.length + maxOpen.length];
-    if (ofOpen !== undefined) return firstLines(lines, ofOpen);
-    return at === quoting && quotes[at]! > 0 ? newestLines(lines, maxQuoting) : '';
+    if (ofOpen !== undefined) return ofOpen === 0 ? '' : firstLines(lines, ofOpen);
+    return at === quoting - 1 && quotes[quoting]! > 0 ? firstLines(lines, maxSolved) : '';
   };
   return read.flatMap(({ heading, lines }, at) => {
     const kept = linesKept(lines, at);

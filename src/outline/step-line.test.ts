@@ -147,7 +147,7 @@ describe('a step in one line', () => {
       ),
     ]).toEqual([
       'TodoWrite 1 of 2 done, in_progress "Fix the bug"',
-      'Bash git commit -m "Fix the bug": "[main 12ab34c] Fix the bug"',
+      'Bash git commit -m "Fix the bug": commit 12ab34c',
     ]);
   });
 
@@ -156,7 +156,7 @@ describe('a step in one line', () => {
     expect([
       line('Bash', { command, description: 'Find sessions' }, 'a.ts:1: session\nb.ts:2: session'),
       line('Bash', { command: 'ls src', description: 'List the source' }, 'a.ts\nb.ts'),
-    ]).toEqual(['Bash (Find sessions): 2 lines', 'Bash ls src (List the source): 2 lines']);
+    ]).toEqual(['Bash (Find sessions): a.ts:1, b.ts:2', 'Bash ls src (List the source): 2 lines']);
   });
 
   it('says where a search found something, if it is in few places', () => {
@@ -220,7 +220,7 @@ describe('the lines of steps', () => {
         test('ok'),
       ),
     ).toEqual([
-      'Read ×3: a.ts ×2, b.ts · Edit ×3: a.ts, b.ts ×2: all ok',
+      'Read a.ts · Edit a.ts: ok · Read ×2: b.ts, a.ts · Edit b.ts ×2: ok',
       'Bash npm test: failed, "1 failed"',
       'Edit b.ts: ok',
       'Bash npm test ×2: ok',

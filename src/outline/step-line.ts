@@ -5,15 +5,17 @@
 import { isRecord, type JsonRecord, parseRecord } from '../conversation/json-scan.ts';
 import { groupBy } from '../es2024.ts';
 import {
+  answerWords,
   commandIn,
   commandWords,
   countOf,
   isListingCall,
+  label,
+  maxUserWords,
   oneLine,
-  outcomeOf,
   quoted,
+  resultEnds,
   settingsOf,
-  shellCall,
   silent,
   type StepKind,
   type UserReply,
@@ -21,6 +23,7 @@ import {
   wholeWords,
   wordsOf,
 } from './outcome.ts';
+import { failureWords, newWords, successWords } from './lib/call-outcome.ts';
 import {
   isTaskCall,
   type PlanItem,
@@ -80,23 +83,25 @@ export function stepWords(step: StepCall): StepWords {
   const report =
     call.kind === 'other' && isError !== true && result !== undefined ? verdictOf(result) : undefined;
   if (report !== undefined) return { ...call, outcome: report, hasFailed: false, user };
-  const came = outcomeOf({ ...call, result, isError });
+  const came = outcomeOf(call, step);
   if (call.kind === 'plan' && call.plan.length === 0 && !came.hasFailed) {
     const tasks = taskChanges(sentIn(step), result ?? '');
     const made = tasks.map(({ id }) => `#${id}`).find((id) => !call.about.includes(id));
     return { ...call, hasFailed: false, outcome: made ?? '', user, tasks };
   }
-  return { ...call, ...came, outcome: came.hasFailed ? came.outcome : newWords(came.outcome, call), user };
+  const isNew = call.kind === 'other' && !came.hasFailed;
+  return { ...call, ...came, outcome: isNew ? newWords(came.outcome, call) : came.outcome, user };
 }
 
-/** Leaves out of an outcome what its call says: `Task #5 created successfully: Fix the bug` tells only `#5`. */
-function newWords(outcome: string, { kind, about, tool }: CallWords): string {
-  if (kind !== 'other' || !/\b(?:updated|created|saved|added|deleted|removed|sent)\b/i.test(outcome))
-    return outcome;
-  const said = `${tool} ${about}`.toLowerCase();
-  const ids = outcome.match(/#?[\p{L}-]*\d[\p{L}\d-]*/gu) ?? [];
-  const others = ids.filter((id) => !said.includes(id.replace('#', '').toLowerCase()));
-  return ['ok', ...new Set(others.slice(0, 2))].join(' ');
+function outcomeOf(call: CallWords, { result, isError }: StepCall): Pick<StepWords, 'outcome' | 'hasFailed'> {
+  if (result === undefined) return { outcome: 'no result yet', hasFailed: false };
+  const ends = resultEnds({ ...call, isError }, result);
+  if (ends.failing !== undefined) return { outcome: failureWords(ends.failing, ends.lines), hasFailed: true };
+  const { kind } = call;
+  if (kind === 'other') return { outcome: answerWords(result, ends.first), hasFailed: false };
+  const isSilent = kind === 'edit' || kind === 'read' || kind === 'plan';
+  const outcome = isSilent ? (kind === 'edit' ? 'ok' : '') : successWords(call, result, ends);
+  return { outcome, hasFailed: false };
 }
 
 /** Reads a call. */
@@ -135,7 +140,7 @@ export function stepLine(step: StepWords, pathOf: (path: string) => string = (pa
 
 /**
  * Writes steps as lines, in order. Steps whose outcome is only that they worked are joined up to the next one that says more: reads, searches
- * and edits with their files, each once (`Read ×5: a.ts, b.ts ×4`). Also returns the indices of the steps in each line.
+ * and edits with their files, each once (`Read ×5: a.ts, b.ts ×4`), but never reads with those on the other side of an edit. Also returns the indices of the steps in each line.
  */
 export function stepLines(
   steps: readonly StepWords[],
@@ -149,8 +154,8 @@ export function stepLines(
   let quiet: number[] = [];
   const flush = (): void => {
     if (quiet.length === 0) return;
-    const byTool = groupBy(quiet, (at) => `${steps[at]!.kind} ${steps[at]!.tool}`);
-    lines.push({ text: [...byTool.values()].map(lineOf).join(' · '), steps: quiet });
+    const texts = [...runsOf(quiet, steps).values()].map(lineOf);
+    lines.push({ text: texts.join(' · '), steps: quiet });
     quiet = [];
   };
   const add = (same: readonly number[]): void => {
@@ -177,6 +182,20 @@ export function stepLines(
   return lines;
 }
 
+/** Groups steps by their tool, between edits and reads: no line may tell those in another order. */
+function runsOf(
+  quiet: readonly number[],
+  steps: readonly StepWords[],
+): ReadonlyMap<string, readonly number[]> {
+  let run = 0;
+  return groupBy(quiet, (at, index) => {
+    const { kind, tool } = steps[at]!;
+    const before = steps[quiet[index - 1] ?? at]!.kind;
+    if ((before === 'edit') !== (kind === 'edit')) run++;
+    return `${run} ${kind} ${tool}`;
+  });
+}
+
 /** A line, and the indices of its steps. */
 export type StepsLine = { readonly text: string; readonly steps: readonly number[] };
 
@@ -196,7 +215,9 @@ function joinedLine(steps: readonly StepWords[], pathOf?: (path: string) => stri
   const subjects = [...alike.values()].map((same) => {
     const abouts = new Set(same.map(({ about }) => about).filter((about) => about !== ''));
     const title = same.find((step) => step.title !== '')?.title ?? '';
-    const about = [...abouts].slice(0, maxPlaces).join(', ');
+    const about = joinedRanges([...abouts])
+      .slice(0, maxPlaces)
+      .join(', ');
     const subject = subjectOf({ ...same[0]!, about, title }, pathOf);
     const found = isSearch ? (same.find(({ outcome }) => outcome !== '')?.outcome ?? '') : '';
     const times = same.length > Math.max(1, abouts.size) ? `×${same.length}` : '';
@@ -204,11 +225,24 @@ function joinedLine(steps: readonly StepWords[], pathOf?: (path: string) => stri
   });
   const named = subjects.filter((subject) => subject !== '').slice(0, maxJoined);
   const more = subjects.length > maxJoined ? `, and ${subjects.length - maxJoined} more` : '';
-  const worked = first!.kind === 'edit' ? 'all ok' : isSearch ? '' : first!.outcome;
+  const worked = first!.kind === 'edit' ? 'ok' : isSearch ? '' : first!.outcome;
   const all = first!.hasFailed ? `all ${first!.outcome}` : worked;
   const outcome = all === '' ? '' : `: ${all}`;
   const count = named.length > 1 ? ` ×${steps.length}:` : '';
   return `${first!.tool}${count} ${named.join(', ')}${more}${outcome}`;
+}
+
+/** Joins ranges of lines that follow each other or overlap. */
+function joinedRanges(abouts: readonly string[]): readonly string[] {
+  const joined: string[] = [];
+  for (const about of abouts) {
+    const [from = NaN, to = NaN] = about.split('-').map(Number);
+    const [start = NaN, end = NaN] = (joined.at(-1) ?? '').split('-').map(Number);
+    if (from <= end + 1 && to >= start - 1)
+      joined[joined.length - 1] = `${Math.min(start, from)}-${Math.max(end, to)}`;
+    else joined.push(about);
+  }
+  return joined;
 }
 
 /** Maximum items that one line names; the rest are counted. */
@@ -244,8 +278,6 @@ export const maxInput = 1_000_000;
 const maxAbout = 120;
 const maxTitle = 60;
 const maxNote = 80;
-/** Maximum UTF-16 units of the user's words in one line. */
-export const maxUserWords = 800;
 
 const pathKeys = [
   'file_path',
@@ -294,7 +326,7 @@ export const isEditing = (words: readonly string[]): boolean => words.some((word
 function aboutOf(kind: StepKind, sent: JsonRecord): string {
   switch (kind) {
     case 'command':
-      return commandWords((commandIn(sent) ?? '').replace(shellCall, ''));
+      return commandWords(commandIn(sent) ?? '');
     case 'edit': {
       const { content } = sent;
       return typeof content === 'string' ? `(${countOf(content.split('\n').length, 'line')})` : '';
@@ -340,11 +372,6 @@ function valuesOf(sent: JsonRecord): string {
   return found.filter((words) => words !== '').join(', ');
 }
 
-/** Writes the name of a tool. Clients and models choose names, so anything unusual is quoted. */
-export function label(tool: string): string {
-  return /^[\w.:/-]{1,64}$/.test(tool) ? tool : quoted(tool.slice(0, 200), 64);
-}
-
 // Plans in the arguments of calls
 
 /**
@@ -369,32 +396,4 @@ export function planItems(sent: JsonRecord): readonly JsonRecord[] | undefined {
     (inner): inner is readonly JsonRecord[] =>
       Array.isArray(inner) && inner.length > 0 && inner.every((item) => isRecord(item) && 'status' in item),
   );
-}
-
-// Calls that a text leaves out
-
-/** Numbers of calls by tool. */
-export type CallCounts = ReadonlyMap<string, number>;
-
-/** Calls named for each gap in a log; the tools of others are not named. */
-const maxToolsNamed = 4;
-
-/** Writes the item for calls that a log leaves out: `(5 calls left out: Read ×4, Grep)`. */
-export function spellLeftOut(counts: CallCounts): string {
-  const tools = [...counts].toSorted(([, a], [, b]) => b - a);
-  const named = tools
-    .slice(0, maxToolsNamed)
-    .map(([tool, count]) => (count > 1 ? `${tool} ×${count}` : tool));
-  const more = tools.length > maxToolsNamed ? ', …' : '';
-  return `(${countOf(countIn(counts), 'call')} left out: ${named.join(', ')}${more})`;
-}
-
-/** Adds calls to counts. */
-export function addTo(counts: Map<string, number>, tool: string, count: number): Map<string, number> {
-  return counts.set(tool, (counts.get(tool) ?? 0) + count);
-}
-
-/** Counts all calls. */
-export function countIn(counts: CallCounts): number {
-  return [...counts.values()].reduce((sum, count) => sum + count, 0);
 }

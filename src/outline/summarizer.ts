@@ -30,11 +30,6 @@ export type SummaryRequest = {
   readonly isPlanKnown?: boolean;
   /** True if the newest of the earlier summaries is the text of a model about these steps. */
   readonly isToldByModel?: boolean;
-  /**
-   * The place of values of calls: `early` after the user's words and a few lines of what was done, for a model that goes on at once; `last` if room is left
-   * after all lines, since they do not read well. Default `early`.
-   */
-  readonly values?: 'early' | 'last';
   readonly budget: SummaryBudget;
   readonly count: (text: string) => number;
   /** Explains the steps and the purpose of the summary to summarizers that write their own words. */

@@ -3,7 +3,6 @@
  * of time has all that was said and done. A line that is not a title is an item and begins with `- `, so quoted text cannot be mistaken
  * for a title. Lines outside of sections were written by another summarizer and are kept as prose. Pure.
  */
-import { spellValue } from '../conversation/messages.ts';
 import { countOf, oneLine, wholeWords, wordsOf } from './outcome.ts';
 import { plain } from './sentences.ts';
 import { isEditing } from './step-line.ts';
@@ -12,7 +11,6 @@ export const titles = {
   prose: 'Earlier summary:',
   log: 'In order (what USER demanded holds unless taken back later; YOU is the model):',
   files: 'Files touched:',
-  named: 'Calls named:',
   open: 'Open then:',
 } as const;
 
@@ -20,7 +18,7 @@ export const titles = {
 const loggedSections = ['asked', 'done', 'found', 'shown'] as const;
 type LoggedSection = (typeof loggedSections)[number];
 
-export type Section = LoggedSection | Exclude<keyof typeof titles, 'log'>;
+export type Section = LoggedSection | Exclude<keyof typeof titles, 'log'> | 'named';
 
 /** Items of a summary by section. */
 export type SummaryItems = Readonly<Record<Section, readonly string[]>>;
@@ -35,7 +33,7 @@ export type LogItem = {
 
 type TitledSection = keyof typeof titles;
 
-const sectionOf = new Map<string, TitledSection | LoggedSection>([
+const sectionOf = new Map<string, TitledSection | LoggedSection | 'named'>([
   ...(Object.keys(titles) as readonly TitledSection[]).map((name) => [titles[name], name] as const),
   // Versions before this one wrote a section for each.
   ['The user asked, in order (all of it holds unless taken back later):', 'asked'],
@@ -43,6 +41,8 @@ const sectionOf = new Map<string, TitledSection | LoggedSection>([
   ['Done, in order (not all of it):', 'done'],
   ['Found:', 'found'],
   ['Tools and longer texts said:', 'shown'],
+  // They also listed values of calls, which nobody can read.
+  ['Calls named:', 'named'],
 ]);
 
 /** Writes sections that have items. */
@@ -99,7 +99,7 @@ export function readSections(body: string): SummaryItems & { readonly log: reado
     open: [],
   };
   const log: LogItem[] = [];
-  let section: TitledSection | LoggedSection | undefined;
+  let section: TitledSection | LoggedSection | 'named' | undefined;
   for (const line of body.split('\n')) {
     const title = sectionOf.get(line);
     if (title !== undefined) section = title;
@@ -140,36 +140,10 @@ export function spellQuote(name: string, text: string): string {
   return `${name}: ${JSON.stringify(oneLine(text))}`;
 }
 
-/** Writes an item of values. */
-export function spellValues(group: string, values: readonly string[]): string {
-  return `${group}: ${values.map(spellValue).join(', ')}`;
-}
-
 /** Reads an item of files: paths with how often something was done to them. */
 export function readFiles(item: string): { readonly group: string; readonly files: readonly string[] } {
   const at = item.indexOf(': ');
   return { group: item.slice(0, Math.max(0, at)), files: item.slice(at + 2).split(', ') };
-}
-
-/** Reads an item of values. */
-export function readValues(item: string): { readonly group: string; readonly values: readonly string[] } {
-  const at = item.indexOf(': ');
-  if (at < 0) return { group: '', values: [] };
-  const values: string[] = [];
-  for (const [, quoted, bare] of item.slice(at + 2).matchAll(/("(?:[^"\\]|\\.)*")|([\w./@:#~-]+)/g)) {
-    const value = bare ?? unquoted(quoted ?? '');
-    if (value !== undefined) values.push(value);
-  }
-  return { group: item.slice(0, at), values };
-}
-
-function unquoted(literal: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(literal);
-    return typeof value === 'string' ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 // Calls in short, where a summary has no room for their lines: `Edit ×6: a.ts ×5, b.ts · Bash ×3: Run tests (last: ok)`. They are read from the lines of a
@@ -223,7 +197,10 @@ export function spellRuns(runs: readonly Run[], detail: Detail = 'names'): strin
   const joined = joinedRuns(runs);
   const all = joined.reduce((sum, { count }) => sum + count, 0);
   const text = joined.map((run) => spellRun(run, detail)).join(' · ');
-  return all < minCounted ? text : `(${countOf(all, 'call')} in short: ${text})`;
+  // The name of a tool alone would read like a line that is cut off.
+  return all < minCounted && / (?!·)/.test(text.replaceAll(' · ', ''))
+    ? text
+    : `(${countOf(all, 'call')} in short: ${text})`;
 }
 
 function spellRun({ tool, count, names: all }: Run, detail: Detail): string {
@@ -244,7 +221,7 @@ function spellRun({ tool, count, names: all }: Run, detail: Detail): string {
   // One thing that was used each time needs its number once.
   const [only] = names.size === 1 && [...names.values()][0]!.count === count ? names : [];
   const subject = only ? told[0]!.replace(` ×${count}`, '') : `${told.join(', ')}${more}`;
-  return `${tool}${times}${count > 1 ? ':' : ''} ${subject}`;
+  return `${tool}${times}${count > 1 || !isFiles ? ':' : ''} ${subject}`;
 }
 
 /** Reads the calls of one tool; undefined for a text that does not begin with the name of a tool. */
@@ -258,8 +235,10 @@ function runIn(part: string): Run | undefined {
   const subject = pieces.length > 1 ? rest.slice(0, -outcome.length - 2) : rest;
   const names = new Map<string, { count: number; outcome: string }>();
   let named = 0;
-  // A pattern that was searched, and how far a plan had come, say little.
-  const isUnnamed = /^\d+ of \d+ done\b/.test(subject) || /^(?:grep|glob|find|ls|list|search)/i.test(tool);
+  // The plan itself says how far it has come.
+  if (/^\d+ of \d+ done\b/.test(subject)) return undefined;
+  // A pattern that was searched says little.
+  const isUnnamed = /^(?:grep|glob|find|ls|list|search)/i.test(tool);
   for (const one of isUnnamed ? [] : split(subject, ', ')) {
     const name = nameIn(one);
     const number = Number(/ ×(\d{1,9})(?= \(last: |$)/.exec(one)?.[1] ?? 1);
@@ -274,6 +253,7 @@ function runIn(part: string): Run | undefined {
 
 /** Returns what a few words say of the outcome; that a file was read or edited goes without saying. */
 function outcomeOf(outcome: string, name: string): string {
+  if (/^\d+ lines?$/.test(outcome)) return '';
   if (outcome.length > maxOutcome || /[()]/.test(outcome)) return /^failed\b/.test(outcome) ? 'failed' : '';
   return isFile(name) && !/^failed\b/.test(outcome) ? '' : outcome;
 }

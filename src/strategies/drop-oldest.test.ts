@@ -316,8 +316,8 @@ describe('drop-oldest', () => {
     const [text = ''] = logsIn(dropOldest().propose(view));
     expect(text).toContain('YOU: 1. Commit it / What next?');
     expect(text).toContain(
-      'Primary Request: Fix the login\nMessages: "never touch the schema"\nPending Tasks: the tests\n' +
-        'Current Work: login.ts:12\nNext Step: Run the tests.\n(end of that summary)',
+      'Primary Request: Fix the login\nFiles: login.ts\nMessages: "never touch the schema"\n(then) Pending Tasks: the tests\n' +
+        '(then) Current Work: login.ts:12)',
     );
   });
 

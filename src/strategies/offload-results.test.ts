@@ -70,7 +70,7 @@ describe('offload-results', () => {
       '[Folded result: lines 300-359 of the file as it was then.',
       '[Folded result: lines 300-359 of the file as it was then (edited since).',
       '[Folded result: lines 300-359 of the file as it was then.',
-      '[Folded result: 182 lines; in it "FAIL parse.test.ts > adds", at its end "1 failed, 120 passed".',
+      '[Folded result: 182 lines; 1 failed, "FAIL parse.test.ts > adds".',
       '[Folded result: 91 lines; at its end "121 passed".',
       '[Folded result: 94 lines; it begins "Lessons of March".',
       `[Folded result: ${JSON.stringify({ status: 'delivered', notes: noise }).length} characters; status "delivered".`,

@@ -22,9 +22,9 @@ import {
 import { resultStub, argumentStub, mediaStub } from './lib/stubs.ts';
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { bytesOf, inputOf } from '../conversation/messages.ts';
-import { quoted } from '../outline/outcome.ts';
+import { label, quoted } from '../outline/outcome.ts';
 import { filesRead, findsPlaces } from '../outline/files-shown.ts';
-import { type CallWords, callWords, label, type StepCall } from '../outline/step-line.ts';
+import { type CallWords, callWords, type StepCall } from '../outline/step-line.ts';
 import { type PartPlace, beginsReply, callsByResult, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type Splice, applySplices, literalBytes } from '../conversation/json-scan.ts';
 

@@ -7,9 +7,9 @@ import type { Message } from '../conversation/conversation.ts';
 import { type Edit, originalOfMessages } from '../conversation/edit.ts';
 import { inputOf } from '../conversation/messages.ts';
 import { extract } from '../outline/extract.ts';
+import { planByStatus } from '../outline/node.ts';
 import type { SummaryBudget, SummaryStep } from '../outline/summarizer.ts';
 import { proseOf } from '../outline/summary-text.ts';
-import { planByStatus } from '../outline/values.ts';
 import { compressionOf, type Compression } from '../receipts/receipt.ts';
 import { freeUnits, placesEdited, remainingTokens } from './lib/editable-texts.ts';
 import {
@@ -119,7 +119,6 @@ function summarize(
     ),
     stepsAbove: ahead.body === undefined ? stepsAbove(view, earlier, chosen.dropped) : 0,
     isPlanKnown: hasPlan(view, chosen.dropped),
-    values: 'last',
     budget,
     count: (text) => view.measure.text(text),
   });

@@ -7,22 +7,16 @@ import { type Edit, isLog, originalOfMessages } from '../../conversation/edit.ts
 import { inputOf, messagesPerStep, textInSteps, textOf, textsOf } from '../../conversation/messages.ts';
 import type { Steps } from '../../conversation/steps.ts';
 import { type PartPlace, pairCalls, placeKey, unitsInSteps } from '../../conversation/turns.ts';
-import { oneLine, wholeWords } from '../../outline/outcome.ts';
+import { maxUserWords, oneLine, wholeWords } from '../../outline/outcome.ts';
 import {
   clientSummary,
   firstSentences,
   joinedSentences,
   questionBefore,
-  shortenedSummary,
+  summaryLines,
   typedText,
 } from '../../outline/sentences.ts';
-import {
-  type CallWords,
-  type StepWords,
-  callWords,
-  maxUserWords,
-  stepWords,
-} from '../../outline/step-line.ts';
+import { type CallWords, type StepWords, callWords, stepWords } from '../../outline/step-line.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited } from './editable-texts.ts';
 import {
@@ -353,9 +347,11 @@ function firstWords(said: string): string {
 
 function addSaid({ entries, earlier }: PageEntries, text: string, before: string): void {
   const { words, note } = typedText(text, before);
-  const shortened = clientSummary.test(text) ? shortenedSummary(text) : [];
+  const shortened = clientSummary.test(text)
+    ? summaryLines(text).map((line) => (line.isState ? '(then) ' : '') + line.text)
+    : [];
   if (shortened.length > 0)
-    for (const line of [`(${note}, shortened:)`, ...shortened, '(end of that summary)'])
+    for (const line of `(${note}, shortened:\n${shortened.join('\n')})`.split('\n'))
       entries.push({ kind: 'summary', text: line });
   else if (note !== '') entries.push({ kind: 'note', text: `(${note})` });
   if (words === '') return;

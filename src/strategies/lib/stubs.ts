@@ -3,20 +3,22 @@
  * the original, so that the same fold gives the same bytes. Quotes from the original are JSON-quoted and short: a stub is data,
  * not instructions. Dropped messages leave a log of what was said and done in them.
  */
-import { answerWords, countOf, gitChange, quoted, resultEnds, shortNames } from '../../outline/outcome.ts';
+import { failureWords } from '../../outline/lib/call-outcome.ts';
+import {
+  addTo,
+  answerWords,
+  countIn,
+  countOf,
+  gitChange,
+  resultEnds,
+  shortNames,
+  spellLeftOut,
+} from '../../outline/outcome.ts';
 import { newestPlan, planWords, wholePlan } from '../../outline/lib/plans.ts';
 import { verdictOf } from '../../outline/lib/verdict.ts';
 import { type Steps, runSteps } from '../../conversation/steps.ts';
 import { placesFound } from '../../outline/files-shown.ts';
-import {
-  addTo,
-  type CallWords,
-  countIn,
-  isLongCommand,
-  spellLeftOut,
-  type StepWords,
-  stepLines,
-} from '../../outline/step-line.ts';
+import { type CallWords, isLongCommand, type StepWords, stepLines } from '../../outline/step-line.ts';
 
 /** Replaces a tool result. Its call is right before it, so the stub describes the result alone. */
 export function* resultStub(folded: {
@@ -42,10 +44,10 @@ export function* resultStub(folded: {
 
 /** Says what a result holds: lines of a file, places, the failing and the last line of a command, or the first line that tells something. */
 function* gist({ text, call, isError }: Parameters<typeof resultStub>[0]): Steps<string> {
-  const { first, failing, last } = resultEnds({ ...(call ?? unknownCall), isError }, text);
+  const { first, failing, last, lines } = resultEnds({ ...(call ?? unknownCall), isError }, text);
   if (call?.kind === 'read' && failing === undefined) return yield* linesRead(text);
   if (failing !== undefined && failing !== last)
-    return `${yield* size(text)}; in it ${quoted(failing, 80)}, at its end ${quoted(last, 60)}`;
+    return `${yield* size(text)}; ${failureWords(failing, lines)}`;
   const places = failing === undefined && call?.isListing ? yield* placesFound(call, text) : undefined;
   if (places !== undefined) return places;
   if (call?.kind === 'edit') return `ok, ${yield* size(text)}`;

@@ -1,0 +1,195 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { stepLine, stepLines, stepWords, type StepCall } from '../step-line.ts';
+
+const run = (command: string, result: string, description?: string): StepCall => ({
+  tool: 'Bash',
+  input: JSON.stringify({ command, description }),
+  result,
+  isError: undefined,
+});
+const line = (...args: Parameters<typeof run>): string => stepLine(stepWords(run(...args)));
+
+describe('what came of a command', () => {
+  it('tells a commit with its hash and message, and a push with its branch', () => {
+    const made =
+      '[fix/paths 4dd5c1b] Filter paths by the root\n 2 files changed, 26 insertions(+), 2 deletions(-)';
+    const pushed = 'To github.com:acme/shop.git\n   d1b15fb..4dd5c1b  fix/paths -> fix/paths';
+    expect([
+      line(
+        'git add -A && git commit -m "$(cat <<\'EOF\'\nFilter paths by the root\nEOF\n)"',
+        made,
+        'Commit it',
+      ),
+      line(`git commit ${'--trailer "Reviewed-by: A" '.repeat(5)}-F message.txt`, made, 'Commit it'),
+      line('git commit -am "Filter paths\n\nby the root"', made.replace('[fix/paths', '[20260116-fix')),
+      line('git commit -am wip && git push', `${made}\n${pushed}`),
+      line(
+        'git push --force-with-lease',
+        'To github.com:acme/shop.git\n + 1dc1c5f...6839f91 alex/git -> alex/git (forced update)',
+      ),
+      line(
+        'git push -u origin fix/paths',
+        "To github.com:acme/shop.git\n * [new branch]      fix/paths -> fix/paths\nbranch 'fix/paths' set up to track 'origin/fix/paths'.",
+      ),
+      line('git fetch', 'From github.com:acme/shop\n   d1b15fb..4dd5c1b  main -> origin/main'),
+    ]).toEqual([
+      'Bash git add -A && git commit -m "Filter paths by the root" (Commit it): commit 4dd5c1b, 2 files changed',
+      'Bash (Commit it): commit 4dd5c1b "Filter paths by the root", 2 files changed',
+      'Bash git commit -am "Filter paths …": commit 4dd5c1b "Filter paths by the root", 2 files changed',
+      'Bash git commit -am wip && git push: commit 4dd5c1b "Filter paths by the root", 2 files changed, pushed d1b15fb..4dd5c1b to fix/paths',
+      'Bash git push --force-with-lease: pushed by force 1dc1c5f...6839f91 to alex/git',
+      'Bash git push -u origin fix/paths: pushed as new to fix/paths',
+      'Bash git fetch: "d1b15fb..4dd5c1b main -> origin/main"',
+    ]);
+  });
+
+  it('tells the state and the history of a repository, not how many lines they take', () => {
+    expect([
+      line('git status', 'On branch main\nnothing to commit, working tree clean'),
+      line(
+        'git status',
+        'On branch main\nChanges not staged for commit:\n\tmodified:   src/a.ts\n\tdeleted:    src/b.ts\n',
+      ),
+      line('git status --short', ' M src/a.ts\n M src/b.ts\n?? c/\nA  d.ts'),
+      line('git log --oneline -2', '12ab34c Fix the bug\n98fe76d Add it'),
+      line(
+        'git diff main --stat',
+        ' src/a.ts | 2 +-\n src/b.ts | 1 +\n 2 files changed, 2 insertions(+), 1 deletion(-)',
+      ),
+      line(
+        'git rebase main',
+        'Rebasing (1/2)\rRebasing (2/2)\rSuccessfully rebased and updated refs/heads/fix.',
+      ),
+      line('npm run tool -- --help', 'Usage: tool\n  --a  does a\n  --b  does b\nUse "tool help" for more.'),
+      line('gh api repos/acme/shop/comments', '{"id":1,"body":"Thanks"}'),
+      line('grep -rn main src', 'Exit code 1'),
+    ]).toEqual([
+      'Bash git status: clean',
+      'Bash git status: changed: a.ts, b.ts',
+      'Bash git status --short: changed: a.ts, b.ts, c/, and 1 more',
+      'Bash git log --oneline -2: 2 commits, newest "12ab34c Fix the bug"',
+      'Bash git diff main --stat: 2 files changed, 2 insertions(+), 1 deletion(-)',
+      'Bash git rebase main: "Successfully rebased and updated refs/heads/fix."',
+      'Bash npm run tool -- --help: 4 lines',
+      'Bash gh api repos/acme/shop/comments: ok',
+      'Bash grep -rn main src: nothing found',
+    ]);
+  });
+
+  it('tells the cause of a failure, not only the name of the test', () => {
+    const log = '    shop_test.go:9: opened the shop\n    shop_test.go:14: got 2 items, want 1';
+    expect([
+      line('go test ./...', `--- FAIL: TestCart (0.05s)\n${log}\nFAIL\nFAIL\tacme/shop\t0.3s`),
+      line('go test -v ./...', `=== RUN   TestCart\n${log}\n--- FAIL: TestCart (0.05s)\nFAIL`),
+      line(
+        'go test ./...',
+        '# acme/shop\nsrc/shop/cart.go:7:2: undefined: total\nFAIL\tacme/shop [build failed]',
+      ),
+      line(
+        'npx vitest',
+        ' FAIL  cart.test.ts > adds\nAssertionError: expected 2 to be 1\n ❯ cart.test.ts:4:10\nTests  1 failed | 3 passed',
+      ),
+      line(
+        'golangci-lint run',
+        'cmd/shop/cli/cart.go:44:2: error is not checked (errcheck)\n\tclose()\n1 issues:\n* errcheck: 1',
+      ),
+      line('git stash pop', 'Auto-merging a.ts\nCONFLICT (content): Merge conflict in a.ts'),
+      line('npm test', 'Exit code 137\n[Request interrupted by user for tool use]'),
+    ]).toEqual([
+      'Bash go test ./...: failed, TestCart, "shop_test.go:14: got 2 items, want 1"',
+      'Bash go test -v ./...: failed, TestCart, "shop_test.go:14: got 2 items, want 1"',
+      'Bash go test ./...: failed, "shop/cart.go:7:2: undefined: total"',
+      'Bash npx vitest: 1 failed, cart.test.ts > adds, "AssertionError: expected 2 to be 1"',
+      'Bash golangci-lint run: 1 issue, "cli/cart.go:44:2: error is not checked (errcheck)"',
+      'Bash git stash pop: failed, "CONFLICT (content): Merge conflict in a.ts"',
+      'Bash npm test: interrupted by the user',
+    ]);
+  });
+
+  it('names the command, not the folder, the comment or the line end ahead of it', () => {
+    expect(
+      [
+        'cd /app && npm test',
+        'cd "/my app" && npm test',
+        "cd '/my app'; npm test",
+        'cd /app\nnpm test',
+        '# Run the tests\nnpm test',
+        '\\\ncd /app && \\\nnpm test',
+        '(cd /app && npm test',
+        'cd /app',
+      ].map((command) => line(command, 'ok')),
+    ).toEqual([...Array.from({ length: 7 }, () => 'Bash npm test: ok'), 'Bash cd /app: ok']);
+  });
+});
+
+describe('laws of lines of steps', () => {
+  const step = fc.record({ isEdit: fc.boolean(), name: fc.constantFrom('a.ts', 'b.ts', 'c.ts') });
+
+  it('an edit and a read are never told in the other order', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
+        const calls = steps.map(
+          ({ isEdit, name }): StepCall => ({
+            tool: isEdit ? 'Edit' : 'Read',
+            input: JSON.stringify({ file_path: name }),
+            result: 'done',
+            isError: undefined,
+          }),
+        );
+        const told = stepLines(calls.map(stepWords))
+          .flatMap(({ text }) => text.split(' · '))
+          .map((part) => part.split(' ')[0]);
+        const kinds = steps.map(({ isEdit }) => (isEdit ? 'Edit' : 'Read'));
+        expect(told).toEqual(kinds.filter((kind, at) => kind !== kinds[at - 1]));
+      }),
+    );
+  });
+
+  it('an outcome cuts no word, and no label stands alone, whatever a command printed', () => {
+    const word = fc.constantFrom(
+      'FAIL',
+      'ok',
+      'src/a.test.ts:12:',
+      '--- FAIL: TestA',
+      'error:',
+      '3 failed',
+      'To',
+      '->',
+      'wörter',
+      '[main 12ab34c]',
+      'Exit code 1',
+      'modified: a.ts',
+    );
+    const text = fc.array(
+      fc.array(word, { maxLength: 30 }).map((words) => words.join(' ')),
+      { maxLength: 8 },
+    );
+    fc.assert(
+      fc.property(
+        fc.constantFrom('git status', 'git log', 'git push', 'npm test', 'git commit -m x'),
+        text,
+        (command, lines) => {
+          const result = lines.join('\n');
+          const { outcome } = stepWords(run(command, result));
+          expect(outcome.length).toBeLessThan(420);
+          expect(outcome).not.toMatch(/^$|[:,] ?$|""/);
+          const words = new Set([
+            ...result.replaceAll('"', "'").split(/[\s:,[\]]+/),
+            ...'pushed by force as new to commit changed files file failed issues issue 3 and more nothing found no output ok clean commits newest lines line TestA'.split(
+              ' ',
+            ),
+          ]);
+          for (const said of outcome
+            .replaceAll(/["…]|\d+ more|^\d+ (?:commits|lines)/g, '')
+            .split(/[\s:,[\]]+/)
+            .filter(Boolean))
+            expect(
+              [...words].some((one) => one === said || one.endsWith(`/${said}`)),
+              `${said} in ${outcome}`,
+            ).toBe(true);
+        },
+      ),
+    );
+  });
+});

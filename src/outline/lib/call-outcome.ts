@@ -1,0 +1,204 @@
+/**
+ * Says in a few words what came of a search or a command, also what its last line does not say: commits and pushes, the state and the history of a
+ * repository; and of a failure, how many there were, and the cause behind the name of a test. Pure; linear in its input.
+ */
+import {
+  answerWords,
+  countOf,
+  exitCode,
+  markup,
+  nothing,
+  place,
+  quoted,
+  type ResultEnds,
+  type StepKind,
+  success,
+  wholeWords,
+} from '../outcome.ts';
+
+/** The words of a call that its outcome need not repeat. */
+type CalledWords = {
+  readonly kind: StepKind;
+  readonly tool: string;
+  /** Its command or its pattern. */
+  readonly about: string;
+  readonly isListing: boolean;
+};
+
+/** Says what came of a search or a command that worked. */
+export function successWords(
+  { kind, isListing, about }: CalledWords,
+  result: string,
+  { first, last, lines }: ResultEnds,
+): string {
+  if (kind === 'command')
+    return commandOutcome(about, lines) ?? lastWords(result, { isListing, last, lines });
+  return nothing.test(first) || first === '' ? 'nothing found' : placesIn(lines);
+}
+
+/** Returns the last line of a command that worked, or how many lines it listed. */
+function lastWords(
+  result: string,
+  { isListing, last, lines }: Pick<ResultEnds, 'last' | 'lines'> & { readonly isListing: boolean },
+): string {
+  if (success.test(last) || last.startsWith('--- PASS')) return 'ok';
+  if (!isListing) return answerWords(result, last) || 'ok';
+  if (exitCode.test(last)) return 'nothing found';
+  return lines.length > 1 ? placesIn(lines) || countOf(lines.length, 'line') : answerWords(result, last);
+}
+
+/** Names the lines that a search found, if they are few. */
+function placesIn(lines: readonly string[]): string {
+  const found = lines.slice(0, 40).flatMap((line) => {
+    const [, path = '', at] = /^((?:\S*\/)?[\w.@+-]+\.\w+:)?(\d+):/.exec(line) ?? [];
+    return at === undefined ? [] : [path.slice(path.lastIndexOf('/') + 1) + at];
+  });
+  if (found.length === 0 || found.length > 3) return '';
+  return `${/^\d/.test(found[0]!) ? 'line ' : ''}${found.join(', ')}`;
+}
+
+/** Leaves out of an outcome what its call says: `Task #5 created successfully: Fix the bug` tells only `#5`. */
+export function newWords(outcome: string, { about, tool }: CalledWords): string {
+  if (!/\b(?:updated|created|saved|added|deleted|removed|sent)\b/i.test(outcome)) return outcome;
+  const said = `${tool} ${about}`.toLowerCase();
+  const ids = outcome.match(/#?[\p{L}-]*\d[\p{L}\d-]*/gu) ?? [];
+  const others = ids.filter((id) => !said.includes(id.replace('#', '').toLowerCase()));
+  return ['ok', ...new Set(others.slice(0, 2))].join(' ');
+}
+
+// Failures
+
+const counted = /\b([1-9]\d*) (?:tests? |specs? )?(failed|failing|failures?|errors?|issues?|problems?)\b/i;
+
+/** Maximum UTF-16 units of a line that reports a failure, and of the name of a test. */
+const maxFailure = 110;
+
+/** Returns how many failed, the line that reports the failure, and the cause behind the name of a test. */
+export function failureWords(failing: string, lines: readonly string[]): string {
+  if (/request interrupted by user/i.test(failing)) return 'interrupted by the user';
+  const count = lines
+    .slice(-15)
+    .map((line) => counted.exec(line))
+    .findLast((found) => found !== null);
+  const at = lines.indexOf(failing);
+  const said = (line: string): string => quoted(shortPlace(line.replaceAll(markup, '')), maxFailure);
+  const failed =
+    count && !failing.includes(count[0])
+      ? `${count[1]} ${count[2]!.toLowerCase().replace(/s$/, count[1] === '1' ? '' : 's')}`
+      : 'failed';
+  const cause = causeOf(lines, at);
+  if (cause !== undefined)
+    return [failed, wholeWords(testName(failing), maxFailure), said(cause)].filter(Boolean).join(', ');
+  const where = lines
+    .slice(Math.max(0, at), at + 4)
+    .map((line) => place.exec(line)?.[0])
+    .find((found) => found);
+  if (count && where && !placed.test(failing)) return `${failed === 'failed' ? count[0] : failed}, ${where}`;
+  return [failed, [failing, ...lines].map(said).find(Boolean) ?? ''].filter(Boolean).join(', ');
+}
+
+// Commands
+
+/** Returns the outcome of a command that worked; undefined if its last line says it. `lines` are those of its result, trimmed. */
+function commandOutcome(command: string, lines: readonly string[]): string | undefined {
+  const verbs = new Set(Array.from(command.matchAll(/\bgit (?:-\S+ \S+ )*([a-z]+)/g), ([, verb]) => verb));
+  if (/\s(?:--help|-h|help)\b/.test(command) && lines.length > 3) return countOf(lines.length, 'line');
+  const total = lines.findLast((line) => sum.test(line));
+  if (verbs.has('diff') || verbs.has('show')) return total;
+  if (verbs.has('log')) return historyIn(lines);
+  return changedIn(command, lines, total) ?? (verbs.has('status') ? stateIn(lines) : undefined);
+}
+
+/** Tells the newest commit, and how many there are. */
+function historyIn(lines: readonly string[]): string | undefined {
+  const commits = lines.filter((line) => /^[*|\\/ ]*[0-9a-f]{7,40} \S/.test(line));
+  if (commits.length === 0 || commits.length * 2 <= lines.length) return undefined;
+  return `${commits.length > 1 ? `${commits.length} commits, newest ` : ''}${quoted(commits[0]!, 90)}`;
+}
+
+const sum = /^\d+ files? changed\b/;
+const made = /^\[(?:\S+ )+([0-9a-f]{7,40})\] (.*)$/;
+const sent = /^([+*=]?) ?(?:([0-9a-f]{7,40}\.{2,3}[0-9a-f]{7,40})|\[new \w+\]) +\S+ +-> +(\S+)/;
+
+/** Tells commits and pushes. The subject of a commit is left out where the command tells it. */
+function changedIn(command: string, lines: readonly string[], total: string | undefined): string | undefined {
+  const said: string[] = [];
+  const commit = lines.map((line) => made.exec(line)).findLast((found) => found !== null);
+  if (commit) {
+    const [, hash = '', subject = ''] = commit;
+    said.push([`commit ${hash}`, command.includes(subject) ? '' : quoted(subject, 90)].join(' ').trim());
+    if (total !== undefined) said.push(total.replace(/ changed,.*$/, ' changed'));
+  }
+  // A fetch lists the same, behind where it comes from.
+  for (const line of lines.some((one) => /^To \S+$/.test(one)) ? lines : []) {
+    const [, sign, range = 'as new', branch = ''] = sent.exec(line) ?? [];
+    if (branch !== '') said.push(`pushed ${sign === '+' ? 'by force ' : ''}${range} to ${branch}`);
+  }
+  return said.length === 0 ? undefined : said.join(', ');
+}
+
+/** Maximum files that a state names. */
+const maxFiles = 3;
+
+/** Tells the state of a repository: clean, or which files changed. */
+function stateIn(lines: readonly string[]): string | undefined {
+  if (lines.some((line) => line.startsWith('nothing to commit, working tree clean'))) return 'clean';
+  const files = lines.flatMap((line) => {
+    const [, long, short] =
+      /^(?:modified|new file|deleted|renamed|both modified): +(.+)$|^(?:[MADRCU?!]{1,2}) +(\S+)$/.exec(
+        line,
+      ) ?? [];
+    const path = long ?? short;
+    return path === undefined ? [] : [path.slice(path.lastIndexOf('/', path.length - 2) + 1)];
+  });
+  if (files.length === 0) return undefined;
+  const more = files.length > maxFiles ? `, and ${files.length - maxFiles} more` : '';
+  return `changed: ${files.slice(0, maxFiles).join(', ')}${more}`;
+}
+
+// Causes
+
+/** Matches a line that names a test that failed, and the lines that begin and end what other tests say. */
+const failedTest = /^(?:-+ ?)?(?:FAIL(?:ED)?:?|not ok \d+|✗|✘|✖|×)[\s:-]+\S/;
+const otherTest = /^(?:=== |--- |FAIL\b|PASS\b|ok\b|not ok\b|✓|✗|✘|✖|×)/;
+
+const placed = /^(?:\S*[\\/])?([\w.@+-]+\.\w{1,6}[:(]\d+(?:[:,]\d+)?\)?:?) +\S/;
+const inTest = /^\S*(?:test|spec)\w*\.\w{1,6}[:(]\d/i;
+const thrown = /^(?:E\s|\w*(?:Error|Exception|Failure)\b\s*:|panic:|expected\b|assert)/i;
+
+/** Lines that are searched on either side of the name of a test. */
+const maxLines = 60;
+
+/** Returns the line that says why a test failed whose name is at `at`; undefined for other lines, and if none says it. */
+function causeOf(lines: readonly string[], at: number): string | undefined {
+  const line = lines[at] ?? '';
+  if (/\[(?:build|setup) failed\]/.test(line)) return lines.find((one) => placed.test(one));
+  if (!failedTest.test(line)) return undefined;
+  const after = lines.slice(at + 1, at + 1 + maxLines);
+  const end = after.findIndex((one) => otherTest.test(one));
+  const before = lines.slice(Math.max(0, at - maxLines), at);
+  const start = before.findLastIndex((one) => otherTest.test(one));
+  return causeIn(end < 0 ? after : after.slice(0, end)) ?? causeIn(before.slice(start + 1));
+}
+
+/** Tests log before they fail, so the last line with a place is the cause. */
+function causeIn(lines: readonly string[]): string | undefined {
+  return (
+    lines.findLast((line) => placed.test(line) && inTest.test(line)) ??
+    lines.find((line) => thrown.test(line)) ??
+    lines.findLast((line) => placed.test(line))
+  );
+}
+
+/** Returns the name of the test in a line that says that it failed; empty for a line about a package that was not built. */
+function testName(line: string): string {
+  if (/\[(?:build|setup) failed\]/.test(line)) return '';
+  return line
+    .replace(/^(?:-+ ?)?(?:FAIL(?:ED)?:?|not ok \d+|✗|✘|✖|×)[\s:-]+/, '')
+    .replace(/ \([\d.]+ ?m?s\)$/, '');
+}
+
+/** Returns a line that begins with a place in a file, with two segments of its path at most. */
+function shortPlace(line: string): string {
+  return line.replace(/^(?:\.{0,2}\/)?(?:[\w.@~+-]+\/)+(?=[\w.@~+-]+\/[\w.@+-]+\.\w{1,6}[:(]\d)/, '');
+}
