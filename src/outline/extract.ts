@@ -117,7 +117,6 @@ function historyLines({
   const files = node.files(oldFiles).filter(({ text }) => !knownFiles.has(text));
   const edited = files.filter(({ group }) => group !== 'read');
   const wholeEdited = countWithin(edited, maxEdited);
-  const isClosingResult = (line: OutlineLine) => line.section === 'shown' && line.isFinal && !line.isOfFile;
   const closings = [...node.closings, ...node.found.filter(isClosingResult)]
     .toSorted((a, b) => b.at - a.at)
     .map(inPlace);
@@ -374,4 +373,9 @@ function spell(taken: readonly OutlineLine[], done: readonly OutlineLine[]): str
   }
   const { prose, files, open } = items;
   return spellSections({ prose, log: logItems(taken, done), files, open });
+}
+
+/** True for the last words of a result that ended a turn. */
+function isClosingResult({ section, isFinal, isOfFile }: OutlineLine): boolean {
+  return section === 'shown' && isFinal === true && !isOfFile;
 }

@@ -165,7 +165,7 @@ export async function answerRecall(
     all: request.searched(),
     maxTokens,
     countTokens: count,
-    isShown: (text) => (sent ??= new TextDecoder().decode(request.body)).includes(text),
+    isShown: (words) => (sent ??= new TextDecoder().decode(request.body)).includes(words),
   });
   return { text, found, tokens: count(text) };
 }
