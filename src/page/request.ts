@@ -133,12 +133,13 @@ function foldView(
       ? 'The model has not recalled it.'
       : `The model recalled it ${times === 1 ? 'once' : `${times} times`}.`;
   const { tool } = edit;
+  const place = { receipt: kept.id, edit: String(edits.indexOf(edit)) };
   const pin =
     tool === undefined
       ? undefined
       : pinnedTools.includes(tool)
-        ? actionButton('unpin', { tool, receipt: kept.id }, `Unpin the tool ${tool}`)
-        : actionButton('pin', { tool, receipt: kept.id }, `Pin this tool (${tool})`);
+        ? actionButton('unpin', { tool, ...place }, `Unpin the tool ${tool}`)
+        : actionButton('pin', { tool, ...place }, `Pin this tool (${tool})`);
   return html`<section id="fold" aria-labelledby="foldhead"><h2 id="foldhead">What was replaced</h2>
 <div class="split"><nav aria-label="Replacements"><ol>${links}</ol></nav>
 <div class="pair"><p class="why">${reasonOf(edit, folded)} ${recalled}</p>

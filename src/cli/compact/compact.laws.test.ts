@@ -48,9 +48,9 @@ describe('leporello compact', () => {
     expect(code).toBe(0);
     expect(masked(err)).toMatchInlineSnapshot(`
       "id      outcome    trigger   before  after  TIME  edits
-      line 1  compacted  must-fit  13,532  3,714  TIME  offload-results 7, drop-oldest 23
-      total                        13,532  3,714  TIME
-      1 body: 1 compacted; 72.6 % of the tokens saved
+      line 1  compacted  must-fit  13,532  4,715  TIME  offload-results 6, drop-oldest 22
+      total                        13,532  4,715  TIME
+      1 body: 1 compacted; 65.2 % of the tokens saved
       "
     `);
     expect(JSON.parse(out)).toMatchObject({ model: 'demo-model' });
@@ -201,7 +201,7 @@ describe('leporello compact', () => {
     const { out } = await compacts([
       put('body.json', sampleText),
       '--window-tokens',
-      '11000',
+      '12000',
       '--data',
       'kept',
     ]);

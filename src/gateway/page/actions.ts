@@ -63,7 +63,10 @@ const pinOrNot =
       const found = await findReceipt(sources, viewer, receipt);
       if (!found) return undefined;
       await sources.controls.change(found.tenant, (controls) => change(controls, tool));
-      return `${pageRoot}requests/${encodeURIComponent(receipt)}`;
+      // The same replacement stays in sight.
+      const edit = form.get('edit') ?? '';
+      const shown = /^\d{1,6}$/.test(edit) ? `?edit=${edit}#fold` : '';
+      return `${pageRoot}requests/${encodeURIComponent(receipt)}${shown}`;
     }
     for (const { tenant, pinnedTools } of await decisionsOf(sources, viewer))
       if (pinnedTools.includes(tool))

@@ -213,11 +213,15 @@ describe.skipIf(folder === undefined).each(Object.entries(providers))(
 
 describe.skipIf(folder === undefined)('the same conversation', () => {
   it.each(Object.entries(providers))('is sent by the adapter as by the gateway over %s', (_, modelAt) =>
-    expectSameEdits(({ fetch, leporello, onPrepared }) => {
-      const folding = fetch
-        ? (url: string) => modelAt(url, fetch)
-        : wrapped(modelAt, { onPrepared }, leporello);
-      return play({ streaming: true, thinks: true, searches: searching, modelAt: folding });
-    }, 150),
+    expectSameEdits(
+      ({ fetch, leporello, onPrepared }) => {
+        const folding = fetch
+          ? (url: string) => modelAt(url, fetch)
+          : wrapped(modelAt, { onPrepared }, leporello);
+        return play({ streaming: true, thinks: true, searches: searching, modelAt: folding });
+      },
+      150,
+      34_000,
+    ),
   );
 });

@@ -30,7 +30,7 @@ export const ways = [
 /**
  * Plays the loop with a model that reasons and a provider that searches, through the gateway and through an adapter, and fails unless each request has the
  * same results and the same stubs. Messages of a framework and requests of a provider differ in their spelling, so their counts are not equal;
- * `apart` is how far they may be apart. In this window, no fold is that near to another decision.
+ * `apart` is how far they may be apart. The window is one in which no fold is that near to another decision; in many others, one of the runs folds otherwise.
  */
 export async function expectSameEdits(
   playWith: (how: {
@@ -41,8 +41,9 @@ export async function expectSameEdits(
     readonly onPrepared: (prepared: { readonly report: FoldReport }) => void;
   }) => Promise<Sent>,
   apart: number,
+  windowTokens = 33_000,
 ): Promise<void> {
-  const folding = { ...settings, models: { '*': { windowTokens: 33_000 } } };
+  const folding = { ...settings, models: { '*': { windowTokens } } };
   const [byGateway, byAdapter]: [number[], number[]] = [[], []];
   const fetch = createLeporelloFetch({
     ...folding,
