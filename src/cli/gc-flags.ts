@@ -11,10 +11,8 @@ import { setFlagsFromString } from 'node:v8';
 export function gcFlagsFor(version: string): readonly string[] {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const counted = '--external-memory-accounted-in-global-limit';
-  // The heap may grow to four times what is in use. Marking it, mostly in other threads, was a sixth of the CPU time of warm requests, and is half as frequent now.
-  const growth = '--heap-growing-percent=300';
-  if (major === 13 && minor === 6) return ['--scavenger-max-new-space-capacity-mb=8', counted, growth];
-  if (major === 14 && minor >= 6) return [counted, growth];
+  if (major === 13 && minor === 6) return ['--scavenger-max-new-space-capacity-mb=8', counted];
+  if (major === 14 && minor >= 6) return [counted];
   return [];
 }
 
