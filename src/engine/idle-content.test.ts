@@ -201,4 +201,23 @@ describe('idle content', () => {
       }
     }
   });
+
+  it('may pay from a message on that is only a candidate because it refers to another', async () => {
+    const input = planInputFor(
+      readChat(chatBody([{ user: 'Go' }, small, small, small], { tools: ['run'] })),
+      {
+        recallTool: recallToolFor(['run']),
+      },
+    );
+    const limits: RentLimit[] = [];
+    mayPay(input, await draft(input, []), { ...never, results: 1, arguments: 1 }, (limit) => {
+      limits.push({ ...limit });
+      return false;
+    });
+    expect(limits.map(({ rent, tokens }) => ({ rent, tokens }))).toEqual([
+      { rent: 1, tokens: 1 },
+      { rent: 2, tokens: 2 },
+      { rent: 4, tokens: 3 },
+    ]);
+  });
 });

@@ -345,7 +345,7 @@ export function mayPay(
     limit.rent += tokens * Math.max(0, age) + reference * (requests - forTexts);
     limit.tokens += tokens + reference;
     limit.behind -= tokens + reference;
-    if (tokens > 0 && pays(limit)) return true;
+    if (tokens + reference > 0 && pays(limit)) return true;
   }
   return false;
 }

@@ -1,6 +1,7 @@
 /**
- * Finds content that stays in view: pins of the user, the agent's newest plan and notes, the newest version of each instruction file that a tool read, and
- * texts that are marked with `<leporello:keep>`; and the newest failure and diff. All but the pins is bounded, so that nobody can fill a window with it. Pure; remembered by parts.
+ * Finds content that stays in view: pins of the user, the agent's newest plan and notes, the newest version of each instruction file that a tool read,
+ * texts that are marked with `<leporello:keep>`, and the newest failure and diff. All but the pins is bounded, so that nobody can fill a window with
+ * it. Pure; remembered by parts.
  */
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';

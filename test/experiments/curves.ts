@@ -130,7 +130,7 @@ ${listOf(late.map(({ name, rate }) => `${name}, control group ${100 * rate} %`))
 ${listOf(missed.map(({ name, looks }) => `${name}: ${shareOf(shadowRuns - looks[at]!.held)} of the experiments`))}- **Holds without harm**: ${harmless.reduce((sum, { looks }) => sum + looks.at(-1)!.held, 0)} of ${harmless.length * shadowRuns}.
 - **Harmless folds not called harmless** after ${looksAt.at(-1)!.toLocaleString('en-US')} comparisons, so \`unless-safe\` still holds them:
 ${listOf(harmless.map(({ name, looks }) => `${name}: ${shareOf(shadowRuns - looks.at(-1)!.safe)} of the experiments`))}
-What went against us on recorded conversations is in [against.md](against.md).
+[against.md](against.md) shows what went against us on recorded conversations.
 `;
 }
 
