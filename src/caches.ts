@@ -129,6 +129,8 @@ export const fixedSpecs = {
   },
   'bills of shadows': { max: 5_000 },
   'holds of shadows': { max: 5_000 },
+  'looks of shadows': { max: 5_000 },
+  'open verdicts of shadows': { max: 5_000 },
   receipts: { max: 2_000 },
   totals: { max: 5_000 },
   'prepared requests': {

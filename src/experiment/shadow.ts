@@ -2,6 +2,7 @@
  * Keeps and reports what a shadow found out: for each request that was sent again, which replies agreed and what it cost. Holds a set of
  * strategies for a model once its folds are shown to change what the model does next, and only then.
  */
+import { openFixed } from '../caches.ts';
 import { groupBy } from '../es2024.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { encodeRecord } from '../store/records.ts';
@@ -178,7 +179,7 @@ export function openShadowNotes(
   const requests = createJournal(encryptedStore, comparedJournal);
   const tallies = createJournal(encryptedStore, tallyJournal);
   /** The comparisons at the last look, and those since then, by the folds that they are about. */
-  const looks = new Map<string, { readonly total: number; readonly since: number }>();
+  const looks = openFixed<string, { readonly total: number; readonly since: number }>('looks of shadows');
 
   function change(
     tenant: string,

@@ -135,7 +135,7 @@ export function openShadow(options: ShadowOptions): Shadow {
   const bills = openFixed<string, { paid: number; measured: number }>('bills of shadows');
   const known = openFixed<string, ShadowVerdicts & { readonly readAt: number }>('holds of shadows');
   /** Sets of strategies for which no verdict was possible: they are drawn twice as often. */
-  const undecided = new Set<string>();
+  const undecided = openFixed<string, string>('open verdicts of shadows');
   /** Runs work with the notes of a tenant. */
   const inTurn = createTurns();
   /** Notes about requests that were drawn and not compared. */
@@ -283,7 +283,7 @@ export function openShadow(options: ShadowOptions): Shadow {
     );
     if (state === undefined) return;
     const name = `${tenant} ${model} ${strategies}`;
-    if (state === 'not shown') undecided.add(name);
+    if (state === 'not shown') undecided.set(name, state);
     else undecided.delete(name);
     const isHarmful = state === 'harm shown' && options.hold !== false;
     await inTurn(tenant, () => notes.judge(tenant, key, state, clock(), isHarmful));
