@@ -3,8 +3,8 @@
  * one with a shadow, relative to one without. Run `node bench/experiments.ts`; it takes two minutes and only prints.
  *
  * Traps: (1) The gateways take turns: ten requests each at most 50 a second, or ten over each of several connections as fast as it goes. So noise of the machine hits all alike; a second gateway without
- * an experiment shows how much two equal ones differ. (2) The upstream answers at once, so a shadow sends its requests while the next ones
- * are served, and works at the same time on the same core. With a real provider they are spread over seconds. (3) The requests differ in
+ * an experiment shows how much two equal ones differ. (2) A shadow waits for an idle moment of its gateway, so
+ * with several connections, its requests fall into the turns of the others, and make them slower: the CPU time of a request shows what it does. (3) The requests differ in
  * their last message only: each repeats one fold, and a shadow with the default share repeats one in a hundred of them.
  */
 import { loadInTurns, quantile } from './gateway/in-turns.ts';

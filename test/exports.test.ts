@@ -112,7 +112,14 @@ const exportLists: Readonly<Record<string, Names | undefined>> = {
     ],
   },
   './gateway/node': {
-    values: ['foldThread', 'prometheusMetrics', 'receiptArchive', 'serveNode', 'undiciUpstream'],
+    values: [
+      'foldThread',
+      'idleMoment',
+      'prometheusMetrics',
+      'receiptArchive',
+      'serveNode',
+      'undiciUpstream',
+    ],
     types: [
       'FoldThread',
       'FoldThreadOptions',

@@ -9,7 +9,7 @@ import { foldThread } from '../../src/gateway/fold-thread/fold-thread.ts';
 import { headersToClient, headersToUpstream } from '../../src/gateway/http/http.ts';
 import { type ReceiptArchive, receiptArchive } from '../../src/gateway/receipts/archive.ts';
 import { readBody } from '../../src/gateway/http/body.ts';
-import { serveNode } from '../../src/gateway/http/node-server.ts';
+import { idleMoment, serveNode } from '../../src/gateway/http/node-server.ts';
 import { undiciUpstream } from '../../src/gateway/http/undici-upstream.ts';
 import { sqliteStore } from '../../src/store/sqlite/sqlite.ts';
 
@@ -95,6 +95,7 @@ async function wholeGateway(
       secret: new Uint8Array(32).fill(1),
       upstream: undiciUpstream(),
       foldThread: foldThread(),
+      whenIdle: idleMoment,
       log: { info: () => undefined, warn: () => undefined },
       ...(archive && { archive }),
     },

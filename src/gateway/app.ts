@@ -98,6 +98,10 @@ export type GatewayDeps = {
   readonly archive?: ReceiptArchive;
   /** How clients connect to a URL of this gateway, for the page. Default: the page does not say. */
   readonly pageClients?: PageClients;
+  /**
+   * Waits until there is time to repeat a request for a shadow, such as `idleMoment` of `leporello/gateway/node`; false when there was none. Default: it is repeated at once.
+   */
+  readonly whenIdle?: () => Promise<boolean>;
   /** Is called with each receipt, after its response has ended. Its errors are ignored. */
   readonly onReceipt?: (receipt: AnyReceipt) => void;
 };
@@ -171,6 +175,7 @@ export function gatewayParts(
     experiment,
     archive,
     pageClients: deps.pageClients,
+    whenIdle: deps.whenIdle ?? (async () => true),
     controls: archive && createControls({ encryptedStore }),
     totals: createReceiptTotals(),
     prices: pricesFrom(settings.usdPerMillionTokens),
@@ -297,10 +302,7 @@ export const gatewayChecks: Checks<GatewaySettings> = {
         share: fraction(),
         usdPerDay: positiveNumber,
         billShare: fraction(),
-        hold: allowed(
-          'true, false or "unless-safe"',
-          (value) => typeof value === 'boolean' || value === 'unless-safe',
-        ),
+        hold: oneOf('if-harmful', 'unless-safe', 'never'),
         logins: trueOrFalse,
       }),
     ),
@@ -326,6 +328,7 @@ const depsCheck = object<GatewayDeps>(
     foldThread: unchecked,
     archive: unchecked,
     pageClients: unchecked,
+    whenIdle: unchecked,
     onReceipt: unchecked,
   },
   { required: ['store', 'secret', 'upstream', 'log'] },

@@ -29,7 +29,16 @@ export type ExperimentSettings = {
 
 type ExperimentParts = Pick<
   GatewayOptions,
-  'encryptedStore' | 'receipts' | 'totals' | 'metrics' | 'prices' | 'recall' | 'log' | 'clock' | 'newId'
+  | 'encryptedStore'
+  | 'receipts'
+  | 'totals'
+  | 'metrics'
+  | 'prices'
+  | 'recall'
+  | 'log'
+  | 'clock'
+  | 'newId'
+  | 'whenIdle'
 > & { readonly foldSettings: FoldSettings };
 
 /** The experiments of one gateway. */
@@ -79,7 +88,7 @@ function holdoutOf(
 
 function shadowOf({ shadow }: ExperimentSettings, parts: ExperimentParts): Shadow | undefined {
   if (!shadow) return undefined;
-  const { share = 0.1, usdPerDay = 1, billShare = 0.01, hold = true, logins = false } = shadow;
+  const { share = 0.1, usdPerDay = 1, billShare = 0.01, hold = 'if-harmful', logins = false } = shadow;
   const { encryptedStore, foldSettings, receipts, totals, metrics, clock } = parts;
   return openShadow({
     ...parts,

@@ -51,6 +51,8 @@ export type GatewayOptions = {
   readonly totals: ReceiptTotals;
   readonly prices: Prices;
   readonly costs: CostTracker;
+  /** Waits until there is time for work that can wait; false when there was none. */
+  readonly whenIdle: () => Promise<boolean>;
   /** Metrics of the gateway; undefined when none are kept. */
   readonly metrics: GatewayMetrics | undefined;
   /** True to show metrics to anyone when there is no `adminToken`. */

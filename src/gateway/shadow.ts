@@ -66,10 +66,10 @@ export type ShadowSettings = {
   /** The most that they may cost, as a part of the cost of this gateway's requests of the tenant since it started. Default 0.01. */
   readonly billShare?: number;
   /**
-   * Whether strategies whose folds are shown to do harm make no new fold for a week, unless a request would not fit. `unless-safe`: strategies make
-   * none before their folds are shown to be harmless; until then the whole request is served, and the fold is only compared. Default true.
+   * When strategies make no new fold, unless a request would not fit. `if-harmful` (the default): for a week after their folds were shown to do harm.
+   * `unless-safe`: until their folds are shown to be harmless; the whole request is served, and the fold is only compared. `never`: a shadow only measures.
    */
-  readonly hold?: boolean | 'unless-safe';
+  readonly hold?: 'if-harmful' | 'unless-safe' | 'never';
   /** Whether requests with a login, such as that of a subscription, are sent again, too. Default false. */
   readonly logins?: boolean;
 };
@@ -85,6 +85,7 @@ export type ShadowOptions = Required<ShadowSettings> & {
   readonly prices: Prices;
   readonly infoOf: (model: string | undefined) => Promise<Pick<ModelInfo, 'maxOutput'>>;
   readonly ended: (tenant: string, receipt: ShadowReceipt) => void;
+  readonly whenIdle: () => Promise<boolean>;
   /** Called when so many notes were lost. */
   readonly lost: (notes: number) => void;
   readonly log: GatewayLog;
@@ -217,6 +218,8 @@ export function openShadow(options: ShadowOptions): Shadow {
     const send = (body: Uint8Array) => resender.send(body, signal);
     const shared = { codec: request.codec, recall: options.recall, send, signal, reserve, sent: now.sent };
     const replyTo = async (again: PreparedRequest, tokens: number): Promise<Replied | undefined> => {
+      if (!(await options.whenIdle())) now.problem = 'the gateway was busy';
+      if (now.problem !== undefined) return undefined;
       // A byte that a continuation adds is at most one token.
       const most = (moreBytes: number) => mostFor(tokens + moreBytes);
       const answer = await resend({ ...shared, prepared: again, mostFor: most });
@@ -240,7 +243,7 @@ export function openShadow(options: ShadowOptions): Shadow {
       const answer = isFolded ? await replyTo(fold, foldedTokens) : await replyTo(wholePrepared, wholeTokens);
       if (!answer) return undefined;
       (isFolded ? folded : whole).push(answer);
-      if (folded.length + whole.length < 4 && rests(answer, now)) return undefined;
+      if (answer.isLimited && folded.length + whole.length < 4) now.problem = nearLimit;
     }
     return { folded, whole };
   }
@@ -285,7 +288,7 @@ export function openShadow(options: ShadowOptions): Shadow {
     const name = `${tenant} ${model} ${strategies}`;
     if (state === 'not shown') undecided.set(name, state);
     else undecided.delete(name);
-    const isHarmful = state === 'harm shown' && options.hold !== false;
+    const isHarmful = state === 'harm shown' && options.hold !== 'never';
     await inTurn(tenant, () => notes.judge(tenant, key, state, clock(), isHarmful));
     if (state !== 'too few') known.delete(tenant);
     if (!isHarmful) return;
@@ -378,12 +381,6 @@ export function openShadow(options: ShadowOptions): Shadow {
     },
     findings: (tenant) => inTurn(tenant, () => notes.read(tenant)),
   };
-}
-
-/** True if no more requests should follow this reply. */
-function rests({ isLimited }: ResentReply, now: RunningComparison): boolean {
-  if (isLimited) now.problem ??= nearLimit;
-  return isLimited;
 }
 
 const inProgress = 'another one was in progress';

@@ -156,10 +156,13 @@ describe.each(stores)('two gateways on one %s', (name) => {
     const provider = await scripted(billing(billed));
     const urls: string[] = [];
     for (let at = 0; at < 2; at++) urls.push((await gateway(provider, usdPerDay, shared.memory)).url);
-    for (let batch = 0; batch < 40; batch++)
+    for (let batch = 0; batch < 40; batch++) {
       await Promise.all(
         [0, 1, 2, 3].map((at) => ask(urls[at % 2]!, `Job ${batch} ${at}`, batch < 15 ? 6 : 12)),
       );
+      // A shadow sends while its gateway is idle, and the next request is drawn only when it has ended.
+      if (batch >= 30) await quiet(provider);
+    }
     await quiet(provider);
     const taken = await takenIn(await shared.open());
     const [one, other] = await Promise.all(urls.map(resultsOf));

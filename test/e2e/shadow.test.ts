@@ -113,6 +113,32 @@ describe('a shadow', () => {
     await eventually(() => expect(stack.provider.requests).toHaveLength(64));
   });
 
+  it('waits before each request until the gateway has time', async () => {
+    const waits: PromiseWithResolvers<boolean>[] = [];
+    const whenIdle = () => {
+      waits.push(Promise.withResolvers());
+      return waits.at(-1)!.promise;
+    };
+    await using stack = await startStack(
+      () => acts('src/a.ts'),
+      { ...settings, experiment: { shadow } },
+      { whenIdle },
+    );
+    await pay(stack.url, 60);
+    await (await post(stack.url, 'messages', longBody('messages', jobs))).text();
+    for (const at of [0, 1]) {
+      await eventually(() => expect(waits).toHaveLength(at + 1));
+      expect(stack.provider.requests).toHaveLength(61 + at);
+      waits[at]!.resolve(at === 0);
+    }
+    await eventually(async () =>
+      expect((await resultsOf(stack.url)).shadows).toMatchObject([
+        { tally: { calls: 1, usd: 0.0105, dropped: { 'the gateway was busy': 1 } } },
+      ]),
+    );
+    expect(stack.provider.requests).toHaveLength(62);
+  });
+
   it('answers recalls before it compares, and counts them', async () => {
     const script: Script = ({ body, index }) => {
       if (index < 60) return acts('src/a.ts');

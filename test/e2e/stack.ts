@@ -61,6 +61,7 @@ export async function startStack(
     /** Bodies of this many bytes or more are folded in a worker thread. Default: none. */
     readonly foldThreadBytes?: number;
     readonly tracing?: GatewayTracing;
+    readonly whenIdle?: () => Promise<boolean>;
   } = {},
 ): Promise<Stack> {
   const data = await mkdtemp(join(tmpdir(), 'leporello-e2e-'));
@@ -96,6 +97,7 @@ export async function startStack(
         ...(thread && { foldThread: thread }),
         ...(deps.archive && { archive: deps.archive }),
         ...(deps.tracing && { tracing: deps.tracing }),
+        ...(deps.whenIdle && { whenIdle: deps.whenIdle }),
         pageClients: {
           snippets: (base) => [{ name: 'An SDK', text: `BASE_URL=${base}/v1`, note: 'Any format.' }],
           findings: async () => [

@@ -100,10 +100,7 @@ function optionsIn(schema: Schema, path: readonly string[]): readonly Option[] {
   if (description === undefined) return children;
   const key = path.join('.');
   const mayBeText = inner.def.options?.some((option) => option.def.type === 'string') === true;
-  // "true, false or a word".
-  const mayBeBoolean = inner.def.options?.some((option) => option.def.type === 'boolean') === true;
-  const type = mayBeBoolean ? 'boolean' : inner.def.type;
-  const reads = mayBeText ? 'text-or-json' : (readings[type] ?? 'text');
+  const reads = mayBeText ? 'text-or-json' : (readings[inner.def.type] ?? 'text');
   const own = { ...description, key, variable: variableOf(key), reads, fallback: schema.def.defaultValue };
   return [own, ...children];
 }

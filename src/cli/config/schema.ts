@@ -99,10 +99,10 @@ const shadow = switchable(
       0.01,
       "What they may cost at most, as a part of what the tenant's requests have cost since the gateway started.",
     ),
-    hold: described(z.union([z.boolean(), z.literal('unless-safe')]).default(true), {
-      allowed: 'true, false or unless-safe',
+    hold: described(z.enum(['if-harmful', 'unless-safe', 'never']).default('if-harmful'), {
+      allowed: 'if-harmful, unless-safe or never',
       about:
-        'true: strategies whose folds are shown to do harm make no new fold for a week, unless a request would not fit. unless-safe: strategies make none before their folds are shown to be harmless. false only measures.',
+        'When strategies make no new fold, unless a request would not fit. if-harmful: for a week after their folds were shown to do harm. unless-safe: until their folds are shown to be harmless. never: the shadow only measures.',
     }),
     logins: described(z.boolean().default(false), {
       allowed: 'true or false',

@@ -3,7 +3,6 @@ import type { GatewaySettings } from '../../gateway/app.ts';
 import { mergeSources } from './merge-sources.ts';
 import { configSchema } from './schema.ts';
 import { gatewaySettings } from './to-settings.ts';
-import { options, valueOf } from './options.ts';
 
 /** Returns the gateway's settings for a configuration file and variables. */
 function settingsOf(file: object, env: Readonly<Record<string, string>> = {}): GatewaySettings {
@@ -80,13 +79,4 @@ describe('the control group of an experiment', () => {
   ])('with %j is %d of the conversations', (experiment, holdout) => {
     expect(settingsOf({ experiment }).experiment?.holdout).toBe(holdout);
   });
-});
-
-it.each([
-  ['true', true],
-  ['False', false],
-  ['unless-safe', 'unless-safe'],
-])('the text %j of a switch that may have another word is %j', (text, value) => {
-  const option = options.find(({ key }) => key === 'experiment.shadow.hold')!;
-  expect(valueOf(option, text)).toBe(value);
 });

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { assembleGateway } from '../../gateway/app.ts';
 import { type ReceiptArchive, receiptArchive } from '../../gateway/receipts/archive.ts';
 import { type FoldThread, foldThread } from '../../gateway/fold-thread/fold-thread.ts';
-import { type NodeServer, serveNode } from '../../gateway/http/node-server.ts';
+import { idleMoment, type NodeServer, serveNode } from '../../gateway/http/node-server.ts';
 import { prometheusMetrics } from '../../gateway/receipts/prometheus.ts';
 import { undiciUpstream } from '../../gateway/http/undici-upstream.ts';
 import type { GatewayTracing } from '../../gateway/options.ts';
@@ -70,6 +70,7 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
       },
       onReceipt: wraps.onReceipt,
       ...(thread && { foldThread: thread }),
+      whenIdle: idleMoment,
     });
     // The first request would load this: its client would wait longer than one that waits for the port.
     await Promise.all([upstream.load(), warmUp(usualModel, undefined, 1)]);

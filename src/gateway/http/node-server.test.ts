@@ -1,12 +1,10 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { GatewayRequest, GatewayResponse, Handler, HeaderList } from './http.ts';
 import { readBody } from './body.ts';
-import { serveNode } from './node-server.ts';
-import type { NodeServer } from './node-server.ts';
+import { idleMoment, type NodeServer, serveNode } from './node-server.ts';
 
 const utf8 = new TextEncoder();
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
@@ -390,4 +388,13 @@ describe('closing', () => {
     const again = serveNode(async () => empty, { port: server!.port, host: '127.0.0.1' });
     await expect(again).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
+});
+
+it('an idle moment comes when the thread has no more work', async () => {
+  const order: string[] = [];
+  const idle = idleMoment().then(() => order.push('an idle moment'));
+  for (const end = performance.now() + 100; performance.now() < end; ) await nextTurn();
+  order.push('the end of the work');
+  await idle;
+  expect(order).toEqual(['the end of the work', 'an idle moment']);
 });

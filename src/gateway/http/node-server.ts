@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { type AddressInfo, type Socket, Server as NetServer } from 'node:net';
+import { performance } from 'node:perf_hooks';
 import {
   type GatewayResponse,
   type Handler,
@@ -41,6 +42,19 @@ export type NodeServer = {
    */
   close(graceMs: number): Promise<void>;
 };
+
+/** Milliseconds of a look at how busy this thread is, and how long it may take until there is an idle moment. */
+const [lookMs, mostLookedMs] = [20, 60_000];
+
+/** Waits for a moment in which this thread has nothing to do for at least half of 20 ms. Resolves to false after a minute without one. */
+export async function idleMoment(): Promise<boolean> {
+  for (let ms = 0; ms < mostLookedMs; ms += lookMs) {
+    const before = performance.eventLoopUtilization();
+    await new Promise((resolve) => setTimeout(resolve, lookMs));
+    if (performance.eventLoopUtilization(before).utilization < 0.5) return true;
+  }
+  return false;
+}
 
 /** Listens and serves. Rejects with the system's error when it cannot listen, for example because the port is in use. */
 export async function serveNode(handler: Handler, options: NodeServerOptions): Promise<NodeServer> {
