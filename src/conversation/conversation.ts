@@ -39,6 +39,8 @@ export type Part = (
       readonly texts: readonly Span[];
       /** True for reasoning that the provider checks: its signature or encrypted content must go back verbatim. */
       readonly signed: boolean;
+      /** The literal of the complete reasoning, which only the provider can read. */
+      readonly sealed?: Span | undefined;
     }
   | { readonly type: 'media'; readonly span: Span; readonly media: Media }
   | {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
+import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { idleContent, mayPay } from './idle-content.ts';
@@ -9,6 +10,7 @@ import type { Pins } from './types.ts';
 import { recallToolFor } from '../recall/tool.ts';
 import type { KeepForRequests, RentLimit } from '../triggers/trigger.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
+import { asResponses } from '../../test/support/as-responses.ts';
 import { addToResults } from '../../test/support/add-to-results.ts';
 import { type Step, chatBody, freshReading, readChat } from '../../test/support/chat-conversation.ts';
 import { planInputFor } from '../../test/support/plan-input.ts';
@@ -50,6 +52,31 @@ describe('idle content', () => {
     const steps = [{ user: 'Go' }, large, small, large, large, large];
     expect(await weigh(steps, { results: 2 })).toEqual(['2 texts since 2']);
     expect(await weigh(steps, { results: 1 })).toEqual(['2 texts since 3', '6 texts since 1']);
+  });
+
+  it('is as old in a format that divides a reply into several messages', async () => {
+    const body = chatBody([{ user: 'Go' }, small, small, small, small], { tools: ['run'] });
+    const input = planInputFor(openaiResponses.read(asResponses(body), freshReading()), {
+      recallTool: recallToolFor(['run']),
+      codec: openaiResponses,
+    });
+    const keepForRequests = { ...never, steps: 1 };
+    const found = idleContent(input, await draft(input, []), keepForRequests);
+    // Each step is reasoning, a call and an output.
+    expect(found.map(({ message, requests }) => `${message} since ${requests}`)).toEqual([
+      '1 since 2',
+      '2 since 2',
+      '3 since 2',
+      '4 since 1',
+      '5 since 1',
+      '6 since 1',
+    ]);
+    expect(await weigh([{ user: 'Go' }, small, small, small, small], { steps: 1 })).toEqual([
+      '1 message since 2',
+      '2 message since 2',
+      '3 message since 1',
+      '4 message since 1',
+    ]);
   });
 
   it('leaves out reads of files that the user or the newest reply names, and the steps that hold them', async () => {

@@ -1,7 +1,7 @@
 /**
  * Finds idle content: large texts, and complete steps, that are so many requests old that the model is unlikely to use them again. It depends on
  * the conversation alone, so that every instance finds the same, and uses remembered counts, so that it is cheap on every request. Results that were
- * fetched again count as used for longer, and are protected while they are new.
+ * fetched again count as used for longer.
  */
 import type { Message, Part, Span } from '../conversation/conversation.ts';
 import { mediaOf, perMessage } from '../conversation/messages.ts';
@@ -44,13 +44,15 @@ export function idleContent(
   const references = referencesIn(start.shrinks);
   const media = runSteps(openMedia(input, edited));
   const isAgain = unitsFetchedAgain(input);
-  let requests = 0;
+  // Some formats divide a reply into several messages. All are as old as the first.
+  let repliesAfter = 0;
   const begins = repliesBegun(messages);
   for (let index = messages.length - 1; index >= 0; index--) {
-    if (begins[index]) requests++;
+    if (begins[index]) repliesAfter++;
     if (edited.messages.has(index)) continue;
     const message = messages[index]!;
     const isReply = message.role === 'assistant';
+    const requests = repliesAfter + (isReply && !begins[index] ? 1 : 0);
     if (protects.message(index)) {
       references.keep(index);
       continue;
@@ -117,7 +119,6 @@ type IdleStep = { readonly kind: 'steps' | 'recalls' | 'replies'; readonly messa
 /** The steps that may be dropped, by the index of each of their messages. */
 export type IdleSteps = readonly (IdleStep | undefined)[];
 
-/** Messages that are looked at in one step. */
 const messagesPerStep = 500;
 
 /** Finds the complete steps that may be dropped. It runs on every request, in one pass. */
@@ -312,9 +313,8 @@ function savedIn(
 }
 
 /**
- * Tells whether evicting idle content may pay; mostly it cannot, and then nothing is searched for. It looks at no part: as if everything that is sent were idle
- * once its kind counts as unused. Only messages with a long text can become smaller; all others are evicted as a whole. It asks `pays` for the content from
- * each message on, from the newest one back.
+ * Tells whether evicting idle content may pay; mostly it cannot, and then nothing is searched for. It looks at no part: as if everything that is sent
+ * were idle once its kind counts as unused. Only messages with a long text can become smaller; all others are evicted as a whole.
  */
 export function mayPay(
   { conversation, counter, minResultBytes: minBytes }: PlanInput,
@@ -331,9 +331,10 @@ export function mayPay(
   const [forTexts, forSteps] = [Math.min(results, inputs), Math.min(steps, recalls, talk)];
   const moved = sent.messages.length - messages.length;
   const limit = { rent: 0, behind: 0, tokens: 0 };
-  let requests = 0;
+  let repliesAfter = 0;
   for (let index = messages.length - 1; index >= 0; index--) {
-    if (begins[index]) requests++;
+    if (begins[index]) repliesAfter++;
+    const requests = repliesAfter + (messages[index]!.role === 'assistant' && !begins[index] ? 1 : 0);
     limit.behind += sentCounts[index + moved] ?? 0;
     const longestText = longest[index]!;
     if (longestText === neverIdle) continue;

@@ -4,6 +4,7 @@
  */
 import type { Codec, FormatRules, Problem, RecallTool } from '../codecs/codec.ts';
 import type { Conversation, Message } from '../conversation/conversation.ts';
+import { contentBytes } from '../tokens/count-conversation.ts';
 import { inputOf, mediaOf, perMessage, textOf, textsOf } from '../conversation/messages.ts';
 import { type Edit, stayingInSteps } from '../conversation/edit.ts';
 import { inPieces, oneStep, type Steps } from '../conversation/steps.ts';
@@ -231,14 +232,10 @@ export function tokensOfTexts(
   bytes: number,
   tokens: number,
 ): number {
-  let [rest, size] = [tokens, message.span.end - message.span.start];
-  for (const part of message.parts) {
-    for (const media of mediaOf(part)) {
-      rest -= counter.media(conversation, message, media);
-      size -= media.span.end - media.span.start;
-    }
-  }
-  return Math.max(0, rest) * Math.min(1, bytes / size);
+  let rest = tokens;
+  for (const part of message.parts)
+    for (const media of mediaOf(part)) rest -= counter.media(conversation, message, media);
+  return Math.max(0, rest) * Math.min(1, bytes / contentBytes(conversation.body, message));
 }
 
 // Offering the recall tool. Providers cache tools before all messages, so a tool that is added late re-bills the whole conversation, and one that is

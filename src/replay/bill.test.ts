@@ -46,8 +46,7 @@ describe('createBill', () => {
   it('counts tools before the messages', () => {
     const bill = createBill(createConversationCounter({ counter: characters }));
     const withTools = readChat(chatBody([{ user: 'hi' }], { tools: ['look'] }));
-    const tools =
-      '[{"type":"function","function":{"name":"look","parameters":{"type":"object"}}}]'.length - 2;
+    const tools = '{"name":"look","parameters":{"type":"object"}}'.length;
     expect(bill(withTools)).toEqual({ context: tools + 2, read: 0, written: tools + 2, isStable: true });
     expect(bill(withTools)).toEqual({ context: tools + 2, read: tools + 2, written: 0, isStable: true });
   });

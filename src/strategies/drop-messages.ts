@@ -1,6 +1,7 @@
 /** Implements three strategies that drop old content: the oldest messages, recalls of earlier turns, and calls of tools that do not exist. */
 import { checkSettings, object, oneOf } from '../checks.ts';
 import type { Conversation, Part } from '../conversation/conversation.ts';
+import { contentBytes } from '../tokens/count-conversation.ts';
 import { textOf, textsOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { Steps } from '../conversation/steps.ts';
@@ -53,12 +54,13 @@ function* proposeOldest(view: FoldView): Steps<readonly Edit[]> {
     const messages = yield* freeMessagesOf(view, unit);
     if (messages.length === 0) continue;
     let tokens = 0;
-    for (const { index, span } of messages) {
+    for (const message of messages) {
+      const { index } = message;
       if (index % 64 === 63) yield;
       const left = remaining(index);
       dropped.set(index, left);
       tokens += left;
-      bytes += span.end - span.start;
+      bytes += contentBytes(view.conversation.body, message);
     }
     const speaks = messages.some(({ role }) => role === 'user') ? Math.min(tokens, maxWordsTokens) : 0;
     wordsTokens += speaks;

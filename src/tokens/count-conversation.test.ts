@@ -54,8 +54,16 @@ const tokensOf = (conversation: Conversation) =>
 
 const media = (kind: Media['kind'], span: Span, data: Span | undefined): Media => ({ kind, span, data });
 
-const tokensOfReasoning = (json: string, signed: boolean) =>
-  tokensOf(single(json, (span) => ({ type: 'reasoning', span: span(json), texts: [span('"why"')], signed })));
+const tokensOfReasoning = (json: string, sealed: string | undefined) =>
+  tokensOf(
+    single(json, (span) => ({
+      type: 'reasoning',
+      span: span(json),
+      texts: [span('"why"')],
+      signed: sealed !== undefined,
+      ...(sealed !== undefined && { sealed: span(sealed) }),
+    })),
+  );
 
 const tokensOfMedia = (kind: Media['kind'], json: string, data: string | undefined) =>
   tokensOf(
@@ -121,10 +129,11 @@ describe('a part', () => {
     expect(tokensOf(result)).toBe(1_000 + 'found'.length + 10 * 4);
   });
 
-  it('that is reasoning costs its text, or an estimate from its signature when that is more', () => {
-    expect(tokensOfReasoning(`["why","${'s'.repeat(1_000)}"]`, false)).toBe(3);
-    expect(tokensOfReasoning('["why","short"]', true)).toBe(3);
-    expect(tokensOfReasoning(`["why","${'s'.repeat(995)}"]`, true)).toBe(200);
+  it('that is reasoning costs its text, or an estimate from its sealed copy when that is more', () => {
+    const sealed = `"${'s'.repeat(1_000)}"`;
+    expect(tokensOfReasoning(`["why",${sealed}]`, undefined)).toBe(3);
+    expect(tokensOfReasoning('["why","short"]', '"short"')).toBe(3);
+    expect(tokensOfReasoning(`["why",${sealed},"an id"]`, sealed)).toBe(200);
   });
 
   it('that is a tool definition costs its JSON', () => {
@@ -178,7 +187,7 @@ describe('a conversation', () => {
     const conversation = conversationOf([tool, text('"Be brief."'), text('"Hello"'), text('"Well?"')], 2);
     const counter = createConversationCounter({ counter: characters });
     expect([0, 1].map((index) => counter.message(conversation, index))).toEqual([1_005, 1_005]);
-    expect(counter.total(conversation)).toBe(10 + 112 + 9 + 1_005 + 1_005);
+    expect(counter.total(conversation)).toBe(10 + 112 + 1_009 + 1_005 + 1_005);
     expect(counter.text('Hello')).toBe(5);
   });
 

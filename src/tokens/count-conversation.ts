@@ -17,7 +17,7 @@ import type { Steps } from '../conversation/steps.ts';
 import { countMedia } from './count-media.ts';
 import type { AsyncCounts } from './async-counts.ts';
 import type { TokenCounter } from './token-counter.ts';
-import { renderTool } from './tool-namespace.ts';
+import { argumentsText, definitionText, itemTokens } from './spelling.ts';
 
 export interface ConversationCounter {
   readonly name: string;
@@ -54,28 +54,33 @@ export interface ConversationCounter {
 export function createConversationCounter(options: { readonly counter: TokenCounter }): ConversationCounter {
   const { counter: given } = options;
   const { blocks, parts, media: knownMedia, texts, longTexts, totals, lists, listed } = memoOf(given);
-  const { asyncCounts: answers } = given;
+  const { asyncCounts: answers, countInSteps } = given;
   const countText = (text: string): number =>
-    remembered(text.length > maxShortLength ? longTexts : texts, text, () => given.count(text));
+    remembered(text.length > maxShortLength ? longTexts : texts, text, () => given.count(withUsualIds(text)));
   // `text` always uses the estimate: what is made smaller on arrival must be decided the same way every time.
   const counter = answers ? withAnswers(given, answers) : { ...given, count: countText };
   const isFinal = (conversation: Conversation, block: Block): boolean =>
     answers === undefined ||
     textsIn(counter, conversation.body, block).every((text) => answers.known(text) !== undefined);
 
-  const toolsOverhead = ({ parts: definitions }: Block): number =>
-    definitions.some(({ type }) => type === 'tool-definition') ? (counter.overhead.tools ?? 0) : 0;
+  /** Counts what tools cost besides their definitions, or the wrapping of a system text outside the messages: in other formats it is a message. */
+  const preambleOverhead = ({ preamble }: Conversation, block: Block): number =>
+    block.parts.some(({ type }) => type === 'tool-definition')
+      ? (counter.overhead.tools ?? 0)
+      : preamble.includes(block)
+        ? counter.overhead.message
+        : 0;
   /** Counts a long text in steps. Later passes find its count in `longTexts`, unless it is longer than all that is remembered there. */
   function* countLong(text: string): Steps<number> {
-    if (text.length < minLongLength || !given.countInSteps) return countText(text);
-    const tokens = longTexts.get(text) ?? (yield* given.countInSteps(text));
+    if (text.length < minLongLength || !countInSteps) return countText(text);
+    const tokens = longTexts.get(text) ?? (yield* countInSteps(withUsualIds(text)));
     longTexts.set(text, tokens);
     return tokens;
   }
   function* countPartInSteps({ body }: Conversation, block: Block, part: Part): Steps<number> {
     const spans = textsOf(part);
     if (part.type === 'tool-call' && !answers && lengthOf(part.input) >= minLongLength) {
-      const input = yield* countLong(jsonText(body, block, part.input));
+      const input = yield* countLong(inputText(body, block, part.input));
       return counter.overhead.message + counter.count(part.name) + input;
     }
     if (spans.length < manyTexts && lengthOf(part.span) < minLongLength)
@@ -86,7 +91,7 @@ export function createConversationCounter(options: { readonly counter: TokenCoun
       else tokens += yield* countLong(yield* textInSteps(body, block, span));
       yield;
     }
-    if (part.type === 'reasoning') return part.signed ? Math.max(tokens, sealedTokens(part)) : tokens;
+    if (part.type === 'reasoning') return Math.max(tokens, sealedTokens(part));
     return tokens + countPart(counter, body, block, { ...part, texts: [] } as Part);
   }
 
@@ -98,14 +103,14 @@ export function createConversationCounter(options: { readonly counter: TokenCoun
   const countBlock = (conversation: Conversation, block: Block): number => {
     const known = blocks.get(block.parts);
     if (known !== undefined) return known;
-    let tokens = toolsOverhead(block);
+    let tokens = preambleOverhead(conversation, block);
     for (const part of block.parts)
       tokens += keptCount(part, countPart(counter, conversation.body, block, part));
     if (isFinal(conversation, block)) blocks.set(block.parts, tokens);
     return tokens;
   };
   const countNow = (conversation: Conversation, message: Message): number =>
-    counter.overhead.message + countBlock(conversation, message);
+    wrappingsOf(conversation, message) * counter.overhead.message + countBlock(conversation, message);
   const countsBy = new WeakMap<Conversation, readonly number[]>();
   /** Returns the tokens of each message. A text without an answer may count differently later, so then nothing is remembered. */
   const countsOf = (conversation: Conversation): readonly number[] => {
@@ -166,7 +171,7 @@ export function createConversationCounter(options: { readonly counter: TokenCoun
     *blockInSteps(conversation, block) {
       const isLong = block.span.end - block.span.start >= minLongLength;
       if (!isLong || answers || blocks.has(block.parts)) return countBlock(conversation, block);
-      let tokens = toolsOverhead(block);
+      let tokens = preambleOverhead(conversation, block);
       for (const part of block.parts) {
         tokens += keptCount(part, yield* countPartInSteps(conversation, block, part));
         yield;
@@ -286,47 +291,55 @@ function memoOf(counter: TokenCounter): CounterMemo {
 }
 
 /**
- * Calls and results cost the wrapping of a message each, in addition to that of their message. Recorded usage of two providers
- * shows it: a call with its result costs about four wrappings, two calls at once seven.
+ * Returns how often a message costs the wrapping of one, besides that of each call and each result in it. Recorded usage of two providers shows that a
+ * call with its result costs about four wrappings, two calls at once seven: one for the turn of the model, one for each call, and two for each
+ * result. It is the same in each wire format, although some divide a turn of the model into several messages and some have several results in one.
  */
+function wrappingsOf({ messages }: Conversation, { index, role, parts }: Message): number {
+  if (role === 'assistant' || role === 'system') return messages[index - 1]?.role === role ? 0 : 1;
+  const results = parts.filter(({ type }) => type === 'tool-result').length;
+  return parts.length > results ? results + 1 : Math.max(1, results);
+}
+
+/** Counts a part. A call and a result cost the wrapping of a message each, in addition to those of their message. */
 function countPart(counter: TokenCounter, body: Uint8Array, block: Block, part: Part): number {
   switch (part.type) {
     case 'text':
       return countTexts(counter, body, block, part.texts);
     case 'tool-call':
       return (
-        counter.overhead.message + counter.count(part.name) + counter.count(jsonText(body, block, part.input))
+        counter.overhead.message +
+        counter.count(part.name) +
+        counter.count(inputText(body, block, part.input))
       );
     case 'tool-result': {
       const media = part.media.reduce((sum, item) => sum + countMedia(counter, body, block, item), 0);
       // A new result is made smaller next, which needs its texts again.
       return counter.overhead.message + countTexts(counter, body, block, part.texts, textToKeep) + media;
     }
-    case 'reasoning': {
-      const texts = countTexts(counter, body, block, part.texts);
-      return part.signed ? Math.max(texts, sealedTokens(part)) : texts;
-    }
+    case 'reasoning':
+      return Math.max(countTexts(counter, body, block, part.texts), sealedTokens(part));
     case 'media':
       return countMedia(counter, body, block, part.media);
     case 'tool-definition':
       // A tool that the model found is in the prompt; this is left to the calibration by reported usage.
       if (part.isDeferred) return 0;
-      return counter.overhead.tool + counter.count(definitionText(counter, rawText(body, block, part.span)));
+      return (
+        counter.overhead.tool +
+        counter.count(definitionText(rawText(body, block, part.span), counter.toolsAs))
+      );
     case 'opaque':
-      return opaqueTokens(lengthOf(part.span), part.data ? lengthOf(part.data) : 0);
+      return opaqueTokens(body, block, part);
   }
 }
 
-/** Returns the definition as the model reads it. */
-function definitionText({ toolsAs }: TokenCounter, json: string): string {
-  if (toolsAs !== 'namespace') return json;
-  try {
-    return renderTool(JSON.parse(json)) ?? json;
-  } catch {
-    // A spelling that our scanner accepts and this parser does not.
-    return json;
-  }
+/** Returns the text with one usual id in place of all ids of originals: these depend on the wire format, and a fold must not. */
+function withUsualIds(text: string): string {
+  return text.includes('mem_') ? text.replaceAll(/\bmem_[0-9a-hjkmnp-tv-z]{16}\b/g, usualId) : text;
 }
+
+/** Takes as many tokens as ids take on average. */
+const usualId = 'mem_yz4mse4gge9fv3wx';
 
 function countTexts(
   counter: TokenCounter,
@@ -338,10 +351,10 @@ function countTexts(
   return texts.reduce((tokens, span) => tokens + counter.count(read(body, block, span)), 0);
 }
 
-/** Arguments are a string literal that holds JSON in some formats, and JSON in others: the same text to the model. */
-function jsonText(body: Uint8Array, block: Block, span: Span): string {
+/** Arguments are a string literal that holds JSON in some formats, which the model reads as it is, and JSON in others. */
+function inputText(body: Uint8Array, block: Block, span: Span): string {
   const quoted = bytesOf(body, block, span)[0] === 0x22;
-  return quoted ? textOf(body, block, span) : rawText(body, block, span);
+  return quoted ? textOf(body, block, span) : argumentsText(rawText(body, block, span));
 }
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -350,23 +363,38 @@ const rawText = (body: Uint8Array, block: Block, span: Span): string =>
   decoder.decode(bytesOf(body, block, span));
 const lengthOf = ({ start, end }: Span): number => end - start;
 
-/** Opaque content is estimated by its bytes: it may be JSON (3 to 4 bytes a token) or base64 of anything. */
-const OPAQUE_BYTES_PER_TOKEN = 4;
-
 /** Bytes of base64 in a source that is known to be no text. */
 const DATA_BYTES_PER_TOKEN = 800;
 
-function opaqueTokens(bytes: number, data: number): number {
-  return Math.ceil((bytes - data) / OPAQUE_BYTES_PER_TOKEN + data / DATA_BYTES_PER_TOKEN);
+function opaqueTokens(body: Uint8Array, block: Block, part: Extract<Part, { type: 'opaque' }>): number {
+  const { span, data } = part;
+  if (!data) return itemTokens(rawText(body, block, span));
+  const around = [
+    rawText(body, block, { ...span, end: data.start }),
+    rawText(body, block, { ...span, start: data.end }),
+  ];
+  return itemTokens(around.join('""')) + Math.ceil(lengthOf(data) / DATA_BYTES_PER_TOKEN);
 }
 
 /**
- * Signed reasoning may be shown shorter than it is charged: the encrypted copy in the signature is complete. Base64 takes four
- * bytes for three of text, a token some four of those.
+ * Signed reasoning may be shown shorter than it is charged: the sealed copy is complete. Base64 takes four bytes for three of text, a token
+ * some four of those.
  */
-const SIGNATURE_BYTES_PER_TOKEN = 5;
+const SEALED_BYTES_PER_TOKEN = 5;
 
-function sealedTokens(part: Extract<Part, { type: 'reasoning' }>): number {
-  const shown = part.texts.reduce((sum, span) => sum + lengthOf(span), 0);
-  return Math.ceil((lengthOf(part.span) - shown) / SIGNATURE_BYTES_PER_TOKEN);
+function sealedTokens({ sealed }: Extract<Part, { type: 'reasoning' }>): number {
+  return sealed ? Math.ceil((lengthOf(sealed) - '""'.length) / SEALED_BYTES_PER_TOKEN) : 0;
+}
+
+/** Returns about how many bytes a message has, the same in all formats: those of its texts and arguments, and 80 for the JSON around each part. */
+export function contentBytes(body: Uint8Array, message: Message): number {
+  let bytes = message.parts.length * 80;
+  for (const part of message.parts) {
+    for (const text of textsOf(part)) bytes += lengthOf(text);
+    if (part.type !== 'tool-call') continue;
+    const input = bytesOf(body, message, part.input);
+    // Arguments in a string have a backslash ahead of each quote.
+    bytes += input.length - (input[0] === 0x22 ? input.filter((byte) => byte === 0x5c).length : 0);
+  }
+  return bytes;
 }

@@ -185,6 +185,7 @@ const images: Readonly<Record<string, ImageRule>> = {
 /**
  * `message` is charged for each message, each call and each result in it: see `count-conversation.ts`.
  *
+ * - `tool` 8 of other models: `{"type":"function","function":…}` around a definition. Most open chat templates print it.
  * - `gpt-*` and the like, `tools` 12: the namespace around the functions (7) and what comes with it, from the prompts that
  *   "How to count tokens with tiktoken" (openai-cookbook) compares with the API: 101 tokens for one function with gpt-4o, 105 with gpt-4.
  * - `claude-*`, `message` 22: the best single figure for the recorded prompt growths, most of which are one call and its result (88 tokens).
@@ -193,7 +194,7 @@ const images: Readonly<Record<string, ImageRule>> = {
  * - `gemini-*`, `tool` 3: documented counts (token counting, tools) are 22 for a question and 206 for it with four functions.
  */
 const overheads: Readonly<Record<string, Costs['overhead']>> = {
-  ...forAll(readersOfNamespaces, { ...USUAL_COSTS.overhead, tools: 12 }),
+  ...forAll(readersOfNamespaces, { ...USUAL_COSTS.overhead, tool: 0, tools: 12 }),
   'claude-*': { message: 22, tool: 0, tools: 346, request: 3 },
   'gemini-*': { ...USUAL_COSTS.overhead, tool: 3 },
 };

@@ -67,7 +67,7 @@ export type ImageRule =
 /** The costs of most providers, or close to them, for counters that are made for no particular model. */
 export const USUAL_COSTS: Costs = {
   image: { rule: 'tiles', box: 2048, shortSide: 768, tile: 512, base: 85, perTile: 170 },
-  overhead: { message: 4, tool: 0, request: 3 },
+  overhead: { message: 4, tool: 8, request: 3 },
 };
 
 /** An image whose size cannot be read (a URL, an unknown format) counts as large, because a count that is too low may not fit. */

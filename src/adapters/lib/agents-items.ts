@@ -3,7 +3,7 @@
  * side are one turn in the wire format. Items of other kinds than messages, reasoning and function calls are never edited or removed. Pure.
  */
 import type { AgentInputItem } from '@openai/agents';
-import { type JsonRecord, isRecord, objectsOf, parseRecord, wordAt } from '../../conversation/json-scan.ts';
+import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
 import type { FoldedBlock, FoldedMessage, MessageForm, WrittenMessage } from './wire-body.ts';
 import {
   addressOf,
@@ -42,7 +42,8 @@ function writeItem(item: JsonRecord): WrittenMessage {
     case 'reasoning':
       return { role: 'assistant', content: [reasoningBlock(item)] };
     case 'function_call': {
-      const input = parseRecord(wordAt(item, 'arguments') ?? '') ?? {};
+      // The model reads its arguments as they are spelled.
+      const input = wordAt(item, 'arguments') ?? '';
       return {
         role: 'assistant',
         content: [{ type: 'tool_use', id: item['callId'], name: item['name'], input }],
@@ -71,8 +72,13 @@ function reasoningBlock({ id, content, providerData }: JsonRecord): JsonRecord {
 function keptBlock(item: JsonRecord): JsonRecord {
   const { id, status, providerData } = item;
   const isRun = item['type'] === 'hosted_tool_call' && isRecord(providerData);
-  return unknownBlock('compaction', isRun ? { id, status, ...providerData } : item);
+  if (!isRun) return unknownBlock('compaction', item);
+  const kind = wordAt(providerData, 'type') ?? '';
+  return unknownBlock(goesWithStep.test(kind) ? kind : 'compaction', { id, status, ...providerData });
 }
+
+/** Calls that the provider ran itself, each with its result in one item: a fold may remove them with their step. */
+const goesWithStep = /^(?:web_search|file_search|code_interpreter)_call$/;
 
 function writeMessage({ role, content }: JsonRecord): WrittenMessage {
   const side = role === 'assistant' || role === 'system' ? role : 'user';

@@ -16,7 +16,7 @@ import {
   type UsageMetadata,
 } from '@langchain/core/messages';
 import { toJsonSchema } from '@langchain/core/utils/json_schema';
-import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
+import { type JsonRecord, isRecord, objectsOf, parseRecord, wordAt } from '../../conversation/json-scan.ts';
 import {
   type FoldedBlock,
   type FoldedMessage,
@@ -26,7 +26,7 @@ import {
   withoutRepeats,
 } from './wire-body.ts';
 import { recalledMediaNote } from '../../conversation/turns.ts';
-import { addressOf, originOf, sourceAt, sourceOfBytes, unknownBlock, withOrigin } from './media-blocks.ts';
+import { addressOf, langchainMedia, originOf, unknownBlock, withOrigin } from './media-blocks.ts';
 
 export const langchainForm: MessageForm<BaseMessage> = {
   write: writeMessage,
@@ -105,7 +105,12 @@ function writeMessage(message: BaseMessage): WrittenMessage {
   const run = objectsOf(outputs).map((item) =>
     unknownBlock(`langchain-${wordAt(item, 'type') ?? 'item'}`, item),
   );
-  const blocks = [...reasoningBlocks(message), ...blocksOf(message.content), ...callBlocks(message), ...run];
+  const beside = reasoningBlocks(message);
+  const said = blocksOf(message.content).map((block) =>
+    // A reply may have its reasoning in the content, too. It is sent once.
+    beside.length > 0 && block?.['type'] === 'thinking' ? undefined : block,
+  );
+  const blocks = [...beside, ...said, ...callBlocks(message), ...run];
   return { role: 'assistant', content: filled(blocks) };
 }
 
@@ -154,28 +159,16 @@ function blockOf(block: JsonRecord): JsonRecord | undefined {
     case 'input_json_delta':
       return undefined;
     default:
-      return mediaBlock(block) ?? unknownBlock(`langchain-${wordAt(block, 'type') ?? 'part'}`, block);
+      return (
+        langchainMedia(block) ?? unknownBlock(`langchain-${wordAt(block, 'type') ?? 'part'}`, sentPart(block))
+      );
   }
 }
 
-/** Writes an image or a document, in any of the spellings of LangChain. */
-function mediaBlock(block: JsonRecord): JsonRecord | undefined {
-  const { image_url: image, source, url, data, file } = block;
-  const inFile = isRecord(file) ? wordAt(file, 'file_data') : undefined;
-  const inName = inFile === undefined ? undefined : /^data:([^;,]*)/.exec(inFile)?.[1];
-  const mimeType = wordAt(block, 'mimeType') ?? wordAt(block, 'mime_type') ?? inName ?? 'image/*';
-  const type =
-    block['type'] === 'image_url' || block['type'] === 'image'
-      ? 'image'
-      : block['type'] === 'document' || mimeType === 'application/pdf'
-        ? 'document'
-        : undefined;
-  if (!type) return undefined;
-  if (isRecord(source)) return { type, source };
-  const address = inFile ?? wordAt(isRecord(image) ? image : { url: image ?? url }, 'url');
-  if (address !== undefined) return { type, source: sourceAt(address) };
-  const inBytes = sourceOfBytes(data, mimeType);
-  return inBytes && { type, source: inBytes };
+/** Returns a part as it is sent, because that is counted: parts of streams have an index, and LangChain sends only arguments that are an object. */
+function sentPart(block: JsonRecord): JsonRecord {
+  const { index: _, ...part } = block;
+  return typeof part['input'] === 'string' ? { ...part, input: parseRecord(part['input']) ?? {} } : part;
 }
 
 function resultBlock(message: ToolMessage): JsonRecord {
@@ -263,7 +256,7 @@ export function usageFields(usage: UsageMetadata | undefined): Pick<AIMessageFie
   return usage ? ({ usage_metadata: usage } as object) : {};
 }
 
-/** Reasoning alone is nothing: providers refuse it without the part that it led to. */
+/** True for reasoning alone: providers refuse it. */
 function isNothingSaid(content: MessageContent): boolean {
   if (typeof content === 'string') return content === '';
   return objectsOf(content).every(({ type }) => /thinking|reasoning/.test(String(type)));
@@ -274,7 +267,7 @@ export function isCallPart({ type }: JsonRecord): boolean {
   return type === 'tool_use' || type === 'tool_call';
 }
 
-/** Returns content with the changed texts. `args` are those of the calls that are left; other calls go. */
+/** Returns content with the changed texts. `args` are those of the calls that are left. */
 function changedContent(
   content: MessageContent,
   blocks: readonly FoldedBlock[],
@@ -374,16 +367,23 @@ function partOf(block: JsonRecord): JsonRecord {
 
 /** Returns a block without the members that are written here. */
 function plain(block: JsonRecord): JsonRecord {
-  const own = ['at', 'origin', ...('part' in block ? ['source'] : [])];
-  return Object.fromEntries(Object.entries(block).filter(([key]) => !own.includes(key)));
+  if (block['type'] === unseenText) return block['part'] as JsonRecord;
+  const { at: _, origin: __, ...others } = block;
+  return others;
 }
 
 // Replies
 
-/** Returns a reply as blocks. The last one, a call, keeps the whole message: a later request needs it, in any process. */
-export function replyBlocks(message: AIMessage): readonly JsonRecord[] {
+const unseenText = 'langchain-unseen-text';
+/**
+ * Returns a reply as blocks. The last one, a call, keeps the whole message: a later request needs it, in any process. Texts that the program does not
+ * see are blocks of an unknown type, which need not be in its copy of the reply.
+ */
+export function replyBlocks(message: AIMessage, hidesText = false): readonly JsonRecord[] {
   const [origin] = mapChatMessagesToStoredMessages([message]);
-  const blocks = blocksIn(message);
+  const blocks = blocksIn(message).map((block) =>
+    hidesText && block['type'] === 'text' ? unknownBlock(unseenText, block) : block,
+  );
   return blocks.map((block, at) => (at === blocks.length - 1 ? withOrigin(block, origin) : block));
 }
 

@@ -9,19 +9,27 @@ import {
   type BaseChatModelCallOptions,
   type BindToolsInput,
 } from '@langchain/core/language_models/chat_models';
-import {
-  type AIMessage,
+import type {
+  AIMessage,
   AIMessageChunk,
-  type BaseMessage,
-  type InvalidToolCall,
-  type UsageMetadata,
+  BaseMessage,
+  InvalidToolCall,
+  UsageMetadata,
 } from '@langchain/core/messages';
-import { ChatGenerationChunk, type ChatResult } from '@langchain/core/outputs';
+import type { ChatGenerationChunk, ChatResult } from '@langchain/core/outputs';
 import type { Runnable } from '@langchain/core/runnables';
 import type { RecallTool } from '../../codecs/codec.ts';
-import { type JsonRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
+import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
 import { isPrivateTool } from '../../conversation/turns.ts';
 import type { Leporello } from '../../library/leporello.ts';
+import {
+  openChunks,
+  shownMetadata,
+  streamable,
+  usageIn,
+  withoutCalls,
+  withoutOutput,
+} from './langchain-chunks.ts';
 import {
   isCallPart,
   langchainForm,
@@ -84,13 +92,14 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
       model.invoke(folded, innerOptions(options)),
     );
     const recallTool = ownToolNames(call.recallTool);
+    const isJson = this.#wantsJson(options);
     const rounds: AIMessage[] = [];
     for (let reply: AIMessage | undefined = call.reply; reply; ) {
-      const round = roundOf(reply, recallTool);
+      const round = roundOf(reply, recallTool, isJson);
       rounds.push(round.message);
       reply = await call.next(round);
     }
-    const message = joined(rounds, recallTool);
+    const message = joined(rounds, recallTool, isJson);
     return { generations: [{ message, text: message.text }] };
   }
 
@@ -104,7 +113,8 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
     );
     let isEnded = false;
     try {
-      const show = openChunks(ownToolNames(call.recallTool));
+      const recallTool = ownToolNames(call.recallTool);
+      const show = openChunks(recallTool, recallTool !== undefined && this.#wantsJson(options));
       for (let reply: AsyncIterable<AIMessageChunk> | undefined = call.reply; reply; ) {
         let whole: AIMessageChunk | undefined;
         for await (const part of reply) {
@@ -116,14 +126,25 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
             chunk: visible,
           });
         }
-        show.endRound();
-        reply = whole && (await call.next(roundOf(whole, ownToolNames(call.recallTool))));
+        reply = whole && (await call.next(roundOf(whole, recallTool, show.isHolding())));
+        show.endRound(whole, reply !== undefined);
       }
       isEnded = true;
       yield show.end();
     } finally {
       if (!isEnded) await call.left();
     }
+  }
+
+  /** True for a request of an object that the provider writes as text. All text of its reply is read as JSON, so a text ahead of a recall would break it. */
+  #wantsJson(callOptions: object): boolean {
+    const settings = { ...this.#fields.settings, ...callOptions } as JsonRecord;
+    const format = isRecord(settings['response_format']) ? settings['response_format']['type'] : undefined;
+    return (
+      (format !== undefined && format !== 'text') ||
+      settings['outputConfig'] !== undefined ||
+      settings['ls_structured_output_format'] !== undefined
+    );
   }
 
   #open<Reply>(
@@ -192,10 +213,14 @@ function definitionFor({ name, description, parameters }: RecallTool): BindTools
   return { type: 'function', function: { name, description, parameters } };
 }
 
-/** Reads a reply. `message` is the reply with its recalls among the calls, also those whose arguments are no JSON. */
+/**
+ * Reads a reply. `message` is the reply with its recalls among the calls, also those whose arguments are no JSON. `hidesText`: the program does not
+ * see its text if the reply goes on after a recall.
+ */
 function roundOf(
   reply: AIMessage,
   recallTool: string | undefined,
+  hidesText: boolean,
 ): ModelRound & { readonly message: AIMessage } {
   const isRecall = ({ name }: { readonly name?: string }) => isPrivateTool(name, recallTool);
   const broken = (reply.invalid_tool_calls ?? []).filter(isRecall);
@@ -218,7 +243,7 @@ function roundOf(
   const isBroken = (message.invalid_tool_calls ?? []).some(({ name }) => Boolean(name));
   return {
     message,
-    content: replyBlocks(message),
+    content: replyBlocks(message, hidesText && calls.length > 0 && calls.every(isRecall)),
     recalls: calls.filter(isRecall),
     calls: calls.filter((call) => !isRecall(call)),
     isComplete: !isCut && !incomplete && !isBroken,
@@ -241,9 +266,10 @@ function repaired(reply: AIMessage, broken: readonly InvalidToolCall[]): AIMessa
 
 // Plain replies
 
-/** Joins the rounds of a reply: the program sees one message, without the recalls. */
-function joined(rounds: readonly AIMessage[], recallTool: string | undefined): AIMessage {
+/** Joins the rounds of a reply: the program sees one message, without the recalls. `inLast`: with the text of the last round only. */
+function joined(rounds: readonly AIMessage[], recallTool: string | undefined, inLast: boolean): AIMessage {
   const last = rounds.at(-1)!;
+  const isHidden = (round: AIMessage) => inLast && round !== last;
   const isRecall = ({ name }: { readonly name: string }) => isPrivateTool(name, recallTool);
   const hasRecalls = rounds.some(({ tool_calls: calls = [] }) => calls.some(isRecall));
   if (!hasRecalls) return last;
@@ -252,9 +278,11 @@ function joined(rounds: readonly AIMessage[], recallTool: string | undefined): A
   const recalls = new Set(calls.filter(isRecall).map(({ id }) => id));
   const isText = rounds.every(({ content }) => typeof content === 'string');
   const content = isText
-    ? rounds.map((round) => round.text).join('')
+    ? rounds.map((round) => (isHidden(round) ? '' : round.text)).join('')
     : rounds.flatMap((round) =>
-        partsIn(round).filter((part) => !isCallPart(part) || !recalls.has(wordAt(part, 'id'))),
+        partsIn(round).filter((part) =>
+          part['type'] === 'text' ? !isHidden(round) : !isCallPart(part) || !recalls.has(wordAt(part, 'id')),
+        ),
       );
   const usages = rounds.flatMap((round) => usageIn(round) ?? []);
   return replyWith(last, {
@@ -272,36 +300,9 @@ function outputsOf(rounds: readonly AIMessage[]): AIMessage['additional_kwargs']
   return outputs.length > 0 ? { tool_outputs: outputs } : {};
 }
 
-/** Some providers repeat the tools. */
-function shownMetadata(metadata: AIMessage['response_metadata'], recallTool: string | undefined): JsonRecord {
-  const { tools }: JsonRecord = metadata;
-  if (!Array.isArray(tools)) return metadata;
-  return {
-    ...metadata,
-    tools: objectsOf(tools).filter((tool) => !isPrivateTool(wordAt(tool, 'name'), recallTool)),
-  };
-}
-
-/** Some providers repeat the reply, which is that of one round. The model sends that copy instead of the message. */
-function withoutOutput(metadata: JsonRecord): JsonRecord {
-  const { output: _, ...others } = metadata;
-  return others;
-}
-
 function partsIn({ content }: AIMessage): readonly JsonRecord[] {
   if (typeof content !== 'string') return objectsOf(content);
   return content === '' ? [] : [{ type: 'text', text: content }];
-}
-
-/** Some models repeat the calls in the provider's spelling. */
-function withoutCalls(fields: AIMessage['additional_kwargs']): AIMessage['additional_kwargs'] {
-  return Object.fromEntries(Object.entries(fields).filter(([key]) => key !== 'tool_calls'));
-}
-
-function usageIn(message: {
-  readonly usage_metadata?: UsageMetadata | undefined;
-}): UsageMetadata | undefined {
-  return message.usage_metadata;
 }
 
 function addedTokens(one: UsageMetadata, other: UsageMetadata): UsageMetadata {
@@ -310,91 +311,5 @@ function addedTokens(one: UsageMetadata, other: UsageMetadata): UsageMetadata {
     input_tokens: one.input_tokens + other.input_tokens,
     output_tokens: one.output_tokens + other.output_tokens,
     total_tokens: one.total_tokens + other.total_tokens,
-  };
-}
-
-// Streams
-
-/** Returns a reply of a model that does not stream as a chunk, which has its calls in another member. */
-function streamable(part: AIMessage | AIMessageChunk): AIMessageChunk {
-  const { tool_calls: calls = [], invalid_tool_calls: invalid = [], id } = part;
-  if ('tool_call_chunks' in part && (part.tool_call_chunks.length > 0 || calls.length === 0)) return part;
-  const spelled = [...calls.map((call) => ({ ...call, args: JSON.stringify(call.args) })), ...invalid];
-  return new AIMessageChunk({
-    ...(id !== undefined && { id }),
-    content: part.content,
-    tool_call_chunks: spelled.map(({ id: callId, name, args }, index) => ({
-      index,
-      type: 'tool_call_chunk',
-      ...(callId !== undefined && { id: callId }),
-      ...(name !== undefined && { name }),
-      ...(args !== undefined && { args }),
-    })),
-    additional_kwargs: part.additional_kwargs,
-    response_metadata: part.response_metadata,
-    ...usageFields(usageIn(part)),
-  });
-}
-
-/** Decides what of each chunk the program sees. All rounds are one message: the same id, and parts that go on counting. */
-function openChunks(recallTool: string | undefined) {
-  let id: string | undefined;
-  let metadata: Record<string, unknown> = {};
-  /** Parts and calls of one message are told apart by their index. Later rounds begin behind those of the earlier ones. */
-  let offset = 0;
-  let next = 0;
-  const hidden = new Set<unknown>();
-  let hasRecalls = false;
-
-  function shown(part: JsonRecord): JsonRecord {
-    const { index } = part;
-    if (typeof index !== 'number') return part;
-    next = Math.max(next, offset + index + 1);
-    return { ...part, index: offset + index };
-  }
-
-  function take(chunk: AIMessageChunk): ChatGenerationChunk {
-    id ??= chunk.id;
-    metadata = { ...metadata, ...chunk.response_metadata };
-    const calls = (chunk.tool_call_chunks ?? []).filter(({ name, index, id: callId }) => {
-      const key = index ?? callId;
-      // A name begins a call. Some models give all calls of a message the same index, or none.
-      if (isPrivateTool(name, recallTool)) {
-        hidden.add(key);
-        hasRecalls = true;
-      } else if (name !== undefined && name !== '') hidden.delete(key);
-      return !hidden.has(key);
-    });
-    const { content } = chunk;
-    const parts = typeof content === 'string' ? [] : objectsOf(content);
-    const visible = parts.filter(
-      ({ type, index }) => !/^(?:tool_use|input_json_delta)$/.test(String(type)) || !hidden.has(index),
-    );
-    const message = new AIMessageChunk({
-      ...(id !== undefined && { id }),
-      content: typeof content === 'string' ? content : (visible.map(shown) as AIMessageChunk['content']),
-      tool_call_chunks: calls.map((call) => ({ ...call, ...shown({ index: call.index }) })),
-      additional_kwargs: withoutCalls(chunk.additional_kwargs),
-      ...usageFields(usageIn(chunk)),
-    });
-    return new ChatGenerationChunk({ message, text: message.text });
-  }
-
-  return {
-    take,
-    endRound(): void {
-      offset = next;
-      hidden.clear();
-    },
-    /** Returns the end of the message, with the metadata of the last round. */
-    end(): ChatGenerationChunk {
-      const own = shownMetadata(metadata, recallTool);
-      const message = new AIMessageChunk({
-        ...(id !== undefined && { id }),
-        content: '',
-        response_metadata: hasRecalls ? withoutOutput(own) : own,
-      });
-      return new ChatGenerationChunk({ message, text: '' });
-    },
   };
 }

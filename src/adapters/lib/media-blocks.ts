@@ -24,6 +24,26 @@ export function sourceOfBytes(data: unknown, mediaType: unknown): JsonRecord | u
   return typeof text === 'string' ? { type: 'base64', media_type: mediaType, data: text } : undefined;
 }
 
+/** Writes an image or a document, in any of the spellings of LangChain. */
+export function langchainMedia(block: JsonRecord): JsonRecord | undefined {
+  const { image_url: image, source, url, data, file } = block;
+  const inFile = isRecord(file) ? wordAt(file, 'file_data') : undefined;
+  const inName = inFile === undefined ? undefined : /^data:([^;,]*)/.exec(inFile)?.[1];
+  const mimeType = wordAt(block, 'mimeType') ?? wordAt(block, 'mime_type') ?? inName ?? 'image/*';
+  const type =
+    block['type'] === 'image_url' || block['type'] === 'image'
+      ? 'image'
+      : block['type'] === 'document' || mimeType === 'application/pdf'
+        ? 'document'
+        : undefined;
+  if (!type) return undefined;
+  if (isRecord(source)) return { type, source };
+  const address = inFile ?? wordAt(isRecord(image) ? image : { url: image ?? url }, 'url');
+  if (address !== undefined) return { type, source: sourceAt(address) };
+  const inBytes = sourceOfBytes(data, mimeType);
+  return inBytes && { type, source: inBytes };
+}
+
 /** Returns a block of an unknown type that holds a part. */
 export function unknownBlock(type: string, part: JsonRecord): JsonRecord {
   const found: string[] = [];
@@ -40,20 +60,14 @@ export function unknownBlock(type: string, part: JsonRecord): JsonRecord {
   };
 }
 
-/**
- * Returns a block of a reply with the framework's own form of it. The codec counts all members of an unknown block but the data of its source, so there
- * the form is in that place. It counts all members of reasoning, so there the form refers to the sealed copy.
- */
+/** Returns a block of a reply with the framework's own form of it, which is not counted. The sealed copy of reasoning may be long, so it is there once. */
 export function withOrigin(block: JsonRecord, origin: unknown): JsonRecord {
   const { signature } = block;
-  if ('part' in block) return { ...block, source: { data: JSON.stringify(origin) } };
   return { ...block, origin: signature === undefined ? origin : replaced(origin, signature, sealedMark) };
 }
 
 /** Returns the framework's form that a block keeps; undefined if it keeps none. */
-export function originOf({ origin, source, signature }: JsonRecord): unknown {
-  const isKept = isRecord(source) && source['type'] === undefined;
-  if (isKept) return JSON.parse(wordAt(source, 'data') ?? 'null');
+export function originOf({ origin, signature }: JsonRecord): unknown {
   return signature === undefined ? origin : replaced(origin, sealedMark, signature);
 }
 

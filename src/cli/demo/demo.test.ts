@@ -20,22 +20,22 @@ describe('leporello demo', () => {
       "client" is the size of the client's request, "sent" of the request that the gateway sent (with the tool read_memory), in tokens.
 
       turn  messages    client   sent  the agent
-         1         2       421    541  list_files {"path": "."}
-         2         4       613    733  read_log {"name": "export-2026-05-12.log"}
-         3         6     4,285  4,405  read_file {"path": "src/export/run-export.ts"}
-         4         8     5,126  5,246  read_file {"path": "src/export/select-invoices.ts"}
-         5        10     5,685  5,805  read_file {"path": "src/money/parse-amount.ts"}
-         6        12     6,001  6,121  run {"command": "git log -p -2 -- src/money src/store/invoice-store.t…
-         7        14     6,839  3,391  search {"pattern": "parseAmount\\\\(|\\\\.amount\\\\b", "path": "src"}
+         1         2       427    548  list_files {"path": "."}
+         2         4       619    740  read_log {"name": "export-2026-05-12.log"}
+         3         6     4,291  4,412  read_file {"path": "src/export/run-export.ts"}
+         4         8     5,132  5,253  read_file {"path": "src/export/select-invoices.ts"}
+         5        10     5,691  5,812  read_file {"path": "src/money/parse-amount.ts"}
+         6        12     6,007  6,128  run {"command": "git log -p -2 -- src/money src/store/invoice-store.t…
+         7        14     6,845  3,397  search {"pattern": "parseAmount\\\\(|\\\\.amount\\\\b", "path": "src"}
                 folded: 8,975 characters were replaced by this stub:
                 | [Folded result: 86 lines; it begins "2026-05-12T02:00:02 info export started run=20260512-0200
                 | batch-size=25 …". read_memory {"id":"mem_xz6p1qzs5has3qdh"} shows it]
-         8        16     7,211  3,705  read_file {"path": "src/store/invoice-store.ts"}
-         9        18     7,914  4,408  read_file {"path": "test/money/parse-amount.test.ts"}
-        10        20     8,355  4,849  edit_file {"path": "src/money/parse-amount.ts", "old": "  const norma…
-        11        22     8,602  5,096  edit_file {"path": "test/money/parse-amount.test.ts", "old": "  it('t…
-        12        24     8,823  5,317  run {"command": "npm test"}
-        13        26    10,761  4,742  "The fix is in and all 40 tests pass. For your list I read the night'…
+         8        16     7,217  3,711  read_file {"path": "src/store/invoice-store.ts"}
+         9        18     7,920  4,414  read_file {"path": "test/money/parse-amount.test.ts"}
+        10        20     8,361  4,855  edit_file {"path": "src/money/parse-amount.ts", "old": "  const norma…
+        11        22     8,608  5,102  edit_file {"path": "test/money/parse-amount.test.ts", "old": "  it('t…
+        12        24     8,829  5,323  run {"command": "npm test"}
+        13        26    10,767  4,745  "The fix is in and all 40 tests pass. For your list I read the night'…
                 folded: 3,186 characters were replaced by this stub, and 4 more like it:
                 | [Folded result: 88 lines of the file as it was then. read_memory {"id":"mem_8vvebbj8fmearh0q"}
                 | shows it]
@@ -48,8 +48,8 @@ describe('leporello demo', () => {
                 | - RE-2026-04446, Kanzlei Öz, 3.999,99
                 | - RE-2026-04452, Autohaus Lindner, 27.315,05
 
-      61,065 tokens were sent in 13 turns instead of 80,636 (24.3 % less), including the second request for the recall.
-      The largest request had 6,706 tokens instead of 10,761, in a window of 8,000.
+      61,149 tokens were sent in 13 turns instead of 80,714 (24.2 % less), including the second request for the recall.
+      The largest request had 6,709 tokens instead of 10,767, in a window of 8,000.
       The gateway restored 6 of 6 folded texts exactly. The demo took TIME.
 
       Next steps

@@ -159,7 +159,8 @@ function parseBlock(bytes: Uint8Array, span: Span, byKey: ReadonlyMap<string, Me
     case 'thinking':
     case 'redacted_thinking': {
       const text = textMember(bytes, byKey.get('thinking'));
-      return { type: 'reasoning', span, texts: text ? [text] : [], signed: true };
+      const sealed = textMember(bytes, byKey.get('signature') ?? byKey.get('data'));
+      return { type: 'reasoning', span, texts: text ? [text] : [], signed: true, sealed };
     }
     case 'image':
     case 'document':

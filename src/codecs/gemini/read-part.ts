@@ -45,7 +45,7 @@ function parseData(bytes: Uint8Array, span: Span, named: NamedMembers, data: str
   switch (data) {
     case undefined:
       return holdsSignature(bytes, named) || isTrue(bytes, named.get('thought'))
-        ? { type: 'reasoning', span, texts: [], signed: holdsSignature(bytes, named) }
+        ? { type: 'reasoning', span, texts: [], ...signatureIn(bytes, named) }
         : { type: 'opaque', span, kind: 'unknown' };
     case 'functionCall':
       return parseCall(bytes, span, named.get('functionCall')!);
@@ -59,7 +59,7 @@ function parseData(bytes: Uint8Array, span: Span, named: NamedMembers, data: str
       if (!text) return { type: 'opaque', span, kind: 'text' };
       const isThought = isTrue(bytes, named.get('thought'));
       return isThought
-        ? { type: 'reasoning', span, texts: [text], signed: holdsSignature(bytes, named) }
+        ? { type: 'reasoning', span, texts: [text], ...signatureIn(bytes, named) }
         : { type: 'text', span, texts: [text] };
     }
     // Code that the provider ran, its own tools, and unknown parts.
@@ -75,8 +75,12 @@ export function isSigned(bytes: Uint8Array, span: Span): boolean {
 }
 
 function holdsSignature(bytes: Uint8Array, named: NamedMembers): boolean {
-  const signature = textMember(bytes, named.get('thoughtSignature'));
-  return signature !== undefined && signature.end - signature.start > 2;
+  return signatureIn(bytes, named).signed;
+}
+
+function signatureIn(bytes: Uint8Array, named: NamedMembers) {
+  const sealed = textMember(bytes, named.get('thoughtSignature'));
+  return { signed: sealed !== undefined && sealed.end - sealed.start > 2, sealed };
 }
 
 function isTrue(bytes: Uint8Array, member: Member | undefined): boolean {
@@ -106,7 +110,8 @@ function parseResult(bytes: Uint8Array, span: Span, { value }: Member): Part {
   const response = named.get('response')?.value;
   // A response that is no object answers its call all the same. The provider refuses it, so it is never edited.
   const isBroken = response !== undefined && !startsWith(bytes, response, '{');
-  const { texts, media } = response && !isBroken ? resultTexts(bytes, response) : { texts: [], media: [] };
+  const { texts, media } =
+    response && !isBroken ? resultTexts(bytes, response, name) : { texts: [], media: [] };
   const repeats = repeatsName(bytes, value) || repeatsName(bytes, response);
   const stays = isBroken || repeats ? ({ stays: 'step' } as const) : {};
   return {
@@ -152,9 +157,11 @@ const maxDepth = 8;
 
 const none: ResultContent = { texts: [], media: [] };
 
-/** Returns the texts of the object at `response`, and its media. */
-function resultTexts(bytes: Uint8Array, response: Span): ResultContent {
-  const members = objectAt(bytes, response.start);
+/** Returns the texts of the object at `response`, and its media. Some programs repeat the name of the function there, which is no result. */
+function resultTexts(bytes: Uint8Array, response: Span, name: string | undefined): ResultContent {
+  const members = objectAt(bytes, response.start).filter(
+    (member) => member.key !== 'name' || name === undefined || stringAt(bytes, member) !== name,
+  );
   return joined(members.map(({ value }) => textsOfValue(bytes, value, 1)));
 }
 

@@ -83,7 +83,8 @@ function readReasoning(bytes: Uint8Array, byKey: ItemMembers): Part {
       return textMember(bytes, lastMembers(objectAt(bytes, element.start)).byKey.get('text')) ?? [];
     });
   });
-  return { type: 'reasoning', span: whole(bytes), texts, signed: true };
+  const sealed = textMember(bytes, byKey.get('encrypted_content'));
+  return { type: 'reasoning', span: whole(bytes), texts, signed: true, sealed };
 }
 
 /** Calls by type: the members that may hold the arguments, and the tool's name when the item has none. */

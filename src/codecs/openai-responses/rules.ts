@@ -68,11 +68,18 @@ function mayDropAlone(conversation: Conversation, message: Message): boolean {
   return mayDropWithGroup(conversation, message) && (group === undefined || group.followers.length === 1);
 }
 
-/** Opaque items are kept unless a newer compaction item replaces them: "items before it may be dropped". */
+/** Calls that the provider ran itself, each with its result in one item. Nothing refers to them. */
+const runByProvider: ReadonlySet<string> = new Set([
+  'web_search_call',
+  'file_search_call',
+  'code_interpreter_call',
+]);
+
+/** Other opaque items are kept unless a newer compaction item replaces them: "items before it may be dropped". */
 function mayDropWithGroup(conversation: Conversation, message: Message): boolean {
   const { compaction, strays } = structureOf(conversation);
   if (strays.has(message.index) || isOfProgram(conversation, message)) return false;
-  const isCarried = message.parts.some((part) => part.type === 'opaque');
+  const isCarried = message.parts.some((part) => part.type === 'opaque' && !runByProvider.has(part.kind));
   const isReference = isKind(message, 'item_reference');
   return !isCarried || (compaction !== undefined && message.index < compaction && !isReference);
 }

@@ -71,6 +71,7 @@ function resultsIn({ testResults }: VitestReport): readonly TestResult[] {
 const columns: readonly (readonly [test: RegExp, of: readonly Column[]])[] = [
   [/folds and hidden recalls, plain/, ['fold', 'recall']],
   [/folds and hidden recalls, streamed/, ['stream']],
+  [/is sent and counted as by the gateway/, ['fold']],
   [/^not streaming continues through folds and recalls|^not streaming does so with/, ['fold', 'recall']],
   [/^streaming continues through folds and recalls|^streaming does so with/, ['stream']],
   [/second instance on the same store|another instance on the same store/, ['restart']],

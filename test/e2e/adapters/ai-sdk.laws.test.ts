@@ -10,22 +10,11 @@ import {
   type ToolSet,
   wrapLanguageModel,
 } from 'ai';
-import { describe, expect, it } from 'vitest';
+import { expect } from 'vitest';
 import { z } from 'zod';
-import { type AdapterOptions, leporelloMiddleware } from '../../../src/adapters/ai-sdk.ts';
-import { createLeporello, type FoldReport, inMemoryStore } from '../../../src/index.ts';
-import {
-  contentOf,
-  expectedTexts,
-  firstDifference,
-  paths,
-  question,
-  searching,
-  settings,
-  tool,
-  usage,
-} from './long-loop.ts';
-import { type AtUrl, expectFoldedRun, expectSameEdits, playLoop, ways } from './play-loop.ts';
+import { leporelloMiddleware } from '../../../src/adapters/ai-sdk.ts';
+import { contentOf, expectedTexts, paths, question, searching, tool, usage } from './long-loop.ts';
+import { type AtUrl, describeAdapter, plainFormat, playLoop } from './play-loop.ts';
 
 type Wrapped = Parameters<typeof wrapLanguageModel>[0]['model'];
 
@@ -48,57 +37,41 @@ const ownTools: Readonly<Record<string, ToolSet>> = {
   gemini: { code_execution: createGoogleGenerativeAI({ apiKey }).tools.codeExecution({}) },
 };
 
-type Run = {
-  readonly modelAt: (url: string) => LanguageModel;
-  readonly streaming: boolean;
-  readonly thinks: boolean;
-  readonly searches?: readonly number[];
-  readonly own?: ToolSet;
-};
-
-/** Plays the conversation. Returns everything that the program and the provider saw. */
-const play = ({ modelAt, streaming, own, ...says }: Run) =>
-  playLoop(says, async (url, read) => {
-    const problems: unknown[] = [];
-    const options = {
-      model: modelAt(url),
-      prompt: question,
-      maxRetries: 0,
-      maxOutputTokens: 1_000,
-      stopWhen: isStepCount(100),
-      tools: {
-        ...own,
-        [tool.name]: toolOf({
-          description: tool.description,
-          inputSchema: z.object({ path: z.string() }),
-          execute: read,
-        }),
-      },
-    };
-    const result = streaming
-      ? streamText({ ...options, onError: ({ error }) => void problems.push(error) })
-      : await generateText(options);
-    const events: unknown[] = [];
-    if ('fullStream' in result) for await (const part of result.fullStream) events.push(part);
-    expect(problems).toEqual([]);
-    return { steps: await result.steps, messages: await result.responseMessages, events };
-  });
-
-function wrapped(
-  modelAt: Run['modelAt'],
-  options: AdapterOptions = {},
-  leporello = createLeporello(settings),
-): Run['modelAt'] {
-  const middleware = leporelloMiddleware(leporello, options);
-  return (url) => wrapLanguageModel({ model: modelAt(url) as Wrapped, middleware });
-}
-
-describe.each(Object.entries(providers))('leporelloMiddleware over %s', (format, modelAt) => {
-  it.each(ways)('runs 60 steps through folds and hidden recalls, %s', async (_name, way) => {
-    const reports: FoldReport[] = [];
-    const noted = wrapped(modelAt, { onPrepared: ({ report }) => void reports.push(report) });
-    const run = await play({ ...way, modelAt: noted, searches: searching, own: ownTools[format]! });
-    const { steps, messages, events } = run;
+describeAdapter({
+  name: 'leporelloMiddleware',
+  formats: Object.keys(providers),
+  play: (format, { streaming, isStateless, ...says }, folding) =>
+    playLoop(says, async (url, read) => {
+      const problems: unknown[] = [];
+      const model = providers[format]!(url, folding.fetch) as Wrapped;
+      const options = {
+        model: folding.fetch
+          ? model
+          : wrapLanguageModel({ model, middleware: leporelloMiddleware(folding.leporello, folding.options) }),
+        prompt: question,
+        maxRetries: 0,
+        maxOutputTokens: 1_000,
+        stopWhen: isStepCount(100),
+        tools: {
+          ...(says.searches && ownTools[format]),
+          [tool.name]: toolOf({
+            description: tool.description,
+            inputSchema: z.object({ path: z.string() }),
+            execute: read,
+          }),
+        },
+        // Otherwise the SDK sends ids in place of what the provider keeps, and a gateway does not know it.
+        ...(isStateless === true && { providerOptions: { openai: { store: false } } }),
+      };
+      const result = streaming
+        ? streamText({ ...options, onError: ({ error }) => void problems.push(error) })
+        : await generateText(options);
+      const events: unknown[] = [];
+      if ('fullStream' in result) for await (const part of result.fullStream) events.push(part);
+      expect(problems).toEqual([]);
+      return { steps: await result.steps, messages: await result.responseMessages, events };
+    }),
+  check: ({ steps, messages, events, sent }, format) => {
     expect(steps.map(({ text }) => text).filter((text) => text !== '')).toEqual(expectedTexts);
     const inputs = steps.map((step) => step.usage.inputTokens);
     expect(inputs.filter((tokens) => tokens === 2 * usage.input).length).toBe(2);
@@ -107,34 +80,12 @@ describe.each(Object.entries(providers))('leporelloMiddleware over %s', (format,
     expect(results.map((part) => (part.type === 'tool-result' ? part.output : part))).toEqual(
       paths.map((path) => ({ type: 'text', value: contentOf(path) })),
     );
-    // The program and the last request have each search of the provider. Chat Completions has nothing like it.
-    for (const index of format === 'chat completions' ? [] : searching) {
+    // The program and the last request have each search of the provider.
+    for (const index of format === plainFormat ? [] : searching) {
       const search = new RegExp(`"(?:ws|srvtoolu)_${index}"|search ${index}\\b`);
       expect(JSON.stringify(messages)).toMatch(search);
-      expect(run.sent.at(-1)).toMatch(search);
+      expect(sent.at(-1)).toMatch(search);
     }
-    expectFoldedRun(run, reports, [events, messages, steps.map((step) => step.content)]);
-  });
-});
-
-describe.each(Object.entries(providers))('leporelloMiddleware over %s', (_, modelAt) => {
-  it('sends the same from a second instance on the same store', async () => {
-    const store = inMemoryStore();
-    const way = { streaming: false, thinks: false };
-    const sent = () =>
-      play({ ...way, modelAt: wrapped(modelAt, {}, createLeporello({ ...settings, store })) });
-    expect(firstDifference((await sent()).sent, (await sent()).sent)).toBeUndefined();
-  });
-});
-
-describe('the same conversation', () => {
-  it.each(Object.entries(providers))('is sent by the adapter as by the gateway over %s', (format, modelAt) =>
-    expectSameEdits(({ fetch, leporello, onPrepared }) => {
-      const folding = fetch
-        ? (url: string) => modelAt(url, fetch)
-        : wrapped(modelAt, { onPrepared }, leporello);
-      const own = ownTools[format]!;
-      return play({ streaming: true, thinks: true, searches: searching, own, modelAt: folding });
-    }, 150),
-  );
+    return [events, messages, steps.map((step) => step.content)];
+  },
 });

@@ -1,7 +1,8 @@
-/** Plays the long loop against the scripted provider, and checks what must be true of a run through any adapter. */
-import { expect } from 'vitest';
+/** Plays the long loop against the scripted provider with an adapter, and checks what must be true of a run through any adapter. */
+import { describe, expect, it } from 'vitest';
+import type { AdapterOptions } from '../../../src/adapters/ai-sdk.ts';
 import { createLeporelloFetch, type Receipt } from '../../../src/adapters/fetch.ts';
-import { type FoldReport, type Leporello, createLeporello } from '../../../src/index.ts';
+import { createLeporello, type FoldReport, inMemoryStore, type Leporello } from '../../../src/index.ts';
 import { startFakeProvider } from '../../support/fake-provider/fake-provider.ts';
 import {
   changedBeginnings,
@@ -11,6 +12,7 @@ import {
   type ModelOptions,
   paths,
   requestsOfRun,
+  searching,
   settings,
 } from './long-loop.ts';
 
@@ -19,51 +21,115 @@ type Fetch = typeof globalThis.fetch;
 /** Makes something of an SDK that asks the provider at a URL, by this fetch if there is one. */
 export type AtUrl<Client> = (url: string, fetch?: Fetch) => Client;
 
+/** How a run folds: by the gateway's fetch, or by the adapter. */
+export type Folding =
+  | { readonly fetch: Fetch }
+  | {
+      readonly fetch?: undefined;
+      readonly leporello: Leporello;
+      readonly options?: AdapterOptions;
+    };
+
+/** How the program asks, and what the model and the provider do. */
+export type Way = ModelOptions & {
+  readonly streaming: boolean;
+  readonly thinks: boolean;
+  /** Set if the provider keeps no replies, so that requests have all that they continue. */
+  readonly isStateless?: boolean;
+};
+
 /** The ways in which each adapter plays the loop. */
-export const ways = [
+export const ways: readonly (readonly [string, Way])[] = [
   ['plain', { streaming: false, thinks: false }],
   ['streamed', { streaming: true, thinks: false }],
   ['plain, with a model that reasons', { streaming: false, thinks: true }],
   ['streamed, with a model that reasons', { streaming: true, thinks: true }],
-] as const;
+];
 
-/**
- * Plays the loop with a model that reasons and a provider that searches, through the gateway and through an adapter, and fails unless each request has the
- * same results and the same stubs. Messages of a framework and requests of a provider differ in their spelling, so their counts are not equal;
- * `apart` is how far they may be apart. The window is one in which no fold is that near to another decision; in many others, one of the runs folds otherwise.
- */
-export async function expectSameEdits(
-  playWith: (how: {
-    /** The gateway's, for the first run. */
-    readonly fetch: Fetch | undefined;
-    /** The adapter's, for the second run. */
-    readonly leporello: Leporello;
-    readonly onPrepared: (prepared: { readonly report: FoldReport }) => void;
-  }) => Promise<Sent>,
-  apart: number,
-  windowTokens = 33_000,
-): Promise<void> {
-  const folding = { ...settings, models: { '*': { windowTokens } } };
-  const [byGateway, byAdapter]: [number[], number[]] = [[], []];
-  const fetch = createLeporelloFetch({
-    ...folding,
-    cacheMarks: false,
-    prepareDeadlineMs: 600_000,
-    onReceipt: (receipt) => void byGateway.push((receipt as Receipt).tokensAfter ?? 0),
+/** Chat Completions has no reasoning, and no blocks for tools that the provider runs. */
+export const plainFormat = 'chat completions';
+
+export type Played = {
+  /** The paths that the program read. */
+  readonly toolsRun: readonly string[];
+  /** The bodies that the provider got. */
+  readonly sent: readonly string[];
+};
+
+/** An adapter, tested with the real packages of its framework. */
+export type TestedAdapter<Seen> = {
+  /** The function that adds Leporello. The matrix of clients has a row for it and each format. */
+  readonly name: string;
+  /** The formats of the providers that the framework is used with. */
+  readonly formats: readonly string[];
+  /** Formats whose streams the framework does not keep whole. The gateway has the rest in its record of a recall. */
+  readonly losesInStreams?: readonly string[];
+  /** Set if the framework could not be installed. */
+  readonly isSkipped?: boolean;
+  /** Plays the conversation. Returns what the program saw. */
+  readonly play: (format: string, way: Way, folding: Folding) => Promise<Seen & Played>;
+  /** Fails unless the program has the whole conversation. Returns everything in which it must not see folds and recalls. */
+  readonly check: (run: Seen & Played, format: string, way: Way) => readonly unknown[];
+};
+
+/** Windows in which the gateway and the adapter are compared, in tokens. */
+const windows = Array.from({ length: 10 }, (_, at) => 28_000 + 1_000 * at);
+
+export function describeAdapter<Seen>({
+  name,
+  formats,
+  play,
+  check,
+  losesInStreams = [],
+  isSkipped = false,
+}: TestedAdapter<Seen>): void {
+  describe.skipIf(isSkipped).each(formats)(`${name} over %s`, (format) => {
+    it.each(ways)('runs 60 steps through folds and hidden recalls, %s', async (_name, way) => {
+      const reports: FoldReport[] = [];
+      const options: AdapterOptions = { onPrepared: ({ report }) => void reports.push(report) };
+      const folding = { leporello: createLeporello(settings), options };
+      const run = await play(format, { ...way, searches: searching }, folding);
+      expectFoldedRun(run, reports, check(run, format, way));
+    });
+
+    it('sends the same from a second instance on the same store', async () => {
+      const store = inMemoryStore();
+      const sent = async () => {
+        const leporello = createLeporello({ ...settings, store });
+        return (await play(format, { streaming: false, thinks: false }, { leporello })).sent;
+      };
+      expect(firstDifference(await sent(), await sent())).toBeUndefined();
+    });
+
+    it.each(windows)(
+      'is sent and counted as by the gateway, in a window of %i tokens',
+      async (windowTokens) => {
+        const folding = { ...settings, models: { '*': { windowTokens } } };
+        const way = {
+          streaming: windowTokens % 2_000 === 0 && !losesInStreams.includes(format),
+          thinks: format !== plainFormat,
+          searches: searching,
+          isStateless: true,
+        };
+        const [byGateway, byAdapter]: [unknown[], unknown[]] = [[], []];
+        const fetch = createLeporelloFetch({
+          ...folding,
+          cacheMarks: false,
+          prepareDeadlineMs: 600_000,
+          onReceipt: (receipt) => void byGateway.push((receipt as Receipt).tokensAfter),
+        });
+        const gateway = await play(format, way, { fetch });
+        const adapter = await play(format, way, {
+          leporello: createLeporello(folding),
+          options: { onPrepared: ({ report }) => void byAdapter.push(report.tokensAfter) },
+        });
+        expect(firstDifference(adapter.sent, gateway.sent)).toBeUndefined();
+        // Replies with a recall have several requests, of which only the first is reported.
+        expect([byAdapter.length, byAdapter]).toEqual([requestsOfRun - 2, byGateway]);
+      },
+    );
   });
-  const leporello = createLeporello(folding);
-  const gateway = await playWith({ fetch, leporello, onPrepared: () => undefined });
-  const adapter = await playWith({
-    fetch: undefined,
-    leporello,
-    onPrepared: ({ report }) => void byAdapter.push(report.tokensAfter ?? 0),
-  });
-  expect(firstDifference(adapter.sent, gateway.sent)).toBeUndefined();
-  const differences = byGateway.map((tokens, at) => Math.abs(tokens - byAdapter[at]!));
-  expect(Math.max(...differences)).toBeLessThan(apart);
 }
-
-type Sent = { readonly toolsRun: readonly string[]; readonly sent: readonly string[] };
 
 /**
  * Starts a provider and runs a program with its URL and the function of the tool. Returns what the program saw, the paths that it read, and the
@@ -72,7 +138,7 @@ type Sent = { readonly toolsRun: readonly string[]; readonly sent: readonly stri
 export async function playLoop<Seen>(
   options: ModelOptions,
   run: (url: string, read: (args: { readonly path: string }) => string) => Promise<Seen>,
-): Promise<Seen & Sent> {
+): Promise<Seen & Played> {
   const provider = await startFakeProvider({ script: model(options) });
   try {
     const toolsRun: string[] = [];
@@ -89,7 +155,7 @@ export async function playLoop<Seen>(
 
 /** Fails unless the program read every log once, saw nothing of folds and recalls, and only folds changed the beginning of what was sent. */
 export function expectFoldedRun(
-  { toolsRun, sent }: Sent,
+  { toolsRun, sent }: Played,
   reports: readonly FoldReport[],
   seenByProgram: readonly unknown[],
 ): void {

@@ -7,7 +7,7 @@ import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import { sha256 } from '../store/encrypted-store.ts';
 import { createConversationCounter } from './count-conversation.ts';
 import { loadTokenCounter } from './load-counter.ts';
-import { renderTool } from './tool-namespace.ts';
+import { renderTool } from './spelling.ts';
 
 async function counted(codec: Codec, model: string, request: object): Promise<number> {
   const body = new TextEncoder().encode(JSON.stringify({ model, ...request }));
