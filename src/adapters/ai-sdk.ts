@@ -11,9 +11,9 @@ import {
   jsonSchema,
 } from 'ai';
 import { isRecord } from '../conversation/json-scan.ts';
-import { isPrivateTool } from '../conversation/turns.ts';
 import { type Leporello, partsOf } from '../library/leporello.ts';
-import { type SdkMessage, replyBlocks, sdkForm } from './lib/ai-sdk-messages.ts';
+import { type SdkMessage, sdkForm } from './lib/ai-sdk-messages.ts';
+import { type Generated, joined, roundOf, shownStream } from './lib/ai-sdk-replies.ts';
 import { type AdapterOptions, type OpenModelCall, openModelCall } from './lib/model-call.ts';
 import { checkAdapterOptions, checkResultShrinkOptions, checkTools } from './lib/options.ts';
 import { type ResultShrinkOptions, resultShrinker } from './lib/shrink-results.ts';
@@ -23,13 +23,8 @@ export type { AdapterOptions } from './lib/model-call.ts';
 export type { ResultShrinkOptions } from './lib/shrink-results.ts';
 
 type WrapGenerate = NonNullable<LanguageModelMiddleware['wrapGenerate']>;
-type WrapStream = NonNullable<LanguageModelMiddleware['wrapStream']>;
 type CallOptions = Parameters<WrapGenerate>[0]['params'];
 type SdkModel = Parameters<WrapGenerate>[0]['model'];
-type Generated = Awaited<ReturnType<WrapGenerate>>;
-type Streamed = Awaited<ReturnType<WrapStream>>;
-type StreamPart = Streamed['stream'] extends ReadableStream<infer Part> ? Part : never;
-type SdkUsage = Generated['usage'];
 
 /**
  * Folds the prompts of a model and answers its recalls inside the reply, plain and streamed.
@@ -48,19 +43,24 @@ export function leporelloMiddleware(
       const call = await openCall(leporello, options, { params, model }, (folded) =>
         model.doGenerate(folded),
       );
+      const recallTool = ownToolNames(call.recallTool);
       const rounds: Generated[] = [];
       for (let reply: Generated | undefined = call.reply; reply; ) {
         rounds.push(reply);
-        reply = await call.next(roundOf(reply, ownToolNames(call.recallTool)));
+        reply = await call.next(roundOf(reply, recallTool, wantsJson(params) ? reply.content : []));
       }
-      return joined(rounds, ownToolNames(call.recallTool));
+      return joined(rounds, recallTool, wantsJson(params));
     },
     async wrapStream({ params, model }) {
       const call = await openCall(leporello, options, { params, model }, (folded) => model.doStream(folded));
-      const source = { reader: call.reply.stream.getReader(), isCancelled: false };
-      return { ...call.reply, stream: streamOf(relay(call, source), source) };
+      return { ...call.reply, stream: shownStream(call, wantsJson(params)) };
     },
   };
+}
+
+/** True for a request of an object. All text of its reply is read as JSON, so a text ahead of a recall would break it. */
+function wantsJson({ responseFormat }: CallOptions): boolean {
+  return responseFormat?.type === 'json';
 }
 
 function openCall<Reply>(
@@ -105,215 +105,6 @@ function asFinal(error: unknown): unknown {
   if (!APICallError.isInstance(error)) return error;
   const fields: ConstructorParameters<typeof APICallError>[0] = error;
   return new APICallError({ ...fields, message: error.message, isRetryable: false, cause: error });
-}
-
-type ReplyParts = {
-  readonly content: Generated['content'];
-  readonly finishReason: Generated['finishReason'];
-  readonly usage: SdkUsage;
-};
-
-function roundOf({ content, finishReason, usage }: ReplyParts, recallTool: string | undefined) {
-  const called = content.flatMap((part) =>
-    part.type === 'tool-call' && part.providerExecuted !== true
-      ? [{ id: part.toolCallId, name: part.toolName, argumentsJson: part.input }]
-      : [],
-  );
-  return {
-    content: replyBlocks(content),
-    recalls: called.filter(({ name }) => isPrivateTool(name, recallTool)),
-    calls: called.filter(({ name }) => !isPrivateTool(name, recallTool)),
-    isComplete: !['length', 'content-filter', 'error', 'interrupted'].includes(finishReason.unified),
-    promptTokens: usage.inputTokens.total,
-  };
-}
-
-/** Joins the rounds of a reply: the program sees one, without the recalls. */
-function joined(rounds: readonly Generated[], recallTool: string | undefined): Generated {
-  const last = rounds.at(-1)!;
-  const content = rounds.flatMap((round) => round.content.filter((part) => !isRecall(part, recallTool)));
-  if (rounds.length === 1 && content.length === last.content.length) return last;
-  return {
-    ...last,
-    content,
-    warnings: rounds[0]!.warnings,
-    usage: usageOf(rounds),
-    finishReason: finishOf(last.finishReason, content),
-  };
-}
-
-function isRecall(
-  part: { readonly type: string; readonly toolName?: string },
-  recallTool: string | undefined,
-): boolean {
-  return part.type === 'tool-call' && isPrivateTool(part.toolName, recallTool);
-}
-
-/** A reply whose only calls were recalls gives the program nothing to run. */
-function finishOf(
-  reason: Generated['finishReason'],
-  content: readonly { readonly type: string }[],
-): Generated['finishReason'] {
-  const isStopped = reason.unified === 'tool-calls' && !content.some(({ type }) => type === 'tool-call');
-  return isStopped ? { ...reason, unified: 'stop' } : reason;
-}
-
-function usageOf(rounds: readonly { readonly usage: SdkUsage }[]): SdkUsage {
-  if (rounds.length === 1) return rounds[0]!.usage;
-  const sum = (pick: (usage: SdkUsage) => number | undefined) => {
-    const known = rounds.flatMap(({ usage }) => pick(usage) ?? []);
-    return known.length === 0 ? undefined : known.reduce((one, other) => one + other);
-  };
-  return {
-    inputTokens: {
-      total: sum(({ inputTokens }) => inputTokens.total),
-      noCache: sum(({ inputTokens }) => inputTokens.noCache),
-      cacheRead: sum(({ inputTokens }) => inputTokens.cacheRead),
-      cacheWrite: sum(({ inputTokens }) => inputTokens.cacheWrite),
-    },
-    outputTokens: {
-      total: sum(({ outputTokens }) => outputTokens.total),
-      text: sum(({ outputTokens }) => outputTokens.text),
-      reasoning: sum(({ outputTokens }) => outputTokens.reasoning),
-    },
-  };
-}
-
-// Streams
-
-type Finish = Extract<StreamPart, { readonly type: 'finish' }>;
-
-/** The provider's stream of the running round. */
-type Source = { reader: ReadableStreamDefaultReader<StreamPart>; isCancelled: boolean };
-
-/** Yields the parts of all rounds as one stream. Only recalls and the ends of rounds are held back. */
-async function* relay(call: OpenModelCall<Streamed>, source: Source): AsyncGenerator<StreamPart> {
-  const recallTool = ownToolNames(call.recallTool);
-  const finished: Finish[] = [];
-  const shown: { readonly type: string }[] = [];
-  let isEnded = false;
-  try {
-    for (let number = 1; ; number++) {
-      const round = openRound(number, recallTool);
-      for await (const part of partsIn(source.reader)) {
-        const visible = round.take(part);
-        if (visible) yield visible;
-      }
-      const { content, finish } = round.end();
-      shown.push(...content.filter((part) => !isRecall(part, recallTool)));
-      // The provider's stream broke off, or the program cancelled it.
-      if (!finish) return;
-      finished.push(finish);
-      const reply = await call.next(roundOf({ ...finish, content }, recallTool));
-      if (!reply) break;
-      source.reader = reply.stream.getReader();
-      if (source.isCancelled) await source.reader.cancel();
-    }
-    isEnded = true;
-    const last = finished.at(-1)!;
-    yield { ...last, usage: usageOf(finished), finishReason: finishOf(last.finishReason, shown) };
-  } finally {
-    if (!isEnded) await call.left();
-  }
-}
-
-type OpenText = { readonly type: 'text' | 'reasoning'; text: string; providerMetadata?: object | undefined };
-
-/** Reads one round of a stream: what the program sees of each part, and the content of the reply. */
-function openRound(number: number, recallTool: string | undefined) {
-  const content: (Generated['content'][number] | OpenText)[] = [];
-  const open = new Map<string, OpenText>();
-  const hidden = new Set<string>();
-  let finish: Finish | undefined;
-  /** Ids of texts are unique within one round only. */
-  const idOf = (id: string) => (number === 1 ? id : `${number}:${id}`);
-
-  function take(part: StreamPart): StreamPart | undefined {
-    switch (part.type) {
-      case 'stream-start':
-      case 'response-metadata':
-        return number === 1 ? part : undefined;
-      case 'text-start':
-      case 'reasoning-start': {
-        const text: OpenText = { type: part.type === 'text-start' ? 'text' : 'reasoning', text: '' };
-        text.providerMetadata = part.providerMetadata;
-        open.set(`${text.type} ${part.id}`, text);
-        content.push(text);
-        return { ...part, id: idOf(part.id) };
-      }
-      case 'text-delta':
-      case 'reasoning-delta':
-      case 'text-end':
-      case 'reasoning-end': {
-        const text = open.get(`${part.type.split('-')[0]!} ${part.id}`);
-        if (text && 'delta' in part) text.text += part.delta;
-        if (text && part.providerMetadata) text.providerMetadata = part.providerMetadata;
-        return { ...part, id: idOf(part.id) };
-      }
-      case 'tool-input-start':
-        if (!isPrivateTool(part.toolName, recallTool)) return part;
-        hidden.add(part.id);
-        return undefined;
-      case 'tool-input-delta':
-      case 'tool-input-end':
-        return hidden.has(part.id) ? undefined : part;
-      case 'finish':
-        finish = part;
-        return undefined;
-      case 'tool-call':
-        content.push(part);
-        return isRecall(part, recallTool) ? undefined : part;
-      case 'tool-result':
-      case 'file':
-      case 'reasoning-file':
-      case 'custom':
-      case 'source':
-      case 'tool-approval-request':
-        content.push(part);
-        return part;
-      case 'error':
-      case 'ping':
-      case 'raw':
-        return part;
-    }
-  }
-
-  return { take, end: () => ({ content: content as Generated['content'], finish }) };
-}
-
-async function* partsIn(reader: Source['reader']): AsyncGenerator<StreamPart> {
-  let isDone = false;
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      isDone = done;
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    // A program that stops reading ends the provider's stream.
-    if (!isDone) await reader.cancel().catch(() => undefined);
-    reader.releaseLock();
-  }
-}
-
-function streamOf(parts: AsyncGenerator<StreamPart>, source: Source): ReadableStream<StreamPart> {
-  return new ReadableStream<StreamPart>(
-    {
-      async pull(controller) {
-        const { done, value } = await parts.next();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      },
-      async cancel(reason) {
-        source.isCancelled = true;
-        // The provider may be silent, or nothing may have been read yet.
-        await source.reader.cancel(reason).catch(() => undefined);
-        await parts.return(undefined);
-      },
-    },
-    { highWaterMark: 0 },
-  );
 }
 
 // Folding between the steps of a loop, and tools

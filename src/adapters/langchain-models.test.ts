@@ -282,6 +282,46 @@ describe('the settings of a call', () => {
 describe('structured output', () => {
   const schema = z.object({ answer: z.string() });
 
+  it.each(['values', 'messages'])(
+    'has no words from ahead of a recall, but later requests have them: %s',
+    async (mode) => {
+      const inner = new PlainModel((messages, index) =>
+        index === 0
+          ? new AIMessage({
+              content: 'Let me look.',
+              tool_calls: [call('r1', 'read_memory', { id: memoryIdIn(messages) })],
+            })
+          : new AIMessage('{"answer":"well"}'),
+      );
+      const middleware = [leporelloMiddleware(createLeporello(folding))];
+      const agent = createAgent({
+        model: inner,
+        tools: [read],
+        responseFormat: providerStrategy(schema),
+        middleware,
+      });
+      let state: unknown;
+      const streamMode: ('values' | 'messages')[] = ['values', mode as 'values'];
+      for await (const [kind, value] of await agent.stream({ messages: longHistory() }, { streamMode }))
+        if (kind === 'values') state = value;
+      const { structuredResponse, messages } = state as {
+        structuredResponse: unknown;
+        messages: BaseMessage[];
+      };
+      expect([structuredResponse, messages.at(-1)!.text]).toEqual([{ answer: 'well' }, '{"answer":"well"}']);
+      await agent.invoke({ messages: [...messages, new HumanMessage('Again.')] });
+      const [answered, again] = inner.asked
+        .slice(1)
+        .map((asked) => asked.map(({ type, text }) => [type, text]));
+      expect(again!.slice(0, answered!.length)).toEqual(answered);
+      expect(answered!.at(-2)).toEqual(['ai', 'Let me look.']);
+      expect(again!.slice(answered!.length)).toEqual([
+        ['ai', '{"answer":"well"}'],
+        ['human', 'Again.'],
+      ]);
+    },
+  );
+
   it.each([
     ['functionCalling', ['none', ['answer', 'read_memory'], true]],
     // Nothing is folded in a request without tools that fits.

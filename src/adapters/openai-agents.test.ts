@@ -1,5 +1,6 @@
-import { type AgentInputItem, type Model, Usage } from '@openai/agents';
+import { Agent, type AgentInputItem, type Model, Runner, tool, Usage } from '@openai/agents';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { eventually } from '../../test/support/eventually.ts';
 import { folding, log, memoryIdIn } from '../../test/support/folded-logs.ts';
 import { createLeporello, type LeporelloOptions } from '../library/leporello.ts';
@@ -243,6 +244,28 @@ describe('leporelloModel', () => {
         result('n1', 'save_context', 'Saved. The newest saved texts stay in view.'),
       );
     }
+  });
+
+  it.each([false, true])('reads structured output from the last round only, streamed: %s', async (stream) => {
+    const inner = scripted(({ input }, index) =>
+      index === 0
+        ? [said('Let me look.'), call('m1', 'read_memory', { id: memoryIdIn(input) })]
+        : [said('{"answer":"well"}')],
+    );
+    const read = tool({ name: 'read', description: 'Reads.', parameters: z.object({}), execute: () => '' });
+    const outputType = z.object({ answer: z.string() });
+    const agent = new Agent({
+      name: 'Reader',
+      model: leporelloModel(inner, createLeporello(folding), { model: 'gpt-4o' }),
+      tools: [read],
+      outputType,
+    });
+    const runner = new Runner({ tracingDisabled: true });
+    if (!stream)
+      return expect((await runner.run(agent, longInput())).finalOutput).toEqual({ answer: 'well' });
+    const run = await runner.run(agent, longInput(), { stream: true });
+    await run.completed;
+    return expect(run.finalOutput).toEqual({ answer: 'well' });
   });
 
   it('leaves a conversation alone that the provider keeps', async () => {

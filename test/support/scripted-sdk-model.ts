@@ -12,9 +12,10 @@ const usage: Generated['usage'] = {
   outputTokens: { total: 5, text: 5, reasoning: 0 },
 };
 
-/** Creates a model. `reply` gets the request and the number of requests before it. */
+/** Creates a model. `reply` gets the request and the number of requests before it. `deltasOf` divides a streamed text. */
 export function scriptedModel(
   reply: (params: Params, index: number) => Content,
+  deltasOf: (text: string) => readonly string[] = (text) => [text],
 ): SdkModel & { readonly asked: readonly Params[] } {
   const asked: Params[] = [];
   const generate = (params: Params): Generated => {
@@ -45,7 +46,8 @@ export function scriptedModel(
               const id = String(at);
               if (part.type === 'text' || part.type === 'reasoning') {
                 controller.enqueue({ type: `${part.type}-start`, id });
-                controller.enqueue({ type: `${part.type}-delta`, id, delta: part.text });
+                for (const delta of deltasOf(part.text))
+                  controller.enqueue({ type: `${part.type}-delta`, id, delta });
                 controller.enqueue({ type: `${part.type}-end`, id });
               } else if (part.type === 'tool-call') {
                 controller.enqueue({

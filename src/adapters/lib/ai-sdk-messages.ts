@@ -214,8 +214,10 @@ function partOf({ block, at, isChanged }: FoldedBlock, folded: FoldedMessage<Sdk
   const origin = at === undefined ? originOf(block) : undefined;
   const kept = isRecord(origin) ? revived(origin, block) : undefined;
   const source = at === undefined || !folded.source ? kept : partsOf(folded.source.content)[at];
-  // A part of an earlier reply may have been folded since.
-  const isFolded = kept ? JSON.stringify(replyBlock(kept)) !== JSON.stringify(block) : isChanged;
+  // A part of an earlier reply may have been folded since. No fold changes a block of an unknown type.
+  const isFolded = kept
+    ? !('part' in block) && JSON.stringify(replyBlock(kept)) !== JSON.stringify(block)
+    : isChanged;
   if (source && !isFolded) return source;
   switch (block['type']) {
     case 'thinking':
@@ -279,13 +281,22 @@ function revived(part: JsonRecord, { thinking }: JsonRecord): JsonRecord {
 
 // Replies
 
-/** Returns the content of a reply as blocks that keep the parts they came from: a later request needs these, in any process. */
-export function replyBlocks(content: readonly object[]): readonly JsonRecord[] {
+/**
+ * Returns the content of a reply as blocks that keep the parts they came from: a later request needs these, in any process. `unseen`: content whose texts
+ * the program does not see.
+ */
+export function replyBlocks(content: readonly object[], unseen: readonly object[]): readonly JsonRecord[] {
   return objectsOf(content).flatMap((part) => {
     const sent = promptPart(part);
+    if (sent && part['type'] === 'text' && unseen.includes(part)) return [unseenText(sent)];
     const block = sent && replyBlock(sent);
     return block ? [block] : [];
   });
+}
+
+/** Writes a text that the program does not see. As a block of an unknown type it need not be in the program's copy of the reply. */
+function unseenText(part: JsonRecord): JsonRecord {
+  return withOrigin(unknownBlock('ai-sdk-unseen-text', part), part);
 }
 
 function replyBlock(part: JsonRecord): JsonRecord | undefined {
