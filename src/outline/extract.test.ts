@@ -53,11 +53,11 @@ describe('an extractive summary', () => {
 - USER: Keep it under 20 ms.
 - YOU: The cause was the regex, so I replaced it by a scan.
 - edit_file parse.ts: ok
+- YOU: Now the tests.
 Files touched:
 - edited: src/parse.ts
 Open then:
-- active: Replace the regex
-- said last: Now the tests.`);
+- active: Replace the regex`);
   });
 
   it('marks what the user refused or interrupted, and calls no plan open that two demands followed', () => {
@@ -113,13 +113,14 @@ Open then:
 - USER: Keep it under 20 ms.
 - YOU: The cause was the regex, so I replaced it by a scan.
 - edit_file parse.ts: ok
+- YOU: Now the tests.
 - USER: No new dependencies.
 - run npm test: "all 12 tests passed"
+- YOU: Everything works.
 Files touched:
 - edited: src/parse.ts
 Open then:
-- active: Replace the regex
-- said last: Everything works.`);
+- active: Replace the regex`);
   });
 
   it('begins with what came of each demand, and quotes no scraps of code, listings or client output', () => {
@@ -160,9 +161,7 @@ Open then:
 - YOU: The docs tell the format of both files.
 - USER: Good.
 Files touched:
-- edited: src/parse.ts
-Open then:
-- said last: The docs tell the format of both files.`);
+- edited: src/parse.ts`);
   });
 
   it("never attributes a tool's line to the user", () => {
@@ -263,7 +262,12 @@ describe('for any steps', () => {
     fc.assert(
       fc.property(fc.array(plainSteps, { maxLength: 30 }), fc.nat(600), fc.nat(300), (list, room, more) => {
         const [less, all] = [room, room + more].map((max) => summaryOf(list, { budget: { aim: max, max } }));
-        const itemsOf = (text: string | undefined) => readSections(text ?? '');
+        const itemsOf = (text: string | undefined) => {
+          const sections = readSections(text ?? '');
+          // Sentences of one result stand together.
+          const sentences = sections.shown.flatMap((item) => item.split(/ … |(?<=\.) |"/));
+          return { ...sections, shown: sentences.filter((sentence) => sentence.endsWith('.')) };
+        };
         const whole = new Set(itemsOf(summaryOf(list, { budget: { aim: 99_999, max: 99_999 } })).done);
         expect(itemsOf(all).asked.join('\n')).toContain(itemsOf(less).asked[0] ?? '');
         for (const section of ['done', 'open', 'shown'] as const)

@@ -3,12 +3,13 @@
  * asked word for word, what is open, then a log of what was done, what was found and the files in turns. Linear time. Pure.
  */
 import { groupBy } from '../es2024.ts';
-import { askedMark, type AskedLine, nodeOf, withQuestion } from './node.ts';
-import { countWithin, inTurns, openLines, type OutlineLine, readFileLine, saidLast } from './rank.ts';
+import { askedMark, type AskedLine, closingLine, listedMark, nodeOf, withQuestion } from './node.ts';
+import { countWithin, firstOfEach, inTurns, openLines, type OutlineLine, readFileLine } from './rank.ts';
 import { firstSentences, joinedSentences } from './sentences.ts';
 import type { StayingText, Summarizer, SummaryRequest } from './summarizer.ts';
 import {
   interruption,
+  joinedQuotes,
   type LogItem,
   readFiles,
   readSections,
@@ -51,7 +52,8 @@ export function extract(request: SummaryRequest): string | undefined {
   // Calls that are told in short take room, too, but no word of the user gives way to them.
   for (let last = taken.at(-1); last; last = taken.at(-1)) {
     const room = last.isBinding ? budget.max : Math.min(budget.max, Math.max(aim, binding));
-    const text = [spell(taken, log), ...(last.isBinding ? [spell(taken, [])] : [])].find(
+    const names = request.isToldByModel ? maxNamedBeside : maxNamed;
+    const text = [spell(taken, log, names), ...(last.isBinding ? [spell(taken, [], names)] : [])].find(
       (one) => count(one) <= room,
     );
     if (text !== undefined) return text;
@@ -63,7 +65,7 @@ export function extract(request: SummaryRequest): string | undefined {
 /** UTF-16 units of another summarizer's text that come before all other lines. */
 const maxProse = 2_400;
 
-/** The longest part of the last reply that is kept as such. */
+/** UTF-16 units of the last reply, if it ended a turn. */
 const maxLast = 700;
 
 /** Returns everything that a summary may say, most important first: a view of a node and of the sections of earlier summaries. */
@@ -77,12 +79,13 @@ function historyLines({
   isToldByModel = false,
 }: SummaryRequest): readonly OutlineLine[] {
   const elsewhere = known.map(readSections);
+  const before = earlier.map(readSections);
+  const toldByModel = isToldByModel ? (before.at(-1)?.prose ?? []) : [];
   const node = nodeOf(steps, {
     goal: '',
-    known: elsewhere.flatMap(({ found }) => found),
+    known: [...elsewhere.flatMap(({ found }) => found), ...toldByModel],
     breaks: staying.map(({ at }) => at),
   });
-  const before = earlier.map(readSections);
   const items = (section: Section): readonly string[] => [
     ...new Set(before.flatMap((body) => body[section])),
   ];
@@ -101,12 +104,13 @@ function historyLines({
     { asked: node.asked, staying, inPlace },
     elsewhere.flatMap((body) => body.log.filter(({ isAbove }) => isAbove).map(({ text }) => text)),
   );
-  const lastSaid = firstSentences(node.lastSaid, maxLast);
-  const open = openLines(node.isPlanOver || isPlanKnown ? new Map() : node.plan, lastSaid);
+  const lastSaid = firstSentences(node.last.text, maxLast);
+  const last =
+    lastSaid === '' ? [] : [{ ...closingLine(lastSaid, node.last.text, node.last.at), isBinding: true }];
+  const open = openLines(node.isPlanOver || isPlanKnown ? new Map() : node.plan);
   const isOldPlanOpen = node.plan.size === 0 && !node.isPlanOver && !isPlanKnown;
-  const stillOpen = old('open').filter(({ text }) =>
-    text.startsWith(saidLast) ? open.length === 0 && lastSaid === '' : isOldPlanOpen,
-  );
+  // Versions before this one told the last words there, which are mostly over.
+  const stillOpen = isOldPlanOpen ? old('open').filter(({ text }) => !text.startsWith('said last: ')) : [];
 
   const knownFiles = new Set(
     elsewhere.flatMap((body) => body.files.flatMap((item) => readFiles(item).files)),
@@ -125,7 +129,8 @@ function historyLines({
   const [facts, more] = firstOfEach(found.filter((line) => !line.isOfFile));
   const ofClient = node.prose.map((line) => ({ ...line, section: 'prose' as const }));
   const telling = ofClient.filter(({ worth }) => worth > 1);
-  const demands = ofLog('asked').length + new Set(node.asked.map(({ at }) => Math.floor(at))).size;
+  const typed = [...ofLog('asked'), ...node.asked].filter(({ text }) => !text.startsWith(listedMark));
+  const demands = new Set(typed.map(({ at }) => Math.floor(at))).size;
   const isOver = ({ text }: OutlineLine) => demands > maxDemands && text.startsWith(stateMark);
   const allProse = [...old('prose').toReversed(), ...telling];
   const prose = [...old('prose').toReversed(), ...telling.slice(0, 1)].filter((line) => !isOver(line));
@@ -134,7 +139,7 @@ function historyLines({
   const turns = [
     {
       lines: [...closings, ...ofLog('found').filter(({ isFinal }) => isFinal)],
-      share: isToldByModel ? 4 : 20,
+      share: isToldByModel ? 10 : 20,
     },
     { lines: telling.slice(1).filter((line) => !isOver(line)), share: 6 },
     { lines: prose.slice(whole), share: 1 },
@@ -155,23 +160,12 @@ function historyLines({
     ...(first ? [first] : []),
     ...open,
     ...stillOpen,
+    ...last,
     ...others.filter(({ worth }) => worth > 1).toReversed(),
     ...edited.slice(0, wholeEdited),
     ...prose.slice(0, whole),
   ];
   return [...binding, ...inTurns(turns), ...more, ...late];
-}
-
-/** Sentences of one reply or result that come before those of the next. */
-const maxOfEach = 3;
-
-/** Divides lines into the best ones of each reply or result, and the others. */
-function firstOfEach(
-  lines: readonly OutlineLine[],
-): readonly [readonly OutlineLine[], readonly OutlineLine[]] {
-  const groups = [...groupBy(lines, ({ at }) => Math.floor(at)).values()];
-  const best = new Set(groups.flatMap((group) => group.slice(0, maxOfEach)));
-  return [lines.filter((line) => best.has(line)), lines.filter((line) => !best.has(line))];
 }
 
 /** Maximum demands of the user after which the state in a client's summary may still hold. */
@@ -301,11 +295,16 @@ function costOf(
 }
 
 /** Returns the items of the log, in order, with the calls between them that are not taken in short. */
-function logItems(taken: readonly OutlineLine[], done: readonly OutlineLine[]): readonly string[] {
+function logItems(
+  taken: readonly OutlineLine[],
+  done: readonly OutlineLine[],
+  named: number,
+): readonly string[] {
   const isTaken = new Set(taken);
   const texts: (string | readonly Run[])[] = [];
   let last: OutlineLine | undefined;
   let text = '';
+  let until = 0;
   let inShort: readonly Run[] = [];
   const flush = (): void => {
     if (inShort.length > 0) texts.push(inShort);
@@ -319,17 +318,18 @@ function logItems(taken: readonly OutlineLine[], done: readonly OutlineLine[]): 
     ...taken.filter(({ section }) => logged.has(section)),
     ...done.filter((line) => !isTaken.has(line)),
   ];
-  for (const line of all.toSorted((a, b) => a.at - b.at)) {
+  for (const line of all.toSorted(byPlace)) {
     const join = joins[line.section];
     const isNext = join && last?.section === line.section && Math.floor(last.at) === Math.floor(line.at);
     if (isNext) {
-      text = join(text, line.text);
+      text = join(text, line.text, line.at - until > gap);
+      until = line.end ?? line.at;
       continue;
     }
     end();
     if (isTaken.has(line)) {
       flush();
-      [last, text] = [line, line.text];
+      [last, text, until] = [line, line.text, line.end ?? line.at];
     } else inShort = [...inShort, ...runsIn(line.text)];
   }
   end();
@@ -339,26 +339,37 @@ function logItems(taken: readonly OutlineLine[], done: readonly OutlineLine[]): 
     .toReversed()
     .map((item) => {
       if (typeof item === 'string') return item;
-      const spelled = spellRuns(item, units < maxNamed ? 'names' : units < maxInShort ? 'edits' : 'counts');
+      const spelled = spellRuns(item, units < named ? 'names' : units < maxInShort ? 'edits' : 'counts');
       units += spelled.length;
       return spelled;
     })
     .toReversed();
 }
 
-/** UTF-16 units of the calls in short, newest first, that are told with all names, and then with those of edited files. */
+/** Sorts lines of a log; a result stands behind its call. */
+function byPlace(a: OutlineLine, b: OutlineLine): number {
+  const [behindA, behindB] = [a, b].map(({ section }) => (section === 'done' ? 0 : 1));
+  return Math.floor(a.at) - Math.floor(b.at) || behindA! - behindB! || a.at - b.at;
+}
+
+/** UTF-16 units of the calls in short, newest first, that are told with all names (fewer beside a model's text), and then with those of edited files. */
 const maxNamed = 800;
+const maxNamedBeside = 300;
 const maxInShort = 1_200;
 
 const logged: ReadonlySet<Section> = new Set(['asked', 'done', 'found', 'shown']);
 
 /** Join lines of one message that follow each other. */
-const joins: { readonly [section in Section]?: (before: string, line: string) => string } = {
-  asked: (before, line) => `${before} / ${line}`,
-  found: joinedSentences,
+const joins: { readonly [section in Section]?: (before: string, line: string, isGap: boolean) => string } = {
+  asked: (before, line, isGap) => `${before} / ${isGap ? '… / ' : ''}${line}`,
+  found: (before, line, isGap) => (isGap ? `${before} … ${line}` : joinedSentences(before, line)),
+  shown: joinedQuotes,
 };
 
-function spell(taken: readonly OutlineLine[], done: readonly OutlineLine[]): string {
+/** The distance of sentences between which another one is left out. */
+const gap = 0.0015;
+
+function spell(taken: readonly OutlineLine[], done: readonly OutlineLine[], named: number): string {
   const items: Partial<Record<Section, readonly string[]>> = {};
   for (const [section, lines] of groupBy(taken, (line) => line.section)) {
     if (logged.has(section)) continue;
@@ -372,7 +383,7 @@ function spell(taken: readonly OutlineLine[], done: readonly OutlineLine[]): str
     items[section] = [...inOrder.map(({ text }) => text), ...valued];
   }
   const { prose, files, open } = items;
-  return spellSections({ prose, log: logItems(taken, done), files, open });
+  return spellSections({ prose, log: logItems(taken, done, named), files, open });
 }
 
 /** True for the last words of a result that ended a turn. */

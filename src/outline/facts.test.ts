@@ -74,6 +74,30 @@ describe('the end of a turn', () => {
   });
 });
 
+it('the sentences of a result stand together behind their call, and a gap is marked', () => {
+  const report =
+    'The queue is never reset after a failure of flushQueue.\n| a | b |\nPort 8443 is closed in every test of the queue.\nSo the lock of table t9 is held for 30 seconds.';
+  const steps = [
+    user('Why is it slow?'),
+    {
+      type: 'called',
+      tool: 'ask_agent',
+      input: '{"about":"the queue"}',
+      result: report,
+      failed: false,
+    } as const,
+    model('It is the lock.\n\n```\nlock()\n```\n\nIt waits for 30 seconds.'),
+  ];
+  const count = (text: string): number => Math.ceil(text.length / 4);
+  expect(
+    extract({ steps, earlier: [], known: [], budget: { aim: 400, max: 400 }, count }),
+  ).toBe(`${titles.log}
+- USER: Why is it slow?
+- ask_agent the queue: "The queue is never reset after a failure of flushQueue."
+- RESULT of ask_agent: "Port 8443 is closed in every test of the queue. So the lock of table t9 is held for 30 seconds."
+- YOU: It is the lock. … It waits for 30 seconds.`);
+});
+
 describe('announcements of the next call', () => {
   it.each(Object.keys(replies))('are not told as findings in %s', (language) => {
     const pairs = replies[language]!;
@@ -120,7 +144,7 @@ describe('announcements of the next call', () => {
       user(`Question ${at}?`),
       model(`Let me say it: value ${at} of table t${at} is wrong.`),
     ]).flat();
-    expect(summaryOf([...steps, user('Thanks.'), model('All is said.')]).found).toHaveLength(6);
+    expect(summaryOf([...steps, user('Thanks.'), model('All is said.')]).found).toHaveLength(7);
   });
 });
 
@@ -182,11 +206,14 @@ describe('a summary that the client wrote', () => {
     '9. Then the user said: "use port 8443 for all of it"',
   ].join('\n');
 
-  it('is kept, first of all the words of the user that it quotes', () => {
-    const { prose, asked } = summaryOf([user(told), user('Go on.'), read('a')], 300);
-    expect(asked).toEqual(['Go on.']);
-    expect(prose.join('\n')).toContain('"never write to the production table"');
-    expect(prose.join('\n')).toContain('"use port 8443 for all of it"');
+  it('is kept, first of all the words of the user that it quotes, which are what the user demanded', () => {
+    expect(summaryOf([user(told), user('Go on.'), read('a')], 100)).toMatchObject({
+      prose: ['1. The user asked: "never write to the production table"; 2. I read the parser. …'],
+      asked: [
+        '(in the part that the client summarized) 1. The user asked: "never write to the production table"; 9. Then the user said: "use port 8443 for all of it"',
+        'Go on.',
+      ],
+    });
   });
 
   it('says that its state is of then, and no longer once the user has demanded two more things', () => {
@@ -215,7 +242,8 @@ describe('a summary that the client wrote', () => {
     const budget = { aim: 400, max: 400 };
     const once = extract({ steps: [user(told), read('a')], earlier: [], known: [], budget, count })!;
     const again = extract({ steps: [user('Next.'), read('b')], earlier: [once], known: [], budget, count })!;
-    expect(readSections(again).prose.join('\n')).toContain('"never write to the production table"');
+    expect(readSections(again).asked).toEqual([...readSections(once).asked, 'Next.']);
+    expect(readSections(once).asked.join()).toContain('"never write to the production table"');
   });
 });
 

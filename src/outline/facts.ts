@@ -2,9 +2,9 @@
  * Finds the sentences of replies and results, and scores them by their position, the rare names and numbers in them, and whether later steps use
  * those; no list of words of any language takes part. Linear. Pure.
  */
-import { userReply } from './outcome.ts';
-import { announcesText, clientSummary, typedText } from './sentences.ts';
-import { endsOf, isProse, isSentence, nameOf, sentencesOf, termsOf } from './sentences.ts';
+import { tellingLines, userReply } from './outcome.ts';
+import { announcesText, clientSummary, typedText } from './lib/typed-text.ts';
+import { endsOf, isProse, isSentence, nameOf, sentencesOf, spacedSentences, termsOf } from './sentences.ts';
 import type { StepWords } from './step-line.ts';
 import type { SummaryStep } from './summarizer.ts';
 
@@ -62,13 +62,15 @@ function candidatesIn(
     const step = steps[at]!;
     const isBefore = next === at + 1;
     const isClosing = step.type === 'called' && isAnswered(steps[at + 1]);
+    const lastLine = isClosing ? (tellingLines(step.result ?? '').at(-1) ?? '') : '';
     const add = (texts: readonly string[], from: Fact['from'], tool = '') => {
+      const told = texts.map((text, index) => ({ text, index })).filter(({ text }) => text !== '');
       const chosen =
-        texts.length <= maxSentences
-          ? texts
-          : [...texts.slice(0, maxSentences / 2), ...texts.slice(-maxSentences / 2)];
+        told.length <= maxSentences
+          ? told
+          : [...told.slice(0, maxSentences / 2), ...told.slice(-maxSentences / 2)];
       found.push(
-        chosen.map((text, place) => {
+        chosen.map(({ text, index }, place) => {
           const ends = place === 0 || place === chosen.length - 1 ? 1.3 : 1;
           const beforeCall =
             from !== 'reply' || !isBefore
@@ -81,7 +83,7 @@ function candidatesIn(
           const terms = termsOf(text);
           const fact: FactCandidate = {
             text,
-            at: at + place / 1_000,
+            at: at + placeIn(index),
             from,
             tool,
             terms,
@@ -89,7 +91,9 @@ function candidatesIn(
             next,
             beforeCall,
           };
-          return place === chosen.length - 1 && isClosing ? { ...fact, isClosing } : fact;
+          const isLast =
+            place === chosen.length - 1 || (place === chosen.length - 2 && lastLine.includes(text));
+          return isLast && isClosing ? { ...fact, isClosing } : fact;
         }),
       );
     };
@@ -105,7 +109,8 @@ function candidatesIn(
       next = at;
       isCalled = true;
     } else if (step.by === 'assistant') {
-      if (replies < maxReplies) add(sentencesOf(step.text).filter(isSentence), isCalled ? 'reply' : 'final');
+      if (replies < maxReplies)
+        add(spacedSentences(step.text).map(onlyIf(isSentence)), isCalled ? 'reply' : 'final');
       replies += step.text.length;
     } else {
       if (step.by === 'client' || step.text.length > maxTyped)
@@ -114,6 +119,16 @@ function candidatesIn(
     }
   }
   return found.toReversed().flat();
+}
+
+/** Returns the place of a sentence in its text, as a fraction. */
+export function placeIn(index: number): number {
+  return Math.min(index, 999) / 1_000;
+}
+
+/** Returns a function that leaves an empty text where a sentence is left out, so that the places of the others stay. */
+function onlyIf(isKept: (sentence: string) => boolean): (sentence: string) => string {
+  return (sentence) => (isKept(sentence) ? sentence : '');
 }
 
 function isAnswered(next: SummaryStep | undefined): boolean {
@@ -147,8 +162,11 @@ const proseFile = /\.(?:md|mdx|markdown|txt|text|rst|adoc|org|tex|html?|csv|tsv|
 
 /** Matches the end of a sentence: a line of a listing, or of code, has none. */
 const ended = /[.!?…。！？]["'”’»」』)\]]*$/;
-/** Matches a command that shows lines of files. */
-const showsCode = /^(?:git (?:-\S+ \S+ )*(?:diff|show|grep|blame)|e?grep|rg|ag)\b/;
+/** Matches the beginning of a sentence: one of a listing has an id or a time there. */
+const begun = /^["'“”«„¿¡(`*]*(?:\p{L}|\d{1,4} \p{L})/u;
+/** Matches a command that shows lines of files, or how things stand in a form of its own. */
+const showsCode =
+  /^(?:git (?:-\S+ \S+ )*(?:diff|show|grep|blame|status|log|branch|ls-\w+)|e?grep|rg|ag|ls|find)\b/;
 
 /** Matches what a client adds to a result. */
 const reminder = /<system-reminder>[^]*?(?:<\/system-reminder>|$)/g;
@@ -161,15 +179,16 @@ function sentencesInResult(result: string, words: StepWords | undefined): readon
   if (words?.kind === 'read' && /\.\w+$/.test(words.path) && !proseFile.test(words.path)) return [];
   if (isFile || !/^\s*[[{]/.test(text)) {
     const lines = sentencesOf(text);
-    const sentences = lines.filter((line) => isProse(line) && ended.test(line));
-    const isCode = sentences.length > maxRemarks && sentences.length * 2 < lines.length;
-    return isFile && isCode ? [] : sentences;
+    const isKept = (line: string) => isProse(line) && begun.test(line) && ended.test(line);
+    const sentences = lines.filter(isKept).length;
+    const isCode = sentences > maxRemarks && sentences * 2 < lines.length;
+    return isFile && isCode ? [] : lines.map(onlyIf(isKept));
   }
   const texts = [...text.matchAll(/"((?:[^"\\]|\\.){12,2000})"/g)].map(([, inside = '']) =>
     inside.replaceAll(/\\[nrt]/g, '\n').replaceAll(/\\(.)/g, '$1'),
   );
   const after = text.slice(Math.max(text.lastIndexOf('}'), text.lastIndexOf(']')) + 1);
-  return [...texts, after].flatMap((one) => sentencesOf(one)).filter(isProse);
+  return [...texts, after].flatMap((one) => sentencesOf(one)).map(onlyIf(isProse));
 }
 
 const worthOf: Readonly<Record<Fact['from'], number>> = { final: 1.6, reply: 1.2, result: 0.6, client: 0.6 };

@@ -3,7 +3,7 @@
  * found and done, files, and what is open. Records (record.ts) and summaries (extract.ts) are views of it. Linear, but for sorting. Pure.
  */
 import { parseRecord } from '../conversation/json-scan.ts';
-import { factsIn, maxTyped, textOfStep } from './facts.ts';
+import { factsIn, maxTyped, placeIn, textOfStep } from './facts.ts';
 import { oneLine, tellingLines, wholeWords } from './outcome.ts';
 import {
   doneLines,
@@ -19,9 +19,7 @@ import {
 } from './rank.ts';
 import { interruption, stateMark } from './summary-text.ts';
 import {
-  clientSummary,
   firstSentences,
-  interruptionNote,
   isProse,
   linesOf,
   nameOf,
@@ -29,10 +27,9 @@ import {
   plain,
   questionBefore,
   sentencesOf,
-  summaryLines,
-  typedText,
 } from './sentences.ts';
-import { planIn, stepLine, stepWords, type StepWords } from './step-line.ts';
+import { clientSummary, interruptionNote, summaryLines, typedText } from './lib/typed-text.ts';
+import { type StepWords, planIn, stepLine, stepWords } from './step-line.ts';
 import type { SummaryStep } from './summarizer.ts';
 
 /** A part of what happened, up to all of it. */
@@ -68,8 +65,8 @@ type NodeContent = {
   readonly plan: ReadonlyMap<string, readonly string[]>;
   /** True if the user has demanded so much since that nobody goes on with a plan, even with one of an earlier summary. */
   readonly isPlanOver: boolean;
-  /** The last words of the model. */
-  readonly lastSaid: string;
+  /** The reply at the very end, after which there is neither a call nor a demand, and its place. */
+  readonly last: { readonly text: string; readonly at: number };
 };
 
 /** A line of a text; lines of one text have the same whole number in `at`. */
@@ -85,7 +82,7 @@ export const noContent: NodeContent = {
   files: () => [],
   plan: new Map(),
   isPlanOver: false,
-  lastSaid: '',
+  last: { text: '', at: 0 },
 };
 
 /** The facts of a node that its steps do not say. */
@@ -124,15 +121,11 @@ export function nodeOf(
   const interruptions: OutlineLine[] = [];
   let plan: ReadonlyMap<string, readonly string[]> = new Map();
   let demandsSince = 0;
-  let lastSaid = '';
   for (const [at, step] of steps.entries()) {
     if (step.type === 'said') {
-      if (step.by === 'assistant') {
-        lastSaid = step.text;
-        continue;
-      }
+      if (step.by === 'assistant') continue;
       const { words, note } = typedText(step.text, textOfStep(steps[at - 1]));
-      if (clientSummary.test(step.text)) prose.push(...proseLines(step.text, at));
+      if (clientSummary.test(step.text)) addSummary({ asked, prose }, step.text, at);
       else if (step.by === 'user') {
         if (words !== '') demandsSince++;
         const isStop = interruptions.at(-1)?.at === at - 1;
@@ -142,7 +135,7 @@ export function nodeOf(
         // A question stands with its answer.
         const isAsked = question !== '' && closing.includes(question.split(' / ')[0]!);
         if (words !== '' && closing.length >= minClosing && !isAsked)
-          closings.unshift({ section: 'found', text: closing, at: at - 1, isFinal: true });
+          closings.unshift(closingLine(closing, reply, at - 1));
         addAsked(typed, words, at, {
           question,
           mark: isStop ? 'INTERRUPTED the model: ' : '',
@@ -194,8 +187,14 @@ export function nodeOf(
     files: (earlier) => filesIn(calls, earlier).map(fileLine),
     plan,
     isPlanOver: demandsSince > maxDemands,
-    lastSaid,
+    last: { text: replyAt(steps, steps.length - 1), at: steps.length - 1 },
   };
+}
+
+/** Makes the line of the beginning of a reply that ended a turn. */
+export function closingLine(text: string, reply: string, at: number): OutlineLine {
+  const end = sentencesOf(reply).findLastIndex((sentence) => text.includes(sentence));
+  return { section: 'found', text, at, end: at + placeIn(Math.max(0, end)), isFinal: true };
 }
 
 /** Returns the reply that is a step; empty for another step. */
@@ -221,11 +220,16 @@ function addAsked(
     if (asked.length === 0 && text !== '') asked.push({ text, worth: 2, at: step });
     return;
   }
-  const lines = linesOf(words).flatMap((line) => (line.length > maxQuoted ? partsOf(line) : [line]));
+  const lines = linesOf(words.replaceAll(/^[^\S\n]*(?:```|~~~).*$/gm, '')).flatMap((line) =>
+    line.length > maxQuoted ? partsOf(line) : [line],
+  );
+  // Code that the user pasted takes the room that the other words leave.
+  const own = new Set(linesOf(words));
   let quoted = 0;
   for (const [place, line] of lines.entries()) {
-    quoted += line.length;
-    const worth = asked.length === 0 ? 3 : quoted <= maxQuoted ? 2 : 1;
+    const isOwn = own.size === lines.length || own.has(line);
+    quoted += isOwn ? line.length : 0;
+    const worth = asked.length === 0 ? 3 : isOwn && quoted <= maxQuoted ? 2 : 1;
     const isAnswer = place === lines.length - 1 && question !== '';
     const text = (place === 0 ? mark : '') + (isAnswer ? withQuestion(line, question) : line);
     if (known.has(text)) continue;
@@ -251,20 +255,36 @@ export const askedMark = ' (asked: ';
 /** The maximum lines of a client's summary that are kept. */
 const maxProseLines = 400;
 
-/** Returns the lines of a client's summary; what it says of the goal, in the user's words and of what is open comes first and is worth more. */
-function proseLines(text: string, step: number): readonly AskedLine[] {
-  const first = summaryLines(text).map((line) => (line.isState ? stateMark : '') + line.text);
+/** Begins the user's words as a client's summary lists them. */
+export const listedMark = '(in the part that the client summarized) ';
+
+/**
+ * Adds what a client's summary says: the user's words, which it lists, to what was asked; of the other lines, the goal, what was solved and what was open come
+ * first and are worth more.
+ */
+function addSummary(
+  { asked, prose }: { readonly asked: AskedLine[]; readonly prose: AskedLine[] },
+  text: string,
+  step: number,
+): void {
+  const lines = summaryLines(text);
+  for (const line of lines)
+    if (line.isQuoting) asked.push({ text: listedMark + line.text, worth: 2, at: step });
+  const first = lines
+    .filter((line) => !line.isQuoting)
+    .map((line) => (line.isState ? stateMark : '') + line.text);
   // The other lines of a summary in sections repeat in more words what these say.
   const isInSections = first.some((line) => line.startsWith(stateMark));
   const rest = (isInSections ? [] : linesOf(text.replace(clientSummary, ''), 20_000))
     .map((line) => line.replaceAll('**', ''))
-    .filter((line) => !/[:：]$/.test(line) && !first.some((one) => one.includes(line)))
+    .filter((line) => !/[:：]$/.test(line) && !lines.some((one) => one.text.includes(line)))
     .slice(0, maxProseLines);
-  return [...first, ...rest].map((line, place) => ({
-    text: wholeWords(line, 900),
-    worth: place < first.length ? 2 : 1,
-    at: step + place / 1_000,
-  }));
+  for (const [place, line] of [...first, ...rest].entries())
+    prose.push({
+      text: wholeWords(line, 900),
+      worth: place < first.length ? 2 : 1,
+      at: step + place / 1_000,
+    });
 }
 
 /**

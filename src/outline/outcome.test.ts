@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { userReply, wholeWords } from './outcome.ts';
 import { isFileContent } from './files-shown.ts';
-import { typedText } from './sentences.ts';
+import { typedText } from './lib/typed-text.ts';
 
 describe('what the user typed', () => {
   it('is the text without what clients add', () => {
@@ -22,7 +22,7 @@ describe('what the user typed', () => {
 
   it('is nothing in texts of skills, commands and reminders, and in summaries of clients', () => {
     expect([
-      typedText('<command-message>exit</command-message><command-name>/exit</command-name>'),
+      typedText('<command-name>/exit</command-name><command-message>exit</command-message>'),
       typedText('<local-command-stdout>Bye!</local-command-stdout>'),
       typedText('[Request interrupted by user for tool use]'),
       typedText('This session is being continued from a previous conversation that ran out of context.'),

@@ -41,7 +41,7 @@ export const exitCode = /^exit code:? \d+$/i;
 export function resultEnds({ kind, isListing, isError }: ResultKind, result: string): ResultEnds {
   const lines = tellingLines(result);
   const first = lines.find((line) => !prelude.test(line)) ?? lines[0] ?? '';
-  const last = lines.findLast((line) => !echo.test(line)) ?? '';
+  const last = lines.findLast((line) => !echo.test(line) && !untested.test(line)) ?? '';
   const isSilent = isListing && lines.length === 1 && exitCode.test(last);
   const isBroken = !isSilent && (isError === true || reportsFailure.test(result.slice(0, 400)));
   const named = isBroken || !isListing ? failureIn(lines) : undefined;
@@ -82,6 +82,9 @@ const prelude = /^(?:\d+\s*[→:|]?\s*)?(?:package|import|from|use|using|#includ
 /** Matches a line in which a shell or a task runner repeats a command. */
 export const echo = /^(?:\[[\w:.-]+\] )?[$>] /;
 
+/** Matches a line about a package without tests. */
+const untested = /^\?\s+\S+\s+\[no test files\]$|^testing: warning: no tests to run$/;
+
 export const nothing =
   /^(?:no (?:files?|match(?:es)?|results?)(?: were)? found|0 (?:results|matches)|nothing found|no match(?:es)?)\b/i;
 
@@ -89,7 +92,7 @@ export const nothing =
 const failureLine =
   /^(?:\S+ )?(?:fatal|panic|error|fehler|erreur)(?:\[\w+\])?:|^traceback|^conflict \(|request interrupted by user|\b[1-9]\d* (?:failed|failing|failures?|errors?|issues)\b|command not found|permission denied|no such file|错误|失败|エラー|失敗/i;
 const failureMark =
-  /^(?:-+ ?)?(?:FAIL(?:ED|URE)?\b|not ok\b|✗|✘|✖|×)|^\w*(?:Error|Exception)\b.*:|^E\s{2,}|^\S+?[.:(]\w*\d+(?:[:,]\d+)?\)?:? .*(?:\berror\b|\bundefined\b|\bcannot\b| \([a-z][\w-]+\)$)|(?<!`)\bERROR\b(?!`)/;
+  /^(?:-+ ?)?(?:FAIL(?:ED|URE)?\b|not ok\b|✗|✘|✖|×)|^\w*(?:Error|Exception)\b.*:|^E\s{2,}|^\S+?[.:(]\w*\d+(?:[:,]\d+)?\)?:? .*(?:\b(?:error|undefined|cannot|not used|not enough|too many|missing return|mismatched|redeclared|invalid operation)\b| \([a-z][\w-]+\)$)|(?<!`)\bERROR\b(?!`)/;
 
 /** Matches a line that reports a failure even where the last line says that all is well: others may be what a test prints. */
 const sureFailure =
@@ -103,12 +106,17 @@ function isNamed(line: string): boolean {
   return /\s\S/.test(line) && !/^\[[\w:.-]+\] ERROR/.test(line);
 }
 
+/** Matches a line that names no failure where another one does: a warning, or a bare count. */
+const vague = /^(?:warning\b|\d+ \w+:?$)/i;
+const compiled = /\.\w{1,6}:\d+:\d+: \S/;
+
 function failureIn(lines: readonly string[]): string | undefined {
   const failures = lines.filter((line) => isFailure(line.slice(0, 300)));
-  return (
-    failures.find(isNamed) ??
-    (failures.length > 0 ? (lines.find((line) => place.test(line)) ?? failures[0]) : undefined)
-  );
+  const named = failures.filter(isNamed);
+  const clear = named.find((line) => !vague.test(line));
+  if (clear !== undefined || failures.length === 0) return clear;
+  const placed = lines.find((line) => compiled.test(line)) ?? lines.find((line) => place.test(line));
+  return placed ?? named[0] ?? failures[0];
 }
 
 /** Returns the line that says most about a failure which no line names: one with a place, or the first one, or the last behind a beginning that says nothing. */
@@ -320,7 +328,7 @@ const trailer = /^(?:[A-Z][\w-]{0,40}-[Bb]y): [^\n]{1,100}$/m;
  */
 export function settingsOf(sent: JsonRecord): readonly string[] {
   const [signed] = trailer.exec((commandIn(sent) ?? '').slice(0, maxScript)) ?? [];
-  return (signed === undefined ? [] : [oneLine(signed)]).concat(scalarsOf(sent));
+  return (signed === undefined ? [] : [oneLine(signed).replace(/["')]+$/, '')]).concat(scalarsOf(sent));
 }
 
 /** UTF-16 units of a command that are searched. */

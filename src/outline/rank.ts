@@ -3,11 +3,12 @@
  * with its share. The order does not depend on the room, so a text with more room has all that one with less room has. Linear, but for
  * sorting. Pure.
  */
+import { groupBy } from '../es2024.ts';
 import type { Fact } from './facts.ts';
 import { shortNames } from './outcome.ts';
 import { termsOf } from './sentences.ts';
 import { spellQuote, type Section } from './summary-text.ts';
-import { stepLines, type StepWords } from './step-line.ts';
+import { type StepWords, stepLines } from './step-line.ts';
 
 /** A call, with the index of its step. */
 export type SurveyedCall = { readonly at: number; readonly words: StepWords };
@@ -18,6 +19,8 @@ export type OutlineLine = {
   readonly text: string;
   /** Its place among the lines of its section; may be less than zero. */
   readonly at: number;
+  /** The place of its last sentence, if it has several. */
+  readonly end?: number;
   /** The beginning of an item that holds this text and others: the tool and argument of a value, the folder of a file. */
   readonly group?: string;
   /** True for what the user asked, which may take more room than the rest. */
@@ -87,6 +90,18 @@ export function factLines(facts: readonly Fact[], known: ReadonlySet<string>): r
           ...(fact.isClosing && { isFinal: true }),
         },
   );
+}
+
+/** Sentences of one reply or result that come before those of the next. */
+const maxOfEach = 3;
+
+/** Divides lines into the best ones of each reply or result, and the others. */
+export function firstOfEach(
+  lines: readonly OutlineLine[],
+): readonly [readonly OutlineLine[], readonly OutlineLine[]] {
+  const groups = [...groupBy(lines, ({ at }) => Math.floor(at)).values()];
+  const best = new Set(groups.flatMap((group) => group.slice(0, maxOfEach)));
+  return [lines.filter((line) => best.has(line)), lines.filter((line) => !best.has(line))];
 }
 
 /** True for a sentence of a result that the log of calls quotes whole, or of a failure, whose line in the log is enough. */
@@ -232,20 +247,13 @@ function timesOf(count: number): string {
   return count > 1 ? ` ×${count}` : '';
 }
 
-/** Returns what is open: items of the plan that need something, and what was said last. */
-export function openLines(
-  plan: ReadonlyMap<string, readonly string[]>,
-  lastSaid: string,
-): readonly OutlineLine[] {
+/** Returns what is open: items of the plan that need something. */
+export function openLines(plan: ReadonlyMap<string, readonly string[]>): readonly OutlineLine[] {
   const items = [...plan].flatMap(([status, texts]) =>
     isClosed.test(status) ? [] : texts.map((text) => `${status}: ${text}`),
   );
-  const said = lastSaid === '' ? [] : [saidLast + lastSaid];
-  return [...items, ...said].map((text, at) => ({ section: 'open', text, at }));
+  return items.map((text, at) => ({ section: 'open', text, at }));
 }
-
-/** Begins the item for what was said last. */
-export const saidLast = 'said last: ';
 
 /** Matches the status of an item that needs nothing more. */
 const isClosed = /^(?:completed?|done|finished|closed|resolved|cancell?ed|skipped|success\w*)$/i;

@@ -1,12 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  firstSentences,
-  interruptionNote,
-  linesOf,
-  questionBefore,
-  summaryLines,
-  typedText,
-} from './sentences.ts';
+import { firstSentences, linesOf, questionBefore } from './sentences.ts';
+import { interruptionNote, summaryLines, typedText } from './lib/typed-text.ts';
 
 describe('the question before a short answer', () => {
   const options = [
@@ -61,9 +55,20 @@ describe('the question before a short answer', () => {
 describe('what the user typed', () => {
   it('does not include a command of the client without arguments', () => {
     expect(typedText('/release-notes')).toEqual({ words: '', note: 'command /release-notes' });
-    expect(typedText(' /workflows:review\n').words).toBe('');
+    expect(typedText('<command-name>/exit</command-name>\n<command-message>exit</command-message>')).toEqual({
+      words: '',
+      note: 'command /exit',
+    });
     expect(typedText('/compact keep the plan').words).toBe('/compact keep the plan');
     expect(typedText('/srv/a.txt is the file').words).toBe('/srv/a.txt is the file');
+  });
+
+  it('includes a command without arguments whose text the client sends', () => {
+    expect(typedText('<command-message>pr</command-message>\n<command-name>/pr</command-name>')).toEqual({
+      words: '/pr',
+      note: '',
+    });
+    expect(typedText(' /workflows:review\n')).toEqual({ words: '/workflows:review', note: '' });
   });
 
   it('keeps the numbers of its items', () => {
@@ -109,15 +114,35 @@ describe('a summary that a client wrote', () => {
 
   it('tells the goal, what was solved, the words of the user and what was open, each with its heading', () => {
     expect(summaryLines(written)).toEqual([
-      { text: 'Primary Request and Intent: Make the parser faster', isState: false },
-      { text: 'Problem Solving: Solved: `scan()` no longer copies its text', isState: false },
+      { text: 'Primary Request and Intent: Make the parser faster', isState: false, isQuoting: false },
+      {
+        text: 'Problem Solving: Solved: `scan()` no longer copies its text',
+        isState: false,
+        isQuoting: false,
+      },
       {
         text: 'All user messages: "Make it faster"; "no, I did not say commit anything" (rejected tool use)',
         isState: false,
+        isQuoting: true,
       },
-      { text: 'Pending Tasks: Fix `scan()`', isState: true },
-      { text: 'Current Work: The scan returns 3 tokens too few.', isState: true },
+      { text: 'Pending Tasks: Fix `scan()`', isState: true, isQuoting: false },
+      { text: 'Current Work: The scan returns 3 tokens too few.', isState: true, isQuoting: false },
     ]);
+  });
+
+  it('has each message of the user as a whole, up to 400 characters', () => {
+    const messages = Array.from(
+      { length: 12 },
+      (_, at) => `"message ${at} ${'of some words '.repeat(8)}ends"`,
+    );
+    const long = `"${'a long one '.repeat(40)}"`;
+    const list = [...messages, long].map((message) => `   - ${message}`).join('\n');
+    const text = written.replace('   - "Make it faster"', list);
+    const { text: told } = summaryLines(text).find(({ isQuoting }) => isQuoting)!;
+    const begun = `"${'a long one '.repeat(36)}a`;
+    expect(told).toBe(
+      `All user messages: ${messages.join('; ')}; ${begun} … "no, I did not say commit anything" (rejected tool use)`,
+    );
   });
 
   it('is told in bounded time and space, whatever it contains', () => {
@@ -126,7 +151,7 @@ describe('a summary that a client wrote', () => {
         summaryLines(text)
           .map((line) => line.text)
           .join('\n').length,
-      ).toBeLessThan(2_600);
+      ).toBeLessThan(6_000);
   });
 });
 
@@ -141,6 +166,35 @@ it('the first sentences of a text leave out a short exclamation', () => {
   expect(firstSentences('`scan()` is gone!', 100)).toBe('`scan()` is gone!');
 });
 
+it.each([
+  // A line with a colon stands with what it announces, if it is the first, a label, or has a name.
+  [
+    'There are a few ways to do it:\n\n1. Keep the cache\n2. Drop it\n\nWhich one?',
+    'There are a few ways to do it: 1. Keep the cache; 2. Drop it; Which one?',
+  ],
+  [
+    'All tests pass. Here is a summary of the changes:\n\n## Changes\n\n**The cause:**\n- `scan()` copied its text',
+    'All tests pass. … The cause: `scan()` copied its text',
+  ],
+  [
+    "I've rewritten the parser as you wanted:\n\n## Steps\n- It scans once",
+    "I've rewritten the parser as you wanted: … It scans once",
+  ],
+  // Code, tables and headings leave a gap; what short words and code stand around is told.
+  [
+    'The scan is linear.\n```\nfor (;;) {}\n```\nThe store is next.',
+    'The scan is linear. … The store is next.',
+  ],
+  [
+    'Done. The event now has only the name of the command:\n\n```\n{}\n```',
+    'Done. The event now has only the name of the command:',
+  ],
+  ['Good question:\n```\na()\n```\nIt exits.', 'It exits.'],
+  ['Yes, this is feasible! Both are ready.', 'Yes, this is feasible! Both are ready.'],
+])('the first sentences of a text are no pieces of different places: %j', (said, told) => {
+  expect(firstSentences(said, 160)).toBe(told);
+});
+
 describe('a text in a user message', () => {
   const skill = '**ACTION REQUIRED: Spawn a subagent.** Do NOT review code directly.';
 
@@ -148,7 +202,12 @@ describe('a text in a user message', () => {
     const command =
       '<command-message>reviewer is running</command-message>\n<command-name>/reviewer</command-name>';
     expect(typedText(skill)).toEqual({ words: skill, note: '' });
-    expect(typedText(skill, command)).toEqual({ words: '', note: '' });
+    expect(typedText(skill, command)).toEqual({
+      words: '',
+      note: 'its text begins: "ACTION REQUIRED: Spawn a subagent."',
+    });
+    const given = `${command}\n<command-args>the parser</command-args>`;
+    expect(typedText(skill, given)).toEqual({ words: '', note: '' });
     expect(typedText(skill, 'Launching skill: reviewer')).toEqual({ words: '', note: '' });
     expect(typedText('[Request interrupted by user]', command)).toEqual({
       words: '',

@@ -1,7 +1,6 @@
 /**
  * Splits text into sentences that can be kept word for word, in any language, and finds the terms of a sentence: words, names and numbers, and
- * pairs of characters in languages without spaces. Finds what the user typed in a message, among skills, commands and reminders of the client.
- * Every pass is linear, also on hostile text. Pure.
+ * pairs of characters in languages without spaces. Every pass is linear, also on hostile text. Pure.
  */
 import { echo, oneLine, wholeWords } from './outcome.ts';
 
@@ -9,7 +8,7 @@ import { echo, oneLine, wholeWords } from './outcome.ts';
 const maxSentence = 400;
 
 /** Characters of the longest text that is read completely; only both ends of a longer one are read. */
-const maxRead = 200_000;
+export const maxRead = 200_000;
 
 /** Returns the lines of a text, without bullets, numbers of lines of files, blank lines and fenced code. Numbers of items stay. */
 export function linesOf(text: string, max = maxRead): readonly string[] {
@@ -30,9 +29,23 @@ export function markedLines(text: string, max: number): readonly string[] {
 
 /** Returns the sentences of a text, without short headings, rows of tables and marks of emphasis. */
 export function sentencesOf(text: string, max = maxRead): readonly string[] {
-  return markedLines(text, max)
-    .filter((line) => !line.startsWith('|') && !shortHeading.test(line))
-    .flatMap((line) => partsOf(withoutBullet(line).replaceAll(/\*\*(?=\S)|(?<=\S)\*\*/g, '')));
+  return spacedSentences(text, max).filter((sentence) => sentence !== '');
+}
+
+/** Returns the sentences of a text, and an empty text where code, a row of a table or a short heading stands between them. */
+export function spacedSentences(text: string, max = maxRead): readonly string[] {
+  return markedLines(text.slice(0, maxRead * 2).replaceAll(fenced, codeLine), max).flatMap((line) =>
+    line.startsWith('|') || shortHeading.test(line) ? [''] : sentencesIn(line),
+  );
+}
+
+function sentencesIn(line: string): readonly string[] {
+  return partsOf(withoutBullet(line).replaceAll(/\*\*(?=\S)|(?<=\S)\*\*/g, ''));
+}
+
+/** True for a row of a table, or a heading without a colon: no part of a sentence. */
+function isApart(line: string): boolean {
+  return line.startsWith('|') || (shortHeading.test(line) && !/[:：]\**$/.test(line));
 }
 
 /** Matches a heading of at most five words: it names what follows and says nothing of it. */
@@ -73,22 +86,85 @@ export function endsOf(text: string, max: number): string {
   return `${head.slice(0, end)}\n${tail.slice(start)}`;
 }
 
-/** Returns the first sentences of a text, as many as `max` UTF-16 units hold; of a longer first one, whole words. */
+/**
+ * Returns the first sentences of a text, as many as `max` UTF-16 units hold; of a longer first one, whole words. A line that ends with a colon stands with
+ * what it announces, or is left out; `…` stands where code, a table, a heading or such a line was.
+ */
 export function firstSentences(text: string, max: number): string {
   let said = '';
-  for (const sentence of sentencesOf(text, 20_000)) {
-    if (/[:：]$/.test(sentence) || isExclamation(sentence)) continue;
-    const more = said === '' ? sentence : joinedSentences(said, sentence);
-    // A word or two, such as `Done.`, say less than the beginning of the sentence behind them.
-    if (more.length > max) return said.length * 4 < max ? wholeWords(oneLine(more), max) : said;
-    said = more;
+  let lead = '';
+  let isGap = false;
+  // A line with a colon that is left out, unless code follows it at once.
+  let dropped = '';
+  const skip = (isCode: boolean): void => {
+    isGap = true;
+    // A line that announces code says what it is for; a heading stands between a reply's first words and what they announce.
+    const before = lead || dropped;
+    if (isCode && said.length < minSaid && isTelling(before)) said = joinedAt(said, before);
+    dropped = '';
+    if (lead !== '') lead = isCode || said !== '' ? '' : `${lead.replace(/ …$/, '')} …`;
+  };
+  for (const line of markedLines(text.slice(0, maxRead).replaceAll(fenced, codeLine), 20_000)) {
+    if (isApart(line)) {
+      skip(line.startsWith('|'));
+      continue;
+    }
+    for (const sentence of sentencesIn(line)) {
+      if (/[:：]$/.test(sentence)) {
+        const both = lead === '' ? sentence : `${lead} ${sentence}`;
+        const isKept = mayLead(sentence, said);
+        dropped = isKept ? '' : sentence;
+        if (said === '' && lead !== '') lead = both.length <= maxLead ? both : `${lead.replace(/ …$/, '')} …`;
+        else {
+          isGap ||= lead !== '' || !isKept;
+          lead = isKept ? sentence : '';
+        }
+        continue;
+      }
+      if (isExclamation(sentence)) continue;
+      const piece = lead === '' ? sentence : `${lead} ${sentence}`;
+      const more = said !== '' && isGap ? `${said.replace(/ …$/, '')} … ${piece}` : joinedAt(said, piece);
+      // A word or two, such as `Done.`, say less than the beginning of the sentence behind them.
+      if (more.length > max) return said.length * 4 < max ? wholeWords(oneLine(more), max) : said;
+      [said, lead, dropped, isGap] = [more, '', '', false];
+    }
   }
   return said;
 }
 
+function joinedAt(said: string, piece: string): string {
+  return said === '' || piece === '' ? said + piece : joinedSentences(said, piece);
+}
+
+/** UTF-16 units of words that say enough without what announces code. */
+const minSaid = 40;
+
+/** Matches code, which is read as a row of a table: no part of a sentence. */
+const fenced = /(?:```|~~~)[^]*?(?:```|~~~|$)/g;
+const codeLine = '\n| code\n';
+
+/** UTF-16 units of the longest line that stands with what it announces, and words of one that may say nothing but that something follows. */
+const maxLead = 120;
+const maxLabel = 4;
+
+/** True for a line with a colon at its end that says more than that something follows: the first one, a label, or one with a name. */
+function mayLead(sentence: string, said: string): boolean {
+  if (sentence.length > maxLead) return false;
+  return said === '' || !isTelling(sentence) || hasName(sentence);
+}
+
+/** True for more than a label. */
+function isTelling(sentence: string): boolean {
+  return sentence.split(' ').length > maxLabel || hasName(sentence);
+}
+
+function hasName(sentence: string): boolean {
+  return [...termsOf(sentence)].some((term) => term.startsWith('='));
+}
+
 /** True for a short exclamation without a name or number, such as `Perfect!`. */
 function isExclamation(sentence: string): boolean {
-  return sentence.length < 40 && /[!！]$/.test(sentence) && !/[\d`/_]|\p{Ll}\p{Lu}/u.test(sentence);
+  return /^\S{1,20}(?: \S{1,20}){0,2}[!！]$/.test(sentence) && !/[\d`/_]|\p{Ll}\p{Lu}/u.test(sentence);
 }
 
 /** True for more than a word or two, and no announcement of what follows it. */
@@ -101,7 +177,9 @@ export function isProse(text: string): boolean {
   if (!isSentence(text) || text.length < 10 || echo.test(text)) return false;
   const unspaced =
     text.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/gu)?.length ?? 0;
-  if (unspaced >= 5 && unspaced * 3 >= text.length) return true;
+  // A name in other letters counts as one sign.
+  if (unspaced >= 5 && unspaced * 2 >= text.replaceAll(/[\w./-]+/g, 'x').length && !code.test(text))
+    return true;
   const words = text.split(' ');
   const plainWords = words.filter((word) =>
     /^["'“„«(¿¡]?[\p{L}\p{M}'’-]+["'”»)]?[,.;:!?…]*$/u.test(word),
@@ -194,158 +272,4 @@ export function termsOf(text: string): ReadonlySet<string> {
     isStart = false;
   }
   return terms;
-}
-
-// The words that the user typed, among texts that clients send in the user's place
-
-/** A user message: what the user typed, and what the client sent beside it or instead. Either may be empty. */
-export type TypedText = { readonly words: string; readonly note: string };
-
-/** Matches the beginning of an element that clients write; users write other names. */
-const clientElement =
-  /<((?:system|local|command|bash|ide|environment)[-_][a-z_-]{1,40}|user[-_](?:instructions|query|message))(?: [^>\n]{0,300})?>/g;
-
-/** Matches the beginning of a summary by the client. */
-export const clientSummary = /^\s*This session is being continued from a previous conversation[^\n]*/;
-
-/** Matches what clients write around their summaries: a draft of it before, and how to go on behind. */
-const startOfSummary = /\n(?:#{1,4} )?\**Summary\**:\**[^\S\n]{0,20}\n/;
-const endOfSummary =
-  /\n(?:If you need specific details from before compaction|(?:Please )?continue the conversation from where)[^]*$/i;
-
-/** Matches the heading of a section in such a summary: a number and a few words, at the margin. */
-const sectionHeading = /^(?:#{1,4} +)?\d{1,2}[.)] +\**([^\n*:：]{2,60})\**[:：]\**[^\S\n]*$/;
-
-/**
- * UTF-16 units of the sections that are kept: the goal, the one ahead of the user's words, which says what was solved, the user's words, and the next two
- * of the last three, which say what was open. The very last one repeats them.
- */
-const maxGoal = 280;
-const maxSolved = 240;
-const maxQuoting = 700;
-const maxOpen = [220, 180, 0];
-
-/** A line of a client's summary. `isState`: it tells how things stood then. */
-export type SummaryLine = { readonly text: string; readonly isState: boolean };
-
-/**
- * Returns what a summary by the client says of the goal, of what was solved, in the user's words and of what was open, each with the heading of its
- * section; other sections, which explain code and steps, are left out.
- */
-export function summaryLines(text: string): readonly SummaryLine[] {
-  const whole = endsOf(text.replace(clientSummary, '').replace(endOfSummary, ''), maxRead);
-  const sections: { heading: string; text: string }[] = [{ heading: '', text: '' }];
-  const start = startOfSummary.exec(whole);
-  for (const line of whole.slice(start === null ? 0 : start.index + start[0].length).split('\n')) {
-    const heading = sectionHeading.exec(line)?.[1];
-    if (heading !== undefined) sections.push({ heading: heading.trim(), text: '' });
-    else sections.at(-1)!.text += `${line}\n`;
-  }
-  const read = sections
-    .map((section) => ({ ...section, lines: linesOf(section.text).map((line) => line.replaceAll('**', '')) }))
-    .filter(({ lines }) => lines.length > 0);
-  if (read.length < maxOpen.length) {
-    const lines = read.flatMap((section) => section.lines);
-    const shortened = [firstLines(lines, maxGoal), newestLines(lines.filter(isQuoting), maxQuoting)];
-    return shortened.filter((line) => line !== '').map((line) => ({ text: line, isState: false }));
-  }
-  const quotes = read.map(({ lines }) => lines.filter(isQuoting).length);
-  const quoting = quotes.lastIndexOf(Math.max(...quotes));
-  const linesKept = (lines: readonly string[], at: number): string => {
-    if (at === 0) return firstLines(lines, maxGoal);
-    if (at === quoting && quotes[at]! > 0) return newestLines(lines, maxQuoting);
-    const ofOpen = maxOpen[at - read.length + maxOpen.length];
-    if (ofOpen !== undefined) return ofOpen === 0 ? '' : firstLines(lines, ofOpen);
-    return at === quoting - 1 && quotes[quoting]! > 0 ? firstLines(lines, maxSolved) : '';
-  };
-  return read.flatMap(({ heading, lines }, at) => {
-    const kept = linesKept(lines, at);
-    const isState = at > 0 && at >= read.length - maxOpen.length;
-    return kept === '' ? [] : [{ text: heading === '' ? kept : `${heading}: ${kept}`, isState }];
-  });
-}
-
-function isQuoting(line: string): boolean {
-  return /["“「][^"”」]{4}/.test(line);
-}
-
-/** Joins the first lines, as many as fit; of a longer first one, whole words. */
-function firstLines(lines: readonly string[], max: number): string {
-  let shortened = '';
-  for (const line of lines) {
-    const more = shortened === '' ? oneLine(line) : joinedSentences(shortened, oneLine(line));
-    if (more.length > max) return shortened === '' ? wholeWords(more, max) : `${shortened} …`;
-    shortened = more;
-  }
-  return shortened;
-}
-
-/** Joins the first line and the newest ones that fit. */
-function newestLines(lines: readonly string[], max: number): string {
-  const [first = '', ...others] = lines.map((line) => wholeWords(oneLine(line), 200));
-  const newest: string[] = [];
-  let units = first.length;
-  for (const line of others.toReversed()) {
-    units += line.length + 2;
-    if (units > max) return [first, '…', ...newest].reduce(joinedSentences);
-    newest.unshift(line);
-  }
-  return [first, ...newest].reduce(joinedSentences);
-}
-
-/** The note of the text that clients send when the user stops the model. */
-export const interruptionNote = 'interrupted by the user';
-
-/** Matches what clients send right ahead of the text of a command or a skill. Commands without a text of their own begin with their name. */
-export const announcesText = /^\s*(?:<command-message>|Launching skill: )/;
-
-/**
- * Separates what the user typed from texts of skills, commands, reminders and summaries, which clients send in the user's place. `before` is the
- * text right ahead of it, of a user message or a result.
- */
-export function typedText(text: string, before = ''): TypedText {
-  if (clientSummary.test(text)) return { words: '', note: 'summary of an earlier part, by the client' };
-  const skill = /^\s*Base directory for this skill: *(\S+)/.exec(text)?.[1];
-  if (skill !== undefined) {
-    const given = /\nARGUMENTS: *([^]+)$/.exec(text)?.[1] ?? '';
-    return { words: given.trim(), note: `skill ${skill.split('/').at(-1)}` };
-  }
-  if (/^\s*\[Request interrupted by user/.test(text)) return { words: '', note: interruptionNote };
-  // The words behind the name of a command stand beside it.
-  if (announcesText.test(before)) return { words: '', note: '' };
-  const bare = /^\s*(\/[\p{L}\d:_-]{1,60})\s*$/u.exec(text)?.[1];
-  if (bare !== undefined) return { words: '', note: `command ${bare}` };
-  const { inside, rest } = elementsIn(text);
-  const command = inside.get('command-name') ?? '';
-  const given = inside.get('command-args') ?? '';
-  const typed = given === '' ? inside.get('bash-input') : `${command} ${given}`;
-  return {
-    words: [typed ?? '', inside.get('user_query') ?? inside.get('user_message') ?? '', rest]
-      .filter((words) => words !== '')
-      .join('\n'),
-    note: command === '' || given !== '' ? '' : `command ${oneLine(command)}`,
-  };
-}
-
-/** Returns the contents of the elements that clients write, by name, and the text around them. */
-function elementsIn(text: string): { readonly inside: ReadonlyMap<string, string>; readonly rest: string } {
-  const inside = new Map<string, string>();
-  const around: string[] = [];
-  const unclosed = new Set<string>();
-  let from = 0;
-  for (const begin of text.matchAll(clientElement)) {
-    const [tag, name = ''] = begin;
-    if (begin.index < from || unclosed.has(name)) continue;
-    const start = begin.index + tag.length;
-    const end = text.indexOf(`</${name}>`, start);
-    if (end < 0) {
-      unclosed.add(name);
-      continue;
-    }
-    inside.set(name, text.slice(start, end).trim());
-    around.push(text.slice(from, begin.index).trim());
-    from = end + name.length + 3;
-  }
-  around.push(text.slice(from).trim());
-  return { inside, rest: around.filter((piece) => piece !== '').join('\n') };
 }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { stepLine, stepLines, stepWords, type StepCall } from './step-line.ts';
+import { type StepCall, stepLine, stepLines, stepWords } from './step-line.ts';
 
 const call = (tool: string, input: unknown, result = '', isError?: boolean): StepCall => ({
   tool,
@@ -41,7 +41,7 @@ describe('a step in one line', () => {
       line('search', { entity: 'Tim Burton' }, 'Tim Burton (born 1958) is a director.'),
       stepLine(stepWords({ ...call('read_file', { path: 'a.ts' }), result: undefined })),
     ]).toEqual([
-      'Edit src/a.ts: ok',
+      'Edit src/a.ts (a, 1 → 2)',
       'Write docs/plan.md (3 lines): ok',
       'Read src/a.ts 20-29',
       'Bash npm run lint (Lint): "0 issues."',
@@ -220,9 +220,9 @@ describe('the lines of steps', () => {
         test('ok'),
       ),
     ).toEqual([
-      'Read a.ts · Edit a.ts: ok · Read ×2: b.ts, a.ts · Edit b.ts ×2: ok',
+      'Read a.ts · Edit a.ts (a → b) · Read ×2: b.ts, a.ts · Edit b.ts (a → b) ×2',
       'Bash npm test: failed, "1 failed"',
-      'Edit b.ts: ok',
+      'Edit b.ts (a → b)',
       'Bash npm test ×2: ok',
     ]);
   });

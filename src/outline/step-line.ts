@@ -16,13 +16,13 @@ import {
   quoted,
   resultEnds,
   settingsOf,
-  silent,
   type StepKind,
   type UserReply,
   userReply,
   wholeWords,
   wordsOf,
 } from './outcome.ts';
+import { changedNames, pathKeys, valuesOf } from './lib/subject-words.ts';
 import { failureWords, newWords, successWords } from './lib/call-outcome.ts';
 import {
   isTaskCall,
@@ -70,6 +70,8 @@ export type StepWords = CallWords & {
   readonly hasFailed: boolean;
   /** The user's words in the result; empty for a refusal without words. Undefined if the user said nothing. */
   readonly user: UserReply | undefined;
+  /** Names that tell what an edit changed. Undefined for other calls. */
+  readonly changes?: readonly string[];
   /** The items that a call of a tool that keeps a plan changes. Undefined for other calls. */
   readonly tasks?: readonly TaskChange[];
 };
@@ -89,6 +91,7 @@ export function stepWords(step: StepCall): StepWords {
     const made = tasks.map(({ id }) => `#${id}`).find((id) => !call.about.includes(id));
     return { ...call, hasFailed: false, outcome: made ?? '', user, tasks };
   }
+  if (call.kind === 'edit') return { ...call, ...came, user, changes: changedNames(sentIn(step), call.path) };
   const isNew = call.kind === 'other' && !came.hasFailed;
   return { ...call, ...came, outcome: isNew ? newWords(came.outcome, call) : came.outcome, user };
 }
@@ -132,7 +135,8 @@ export function stepLine(step: StepWords, pathOf: (path: string) => string = (pa
   const { tool, user } = step;
   const call = [tool, subjectOf(step, pathOf)].filter((word) => word !== '').join(' ');
   // A name alone would say nothing.
-  const outcome = step.outcome === '' && call === tool ? 'ok' : step.outcome;
+  const told = isToldByNames(step) ? '' : step.outcome;
+  const outcome = told === '' && call === tool ? 'ok' : told;
   if (!user) return outcome === '' ? call : `${call}: ${outcome}`;
   const words = user.words === '' ? '' : `: ${wholeWords(oneLine(user.words), maxUserWords)}`;
   return `${call} → ${user.isRefusal ? 'REFUSED by the user' : 'the user answered'}${words}`;
@@ -165,8 +169,10 @@ export function stepLines(
   let alike: number[] = [];
   for (const [at, step] of steps.entries()) {
     const before = steps[alike[0] ?? -1];
-    const isAlike =
-      before?.tool === step.tool && before.outcome === step.outcome && !step.user && !before.user;
+    // That two lists have as many lines says nothing of both.
+    const isSame =
+      before?.outcome === step.outcome && (before.about === step.about || !/^\d+ lines$/.test(step.outcome));
+    const isAlike = isSame && before?.tool === step.tool && !step.user && !before.user;
     if (isQuiet(step) || !isAlike) {
       add(alike);
       alike = [];
@@ -218,14 +224,15 @@ function joinedLine(steps: readonly StepWords[], pathOf?: (path: string) => stri
     const about = joinedRanges([...abouts])
       .slice(0, maxPlaces)
       .join(', ');
-    const subject = subjectOf({ ...same[0]!, about, title }, pathOf);
+    const changes = [...new Set(same.flatMap((step) => step.changes ?? []))];
+    const subject = subjectOf({ ...same[0]!, about, title, changes }, pathOf);
     const found = isSearch ? (same.find(({ outcome }) => outcome !== '')?.outcome ?? '') : '';
     const times = same.length > Math.max(1, abouts.size) ? `×${same.length}` : '';
     return [subject, times, found === '' ? '' : `(${found})`].filter((words) => words !== '').join(' ');
   });
   const named = subjects.filter((subject) => subject !== '').slice(0, maxJoined);
   const more = subjects.length > maxJoined ? `, and ${subjects.length - maxJoined} more` : '';
-  const worked = first!.kind === 'edit' ? 'ok' : isSearch ? '' : first!.outcome;
+  const worked = isSearch || steps.every(isToldByNames) ? '' : first!.outcome;
   const all = first!.hasFailed ? `all ${first!.outcome}` : worked;
   const outcome = all === '' ? '' : `: ${all}`;
   const count = named.length > 1 ? ` ×${steps.length}:` : '';
@@ -251,9 +258,25 @@ const maxJoined = 12;
 /** Maximum places of one file in a joined line. */
 const maxPlaces = 4;
 
+/** Maximum names of what edits of one file changed. */
+const maxChanges = 3;
+
+/** True for an edit that worked, if its line says what it changed. */
+function isToldByNames({ outcome, changes = [] }: StepWords): boolean {
+  return outcome === 'ok' && changes.length > 0;
+}
+
 /** Names what a call was about. A long command is told by its title alone. */
-function subjectOf({ kind, path, about, title }: StepWords, pathOf?: (path: string) => string): string {
+function subjectOf(
+  { kind, path, about, title, changes = [] }: StepWords,
+  pathOf?: (path: string) => string,
+): string {
   const file = path === '' || !pathOf ? path : pathOf(path);
+  if (kind === 'edit') {
+    const named = changes.length > maxChanges ? [...changes.slice(0, maxChanges - 1), '…'] : changes;
+    const told = [...named, about.slice(1, -1)].filter((words) => words !== '');
+    return told.length === 0 ? file : `${file} (${told.join(', ')})`;
+  }
   const isLong = title !== '' && isLongCommand(about);
   const subject =
     kind === 'command' && isLong
@@ -275,21 +298,7 @@ export function isLongCommand(about: string): boolean {
 
 /** Longer arguments, in UTF-16 units, are not parsed. */
 export const maxInput = 1_000_000;
-const maxAbout = 120;
 const maxTitle = 60;
-const maxNote = 80;
-
-const pathKeys = [
-  'file_path',
-  'filePath',
-  'absolute_path',
-  'path',
-  'notebook_path',
-  'target_file',
-  'filename',
-  'file',
-  'uri',
-];
 
 export function pathIn(sent: JsonRecord): string {
   const key = pathKeys.find((name) => typeof sent[name] === 'string');
@@ -346,30 +355,6 @@ function aboutOf(kind: StepKind, sent: JsonRecord): string {
 function linesOf({ offset, limit }: JsonRecord): string {
   if (typeof offset !== 'number') return '';
   return typeof limit === 'number' ? `${offset}-${offset + limit - 1}` : `${offset}-`;
-}
-
-/** Returns the short values of other arguments, those with long texts left out. */
-function valuesOf(sent: JsonRecord): string {
-  // A note for people says best what a call was about.
-  const texts = ['title', 'subject', 'description', 'prompt'].map((key) => sent[key]);
-  const note = texts.find((value) => typeof value === 'string');
-  const found = note === undefined ? [] : [quoted(note, maxNote)];
-  let left = maxAbout - (found[0]?.length ?? 0);
-  for (const [key, value] of Object.entries(sent)) {
-    if (
-      silent.test(key) ||
-      pathKeys.includes(key) ||
-      (typeof value !== 'string' && typeof value !== 'number') ||
-      value === note
-    )
-      continue;
-    const words = oneLine(String(value));
-    const whole = found.length === 0 ? wholeWords(words, maxAbout) : words;
-    if (whole === '' || whole.length > left) continue;
-    found.push(whole);
-    left -= whole.length + 2;
-  }
-  return found.filter((words) => words !== '').join(', ');
 }
 
 // Plans in the arguments of calls

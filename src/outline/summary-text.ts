@@ -140,6 +140,13 @@ export function spellQuote(name: string, text: string): string {
   return `${name}: ${JSON.stringify(oneLine(text))}`;
 }
 
+/** Joins items in which texts of the same name are quoted; others stand side by side. */
+export function joinedQuotes(before: string, item: string, isGap: boolean): string {
+  const at = item.indexOf(': "') + 3;
+  const isSame = at > 2 && before.startsWith(item.slice(0, at)) && before.endsWith('"');
+  return isSame ? `${before.slice(0, -1)} ${isGap ? '… ' : ''}${item.slice(at)}` : `${before}; ${item}`;
+}
+
 /** Reads an item of files: paths with how often something was done to them. */
 export function readFiles(item: string): { readonly group: string; readonly files: readonly string[] } {
   const at = item.indexOf(': ');
@@ -239,8 +246,9 @@ function runIn(part: string): Run | undefined {
   if (/^\d+ of \d+ done\b/.test(subject)) return undefined;
   // A pattern that was searched says little.
   const isUnnamed = /^(?:grep|glob|find|ls|list|search)/i.test(tool);
+  const isEdit = isEditing(wordsOf(tool));
   for (const one of isUnnamed ? [] : split(subject, ', ')) {
-    const name = nameIn(one);
+    const name = nameIn(isEdit ? one.replace(/(?<=^\S+) \([^()]*\)(?= ×|$)/, '') : one);
     const number = Number(/ ×(\d{1,9})(?= \(last: |$)/.exec(one)?.[1] ?? 1);
     if (name === '') continue;
     named += number;

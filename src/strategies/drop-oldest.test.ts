@@ -120,10 +120,10 @@ describe('drop-oldest', () => {
     expect(logsIn(dropOldest().propose(view))).toEqual([
       '[Folded 11 earlier messages, in order; read_memory with the id ahead of a line shows them:\n' +
         "mem_…: USER: Fix the login. Don't touch the schema.\n" +
-        'Read /app/src/login.ts · Edit login.ts: ok\n' +
+        'Read /app/src/login.ts · Edit login.ts (a → b)\n' +
         'Bash npm test (Run tests): 2 failed, login.test.ts:12\n' +
         "Bash git commit → REFUSED by the user: don't check this in\n" +
-        `mem_…: YOU: It is the cache.${' More of it.'.repeat(12)}]`,
+        `mem_…: YOU: It is the cache.${' More of it.'.repeat(11)}]`,
     ]);
   });
 
@@ -186,7 +186,7 @@ describe('drop-oldest', () => {
     expect(logsIn(dropOldest().propose(view))).toEqual([
       '[Folded 13 earlier messages, in order; read_memory with the id ahead of a line shows them:\n' +
         'mem_…: USER: Fix the login.\n' +
-        'Edit /app/session.ts: ok\n' +
+        'Edit /app/session.ts (a → b)\n' +
         'mem_…: Tasks completed: "#1 Fix the session"; pending: "#2 Run the tests"\n' +
         'Bash npm test: "13 passed"]',
     ]);
@@ -212,7 +212,7 @@ describe('drop-oldest', () => {
       protects: { ...onlyLast(conversation), message: (index) => index >= 11 },
     });
     const [text = ''] = logsIn(dropOldest().propose(view));
-    expect(text).toContain('Edit store/session.ts: ok\n');
+    expect(text).toContain('Edit store/session.ts (a → b)\n');
     expect(text).not.toMatch(/Edit session\.ts/);
   });
 
@@ -321,6 +321,37 @@ describe('drop-oldest', () => {
     );
   });
 
+  it('has each message that a client lists in its summary, and a command whose text the client sent', () => {
+    const messages = ['one', 'two', 'three'].map((name) => `"${name} ${'of many words '.repeat(26)}"`);
+    const conversation = readChat(
+      chatBody([
+        {
+          user: `This session is being continued from a previous conversation.\nSummary:\n1. Primary Request:\n   Fix the login\n2. All user messages:\n${messages.map((text) => `   - ${text}\n`).join('')}3. Pending Tasks:\n   - the tests\n4. Current Work:\n   login.ts:12\n5. Next Step:\n   Run them.`,
+        },
+        step('Bash', { command: 'npm test' }, `12 passed ${'in all of it '.repeat(2_000)}`),
+        { assistant: 'All is done.' },
+        { user: '<command-message>pr</command-message>\n<command-name>/pr</command-name>' },
+        { user: `Write the title of a pull request for what was done. ${'Say why. '.repeat(200)}` },
+        { assistant: 'The title is "Fix the login".' },
+        { user: 'Thanks.' },
+      ]),
+    );
+    const view = foldView(conversation, { excess: everything, protects: onlyLast(conversation) });
+    expect(logsIn(dropOldest().propose(view))).toEqual([
+      `[Folded 7 earlier messages, in order; read_memory with the id ahead of a line shows them:
+mem_…: (summary of an earlier part, by the client, shortened:
+Primary Request: Fix the login
+All user messages: ${messages.join('; ')}
+(then) Pending Tasks: the tests
+(then) Current Work: login.ts:12)
+mem_…: Bash npm test: "12 passed in all of it in all of it in all of it in all of it in all …"
+mem_…: YOU: All is done.
+USER: /pr
+(its text begins: "Write the title of a pull request for what was done.")
+YOU: The title is "Fix the login".]`,
+    ]);
+  });
+
   it('begins a reply with its words, not its code, and ends it with the question that the user answered', () => {
     const more = 'More of it. '.repeat(300);
     const conversation = readChat(
@@ -337,7 +368,7 @@ describe('drop-oldest', () => {
     );
     const view = foldView(conversation, { excess: everything, protects: onlyLast(conversation) });
     expect(logsIn(dropOldest().propose(view)).join('\n')).toMatch(
-      /YOU: It exits\. (?:More of it\. )*Shall I remove it\?\nUSER: yes, once you are sure/,
+      /YOU: It exits\. (?:More of it\. )*… Shall I remove it\?\nUSER: yes, once you are sure/,
     );
   });
 

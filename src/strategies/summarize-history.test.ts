@@ -51,10 +51,9 @@ const first = `${head(6, 2, '{"id":"mem_0000000000007470"} for messages 1-6')}
 In order (what USER demanded holds unless taken back later; YOU is the model):
 - USER: Make it faster. Never change the public API.
 - read_file ×2: one.ts, two.ts
+- YOU: The cause was the regex, so I replaced it.
 Files touched:
 - read: src/two.ts, src/one.ts
-Open then:
-- said last: The cause was the regex, so I replaced it.
 [End of summary]`;
 
 describe('summarize-history', () => {
@@ -81,8 +80,8 @@ describe('summarize-history', () => {
       id: 'mem_0000000000007470',
       level: 'history',
       tokensBefore: 1_867,
-      tokensAfter: 142,
-      ratio: 1_867 / 142,
+      tokensAfter: 138,
+      ratio: 1_867 / 138,
       target: 1_867 / 260,
       by: 'extractive',
       warning: 'over',
@@ -116,14 +115,13 @@ describe('summarize-history', () => {
 In order (what USER demanded holds unless taken back later; YOU is the model):
 - USER: Make it faster. Never change the public API.
 - read_file ×2: one.ts, two.ts
+- YOU: The cause was the regex, so I replaced it.
 - USER: Go on.
 - read_file three.ts
 - USER: Only touch src/scan.ts.
 - read_file four.ts
 Files touched:
 - read: src/four.ts, src/three.ts, src/two.ts, src/one.ts
-Open then:
-- said last: The cause was the regex, so I replaced it.
 [End of summary]`);
   });
 

@@ -19,7 +19,9 @@ describe('the summarizer', () => {
   it('that fails in any way is replaced by the local one, and an error is never a summary', async () => {
     const local = (await outcomeOf({ name: 'fails', summarize: () => Promise.reject(new Error('429')) }))
       .text;
-    expect(local).toContain('[s1 a1-a4] auth → auth is done\n- a4 grep value ');
+    expect(local).toContain(
+      '[s1 a1-a4] auth → auth is done\n- a2 grep value src/auth-2.ts: 10 lines\n- a3 grep ',
+    );
     const bad = { by: 'extractive', text: local };
     expect(await outcomeOf(answering(''))).toEqual({ ...bad, problem: 'empty' });
     expect(await outcomeOf(answering('It went well. '.repeat(500)))).toEqual({
@@ -51,7 +53,9 @@ describe('the summarizer', () => {
   it('that writes too little is completed by the local one', async () => {
     const { by, problem, text } = await outcomeOf(answering('All went well.'));
     expect({ by, problem }).toEqual({ by: 'both', problem: 'over 15:1' });
-    expect(text).toContain('[s1 a1-a4] auth → auth is done\nAll went well.\n- a4 grep value ');
+    expect(text).toContain(
+      '[s1 a1-a4] auth → auth is done\nAll went well.\n- a2 grep value src/auth-2.ts: 10 lines\n- a3 grep ',
+    );
   });
 
   it('need not be longer than the original: where even the shortest words are, the ids have to do', async () => {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { stepLine, stepLines, stepWords, type StepCall } from '../step-line.ts';
+import { type StepCall, stepLine, stepLines, stepWords } from '../step-line.ts';
 
 const run = (command: string, result: string, description?: string): StepCall => ({
   tool: 'Bash',
@@ -104,6 +104,53 @@ describe('what came of a command', () => {
       'Bash golangci-lint run: 1 issue, "cli/cart.go:44:2: error is not checked (errcheck)"',
       'Bash git stash pop: failed, "CONFLICT (content): Merge conflict in a.ts"',
       'Bash npm test: interrupted by the user',
+    ]);
+  });
+
+  it('tells the line that complains, not one of a log, a warning, a count or a package', () => {
+    const log = '    shop_test.go:9: the cart should be empty\n    shop_test.go:14: phase 2 begins';
+    expect([
+      line('go test -v ./...', `=== RUN   TestCart\n${log}\n--- FAIL: TestCart (0.05s)\nFAIL`),
+      line(
+        'go test ./...',
+        '--- FAIL: TestCart (0.00s)\n    --- FAIL: TestCart/empty (0.01s)\n        shop_test.go:14: got 2 items, want 1\nFAIL',
+      ),
+      line(
+        'go test ./... | tail -3',
+        '    shop_test.go:14: Expected 1 item, got 2\nFAIL\nFAIL\tacme/shop/cart\t14.580s',
+      ),
+      line('go test ./...', '--- FAIL: TestCart (0.05s)\n    hooks.go:19: output of the hook\nFAIL'),
+      line(
+        'git add a.ts',
+        "Exit code 128\nwarning: could not open directory 'b/': No such file or directory\nfatal: pathspec 'a.ts' did not match any files",
+      ),
+      line(
+        'golangci-lint run',
+        'shop/cart.go:1: : # acme/shop\nshop/cart.go:37:42: not enough arguments in call to add\n1 issues:\n* typecheck: 1',
+      ),
+    ]).toEqual([
+      'Bash go test -v ./...: failed, TestCart, "shop_test.go:9: the cart should be empty"',
+      'Bash go test ./...: failed, TestCart, "shop_test.go:14: got 2 items, want 1"',
+      'Bash go test ./... | tail -3: failed, "shop_test.go:14: Expected 1 item, got 2"',
+      'Bash go test ./...: failed, "--- FAIL: TestCart (0.05s)"',
+      `Bash git add a.ts: failed, "fatal: pathspec 'a.ts' did not match any files"`,
+      'Bash golangci-lint run: 1 issue, "shop/cart.go:37:42: not enough arguments in call to add"',
+    ]);
+  });
+
+  it('quotes no last line that is one of many alike, code, or about a package without tests', () => {
+    expect([
+      line('gh api x --jq .', '11 src/a.ts:3\n12 src/a.ts:9\n13 src/b.ts:4\n14 src/c.ts:1'),
+      line('./run.sh', '{\n  "id": 3,\n  "name": "x"\n}'),
+      line('./run.sh', 'begin\nslog.Int("index", i),'),
+      line('go test ./...', 'ok  \tacme/shop\t0.4s\n?   \tacme/shop/json\t[no test files]'),
+      line('./run.sh', 'Deploying 3 services\nAll 3 are up.'),
+    ]).toEqual([
+      'Bash gh api x --jq .: 4 lines',
+      'Bash ./run.sh: 2 lines',
+      'Bash ./run.sh: 2 lines',
+      'Bash go test ./...: ok',
+      'Bash ./run.sh: "All 3 are up."',
     ]);
   });
 

@@ -42,9 +42,21 @@ function lastWords(
   { isListing, last, lines }: Pick<ResultEnds, 'last' | 'lines'> & { readonly isListing: boolean },
 ): string {
   if (success.test(last) || last.startsWith('--- PASS')) return 'ok';
-  if (!isListing) return answerWords(result, last) || 'ok';
+  if (!isListing) return isListed(lines) ? countOf(lines.length, 'line') : answerWords(result, last) || 'ok';
   if (exitCode.test(last)) return 'nothing found';
   return lines.length > 1 ? placesIn(lines) || countOf(lines.length, 'line') : answerWords(result, last);
+}
+
+/** True for code, a list of things alike, or the members of a value: their last line says nothing of the others. */
+function isListed(lines: readonly string[]): boolean {
+  const [second, last] = lines.slice(-2);
+  if (second === undefined || last === undefined) return false;
+  if (/^["'][^"']+["']: |[,;{}([]$/.test(last) || (lines.length > 3 && /^[-*•+] /.test(last))) return true;
+  return lines.length > 3 && shapeOf(second) === shapeOf(last) && /\d/.test(last);
+}
+
+function shapeOf(line: string): string {
+  return line.replaceAll(/[\p{L}\p{N}_./-]+/gu, 'x');
 }
 
 /** Names the lines that a search found, if they are few. */
@@ -166,6 +178,12 @@ const placed = /^(?:\S*[\\/])?([\w.@+-]+\.\w{1,6}[:(]\d+(?:[:,]\d+)?\)?:?) +\S/;
 const inTest = /^\S*(?:test|spec)\w*\.\w{1,6}[:(]\d/i;
 const thrown = /^(?:E\s|\w*(?:Error|Exception|Failure)\b\s*:|panic:|expected\b|assert)/i;
 
+/** Matches words in which a test says what it wanted and what it got. */
+const complaint =
+  /\b(?:expect(?:ed|s)?|want(?:ed)?|got|should|must|fail(?:ed|s|ure)?|error|unable|cannot|could ?n[o']t|not found|no such|unexpected|mismatch\w*|invalid|missing|undefined|nil|null)\b/i;
+/** Matches a line about a package in which a test failed. */
+const failedPackage = /^FAIL\s+\S+\/\S+\s+[\d.]+m?s$/;
+
 /** Lines that are searched on either side of the name of a test. */
 const maxLines = 60;
 
@@ -173,26 +191,32 @@ const maxLines = 60;
 function causeOf(lines: readonly string[], at: number): string | undefined {
   const line = lines[at] ?? '';
   if (/\[(?:build|setup) failed\]/.test(line)) return lines.find((one) => placed.test(one));
+  const before = lines.slice(Math.max(0, at - maxLines), at);
+  if (failedPackage.test(line)) return before.findLast((one) => placed.test(one) && complaint.test(one));
   if (!failedTest.test(line)) return undefined;
+  // The failed parts of a test are listed behind it.
+  const part = lines[at + 1] ?? '';
+  if (failedTest.test(part) && testName(part).startsWith(`${testName(line)}/`)) return causeOf(lines, at + 1);
   const after = lines.slice(at + 1, at + 1 + maxLines);
   const end = after.findIndex((one) => otherTest.test(one));
-  const before = lines.slice(Math.max(0, at - maxLines), at);
   const start = before.findLastIndex((one) => otherTest.test(one));
   return causeIn(end < 0 ? after : after.slice(0, end)) ?? causeIn(before.slice(start + 1));
 }
 
-/** Tests log before they fail, so the last line with a place is the cause. */
+/** Tests log before they fail, so the last line with a place that complains is the cause, or else the last one of a test. */
 function causeIn(lines: readonly string[]): string | undefined {
+  const places = lines.filter((line) => placed.test(line));
   return (
-    lines.findLast((line) => placed.test(line) && inTest.test(line)) ??
+    places.findLast((line) => inTest.test(line) && complaint.test(line)) ??
     lines.find((line) => thrown.test(line)) ??
-    lines.findLast((line) => placed.test(line))
+    places.findLast((line) => complaint.test(line)) ??
+    places.findLast((line) => inTest.test(line))
   );
 }
 
 /** Returns the name of the test in a line that says that it failed; empty for a line about a package that was not built. */
 function testName(line: string): string {
-  if (/\[(?:build|setup) failed\]/.test(line)) return '';
+  if (/\[(?:build|setup) failed\]/.test(line) || failedPackage.test(line)) return '';
   return line
     .replace(/^(?:-+ ?)?(?:FAIL(?:ED)?:?|not ok \d+|✗|✘|✖|×)[\s:-]+/, '')
     .replace(/ \([\d.]+ ?m?s\)$/, '');

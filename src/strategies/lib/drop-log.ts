@@ -8,14 +8,8 @@ import { inputOf, messagesPerStep, textInSteps, textOf, textsOf } from '../../co
 import type { Steps } from '../../conversation/steps.ts';
 import { type PartPlace, pairCalls, placeKey, unitsInSteps } from '../../conversation/turns.ts';
 import { maxUserWords, oneLine, wholeWords } from '../../outline/outcome.ts';
-import {
-  clientSummary,
-  firstSentences,
-  joinedSentences,
-  questionBefore,
-  summaryLines,
-  typedText,
-} from '../../outline/sentences.ts';
+import { firstSentences, questionBefore } from '../../outline/sentences.ts';
+import { clientSummary, summaryLines, typedText } from '../../outline/lib/typed-text.ts';
 import { type CallWords, type StepWords, callWords, stepWords } from '../../outline/step-line.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited } from './editable-texts.ts';
@@ -69,7 +63,7 @@ export function* logEdits(
     gaps.push({ ...range, pages, characters: yield* wholeLogCharacters(pages, known) });
   const before = insertedTexts(takenIn);
   const whole = gaps.reduce((sum, { characters }) => sum + characters, 0);
-  const share = Math.min(1, (maxCharacters + before.length) / whole);
+  const share = Math.min(1, (maxCharacters + before.length + longQuotes(gaps)) / whole);
   const all = [...dropped.values()].reduce((sum, tokens) => sum + tokens, 0);
   const wordsPerToken = Math.min(2, maxWords / Math.max(1, all));
   const edits: Edit[] = [];
@@ -103,6 +97,17 @@ export function* logEdits(
     }
   }
   return edits;
+}
+
+/** UTF-16 units of a line of a client's summary that take the place of others; the rest of a longer one, which has the words of the user, takes none. */
+const maxOwnPlace = 700;
+
+function longQuotes(gaps: readonly OpenGap[]): number {
+  const entries = gaps.flatMap(({ pages }) => pages.flatMap((page) => page.entries));
+  return entries.reduce(
+    (sum, entry) => sum + (entry.kind === 'summary' ? Math.max(0, entry.text.length - maxOwnPlace) : 0),
+    0,
+  );
 }
 
 /** Reads the calls that neither this fold nor an earlier one drops, and the paths of all. */
@@ -281,7 +286,7 @@ function* unitsByPlace(conversation: Conversation): Steps<UnitsBetween> {
 }
 
 /** Maximum UTF-16 units of a reply in a log, and those read of it. */
-const maxReply = 160;
+const maxReply = 150;
 const maxQuestion = 200;
 const maxRead = 2_000;
 
@@ -366,7 +371,7 @@ function askedBefore(entries: LogEntry[], answer: string): void {
   if (last?.kind !== 'reply' || question === '') return;
   const asked = wholeWords(question, maxQuestion);
   const isSaid = question.split(' / ').some((piece) => last.text.includes(piece));
-  entries[entries.length - 1] = { kind: 'reply', text: isSaid ? asked : joinedSentences(last.text, asked) };
+  entries[entries.length - 1] = { kind: 'reply', text: isSaid ? asked : `${last.text} … ${asked}` };
 }
 
 /** Returns what the user typed in a message. */

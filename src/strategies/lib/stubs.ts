@@ -1,7 +1,6 @@
 /**
- * Writes the texts that replace folded content: what it was, how big it is, and how to read it again. They are pure functions of
- * the original, so that the same fold gives the same bytes. Quotes from the original are JSON-quoted and short: a stub is data,
- * not instructions. Dropped messages leave a log of what was said and done in them.
+ * Writes the texts that replace folded content: what it was, how big it is, and how to read it again. They are pure functions of the original, so that the
+ * same fold gives the same bytes. Quotes from the original are short: a stub is data, not instructions. Dropped messages leave a log of them.
  */
 import { failureWords } from '../../outline/lib/call-outcome.ts';
 import {
@@ -18,7 +17,7 @@ import { newestPlan, planWords, wholePlan } from '../../outline/lib/plans.ts';
 import { verdictOf } from '../../outline/lib/verdict.ts';
 import { type Steps, runSteps } from '../../conversation/steps.ts';
 import { placesFound } from '../../outline/files-shown.ts';
-import { type CallWords, isLongCommand, type StepWords, stepLines } from '../../outline/step-line.ts';
+import { type CallWords, type StepWords, isLongCommand, stepLines } from '../../outline/step-line.ts';
 
 /** Replaces a tool result. Its call is right before it, so the stub describes the result alone. */
 export function* resultStub(folded: {
@@ -268,7 +267,7 @@ function* spellPages(
     spelled.push({ memory, lines });
   }
   if (countIn(leftOut) > 0)
-    spelled.findLast(({ lines }) => lines.length > 0)?.lines.push(spellLeftOut(leftOut));
+    (spelled.findLast(({ lines }) => lines.length > 0) ?? spelled[0])?.lines.push(spellLeftOut(leftOut));
   return spelled;
 }
 

@@ -8,7 +8,8 @@ import { isSummary } from '../../conversation/edit.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited } from './editable-texts.ts';
 import { type PartPlace, isReminder, pairCalls, placeKey } from '../../conversation/turns.ts';
-import { questionBefore, typedText } from '../../outline/sentences.ts';
+import { questionBefore } from '../../outline/sentences.ts';
+import { typedText } from '../../outline/lib/typed-text.ts';
 import type { StayingText, SummaryStep } from '../../outline/summarizer.ts';
 
 /** A summary of earlier messages. */

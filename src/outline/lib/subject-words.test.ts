@@ -1,0 +1,60 @@
+import { expect, it } from 'vitest';
+import { changedNames } from './subject-words.ts';
+
+const names = (before: string, after: string, path = 'src/a.ts') =>
+  changedNames({ file_path: path, old_string: before, new_string: after }, path).join(', ');
+
+it('an edit is told by what it defines, removes, renames or changes, and quotes no line', () => {
+  const scan = 'export function scan(text: string) {\n  const at = 0;\n  return text;\n}';
+  expect([
+    names(scan, `${scan}\n\nexport async function scanAll() {\n  await scan();\n}`),
+    names(`${scan}\n\nclass Cache {}`, scan),
+    names(scan, scan.replaceAll('scan', 'readTokens')),
+    names(scan, scan.replace('const at = 0;', 'const at = nextLine(text);')),
+    names('  return text;', '  return trimmedText;\n  // done'),
+    names(
+      'func (s *Store) Close() error {\n\treturn nil\n}',
+      'func (s *Store) Close() error {\n\ts.flushAll()\n\treturn nil\n}',
+    ),
+    names("go = '1.25.5'", "go = '1.25.6'", 'mise.toml'),
+    names('fmt.Println("\\nStderr")', 'fmt.Println("\\nStdout is empty")'),
+    names('a\nb', 'a\nb\nc'),
+  ]).toEqual([
+    '+scanAll',
+    '-Cache',
+    'scan → readTokens',
+    'scan, +nextLine',
+    '+trimmedText',
+    'Close, +flushAll',
+    '1.25.5 → 1.25.6',
+    '',
+    '',
+  ]);
+});
+
+it('a text for people is told by its headings, and a whole one by its title', () => {
+  const text = '# Plan\n\n## Steps\nFirst this.\n\n## Risks\nNone.';
+  expect([
+    names(text, `${text}\n\n## Open ends\nMany.`, 'docs/plan.md'),
+    names(text, text.replace('First this.', 'First that.'), 'docs/plan.md'),
+    names('# is no heading here\nx', '# is none here, too\nx', 'run.sh'),
+    changedNames({ content: text }, 'docs/plan.md').join(),
+    changedNames({ content: text }, 'plan.ts').join(),
+    changedNames({ content: `# ${'a long title '.repeat(8)}` }, 'docs/plan.md').join(),
+  ]).toEqual(['+"Open ends"', '"Steps", this → that', '', '"Plan"', '', '']);
+});
+
+it('several edits of one call are told together, by two names at most', () => {
+  const edits = ['one', 'two', 'three'].map((name) => ({
+    oldText: '}',
+    newText: `}\nfunction ${name}() {}`,
+  }));
+  expect(changedNames({ path: 'a.ts', edits }, 'a.ts')).toEqual(['+one', '+two']);
+  expect(changedNames({ path: 'a.ts', edits: ['x'] }, 'a.ts')).toEqual([]);
+  expect(changedNames({ path: 'a.ts' }, 'a.ts')).toEqual([]);
+});
+
+it('is bounded for long texts of one line and of many', () => {
+  for (const text of ['func('.repeat(100_000), 'a\n'.repeat(100_000), '('.repeat(100_000)])
+    expect(names(text, `${text}x`)).toBe('');
+});

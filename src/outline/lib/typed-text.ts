@@ -1,0 +1,178 @@
+/**
+ * Finds the words that the user typed, among texts that clients send in the user's place: skills, commands, reminders, and summaries of what came before, of
+ * which it tells the goal, the words of the user and what was open. Linear, also on hostile text. Pure.
+ */
+import { oneLine, wholeWords } from '../outcome.ts';
+import { endsOf, isSentence, joinedSentences, linesOf, maxRead, sentencesOf } from '../sentences.ts';
+
+/** A user message: what the user typed, and what the client sent beside it or instead. Either may be empty. */
+export type TypedText = { readonly words: string; readonly note: string };
+
+/** Matches the beginning of an element that clients write; users write other names. */
+const clientElement =
+  /<((?:system|local|command|bash|ide|environment)[-_][a-z_-]{1,40}|user[-_](?:instructions|query|message))(?: [^>\n]{0,300})?>/g;
+
+/** Matches the beginning of a summary by the client. */
+export const clientSummary = /^\s*This session is being continued from a previous conversation[^\n]*/;
+
+/** Matches what clients write around their summaries: a draft of it before, and how to go on behind. */
+const startOfSummary = /\n(?:#{1,4} )?\**Summary\**:\**[^\S\n]{0,20}\n/;
+const endOfSummary =
+  /\n(?:If you need specific details from before compaction|(?:Please )?continue the conversation from where)[^]*$/i;
+
+/** Matches the heading of a section in such a summary: a number and a few words, at the margin. */
+const sectionHeading = /^(?:#{1,4} +)?\d{1,2}[.)] +\**([^\n*:：]{2,60})\**[:：]\**[^\S\n]*$/;
+
+/**
+ * UTF-16 units of the sections that are kept: the goal, the one ahead of the user's words, which says what was solved, the user's words, and the next two
+ * of the last three, which say what was open. The very last one repeats them.
+ */
+const maxGoal = 280;
+const maxSolved = 240;
+const maxQuoting = 4_000;
+const maxQuote = 400;
+const maxOpen = [220, 180, 0];
+
+/** A line of a client's summary. `isState`: it tells how things stood then. `isQuoting`: it has the words of the user. */
+export type SummaryLine = { readonly text: string; readonly isState: boolean; readonly isQuoting: boolean };
+
+/**
+ * Returns what a summary by the client says of the goal, of what was solved, in the user's words and of what was open, each with the heading of its
+ * section; other sections, which explain code and steps, are left out.
+ */
+export function summaryLines(text: string): readonly SummaryLine[] {
+  const whole = endsOf(text.replace(clientSummary, '').replace(endOfSummary, ''), maxRead);
+  const sections: { heading: string; text: string }[] = [{ heading: '', text: '' }];
+  const start = startOfSummary.exec(whole);
+  for (const line of whole.slice(start === null ? 0 : start.index + start[0].length).split('\n')) {
+    const heading = sectionHeading.exec(line)?.[1];
+    if (heading !== undefined) sections.push({ heading: heading.trim(), text: '' });
+    else sections.at(-1)!.text += `${line}\n`;
+  }
+  const read = sections
+    .map((section) => ({ ...section, lines: linesOf(section.text).map((line) => line.replaceAll('**', '')) }))
+    .filter(({ lines }) => lines.length > 0);
+  if (read.length < maxOpen.length) {
+    const lines = read.flatMap((section) => section.lines);
+    const shortened = [firstLines(lines, maxGoal), newestLines(lines.filter(isQuoting))];
+    return shortened
+      .map((line, at) => ({ text: line, isState: false, isQuoting: at === 1 }))
+      .filter((line) => line.text !== '');
+  }
+  const quotes = read.map(({ lines }) => lines.filter(isQuoting).length);
+  const quoting = quotes.lastIndexOf(Math.max(...quotes));
+  const linesKept = (lines: readonly string[], at: number): string => {
+    if (at === 0) return firstLines(lines, maxGoal);
+    if (at === quoting && quotes[at]! > 0) return newestLines(lines);
+    const ofOpen = maxOpen[at - read.length + maxOpen.length];
+    if (ofOpen !== undefined) return ofOpen === 0 ? '' : firstLines(lines, ofOpen);
+    return at === quoting - 1 && quotes[quoting]! > 0 ? firstLines(lines, maxSolved) : '';
+  };
+  return read.flatMap(({ heading, lines }, at) => {
+    const kept = linesKept(lines, at);
+    const isState = at > 0 && at >= read.length - maxOpen.length;
+    const isOfUser = at > 0 && at === quoting && quotes[at]! > 0;
+    const line = heading === '' ? kept : `${heading}: ${kept}`;
+    return kept === '' ? [] : [{ text: line, isState: isState && !isOfUser, isQuoting: isOfUser }];
+  });
+}
+
+function isQuoting(line: string): boolean {
+  return /["“「][^"”」]{4}/.test(line);
+}
+
+/** Joins the first lines, as many as fit; of a longer first one, whole words. */
+function firstLines(lines: readonly string[], max: number): string {
+  let shortened = '';
+  for (const line of lines) {
+    const more = shortened === '' ? oneLine(line) : joinedSentences(shortened, oneLine(line));
+    if (more.length > max) return shortened === '' ? wholeWords(more, max) : `${shortened} …`;
+    shortened = more;
+  }
+  return shortened;
+}
+
+/** Joins the first line and the newest ones that fit: all, unless there are very many. */
+function newestLines(lines: readonly string[]): string {
+  const [first = '', ...others] = lines.map((line) => wholeWords(oneLine(line), maxQuote));
+  const newest: string[] = [];
+  let units = first.length;
+  for (const line of others.toReversed()) {
+    units += line.length + 2;
+    if (units > maxQuoting) return [first, '…', ...newest].reduce(joinedSentences);
+    newest.unshift(line);
+  }
+  return [first, ...newest].reduce(joinedSentences);
+}
+
+/** The note of the text that clients send when the user stops the model. */
+export const interruptionNote = 'interrupted by the user';
+
+/** Matches what clients send right ahead of the text of a command or a skill. Commands without a text of their own begin with their name. */
+export const announcesText = /^\s*(?:<command-message>|Launching skill: )/;
+
+/**
+ * Separates what the user typed from texts of skills, commands, reminders and summaries, which clients send in the user's place. `before` is the
+ * text right ahead of it, of a user message or a result.
+ */
+export function typedText(text: string, before = ''): TypedText {
+  if (clientSummary.test(text)) return { words: '', note: 'summary of an earlier part, by the client' };
+  const skill = /^\s*Base directory for this skill: *(\S+)/.exec(text)?.[1];
+  if (skill !== undefined) {
+    const given = /\nARGUMENTS: *([^]+)$/.exec(text)?.[1] ?? '';
+    return { words: given.trim(), note: `skill ${skill.split('/').at(-1)}` };
+  }
+  if (/^\s*\[Request interrupted by user/.test(text)) return { words: '', note: interruptionNote };
+  // The words behind the name of a command stand beside it.
+  if (announcesText.test(before)) return { words: '', note: textOfCommand(text, before) };
+  const bare = /^\s*(\/[\p{L}\d:_-]{1,60})\s*$/u.exec(text)?.[1];
+  if (bare !== undefined)
+    return bare.includes(':') ? { words: bare, note: '' } : { words: '', note: `command ${bare}` };
+  const { inside, rest } = elementsIn(text);
+  const command = inside.get('command-name') ?? '';
+  const given = inside.get('command-args') ?? '';
+  // The client sends the text of such a command right behind it: to name it is to demand what that says.
+  const isDemand = /^\s*<command-message>/.test(text);
+  const typed = given === '' ? (isDemand ? command : inside.get('bash-input')) : `${command} ${given}`;
+  return {
+    words: [typed ?? '', inside.get('user_query') ?? inside.get('user_message') ?? '', rest]
+      .filter((words) => words !== '')
+      .join('\n'),
+    note: command === '' || given !== '' || isDemand ? '' : `command ${oneLine(command)}`,
+  };
+}
+
+/** UTF-16 units of the beginning of a command's text. */
+const maxCommandText = 120;
+
+/** Says how the text of a command begins that the user named without any words. */
+function textOfCommand(text: string, before: string): string {
+  if (!before.includes('<command-name>') || /<command-args>\s*[^\s<]/.test(before)) return '';
+  const [begin = ''] = sentencesOf(text.slice(0, maxCommandText * 20)).filter(isSentence);
+  return begin === ''
+    ? ''
+    : `its text begins: "${wholeWords(oneLine(begin).replaceAll('"', "'"), maxCommandText)}"`;
+}
+
+/** Returns the contents of the elements that clients write, by name, and the text around them. */
+function elementsIn(text: string): { readonly inside: ReadonlyMap<string, string>; readonly rest: string } {
+  const inside = new Map<string, string>();
+  const around: string[] = [];
+  const unclosed = new Set<string>();
+  let from = 0;
+  for (const begin of text.matchAll(clientElement)) {
+    const [tag, name = ''] = begin;
+    if (begin.index < from || unclosed.has(name)) continue;
+    const start = begin.index + tag.length;
+    const end = text.indexOf(`</${name}>`, start);
+    if (end < 0) {
+      unclosed.add(name);
+      continue;
+    }
+    inside.set(name, text.slice(start, end).trim());
+    around.push(text.slice(from, begin.index).trim());
+    from = end + name.length + 3;
+  }
+  around.push(text.slice(from).trim());
+  return { inside, rest: around.filter((piece) => piece !== '').join('\n') };
+}
