@@ -42,7 +42,7 @@ export function extract(request: SummaryRequest): string | undefined {
   for (const line of lines) {
     if (line.isInShort) continue;
     const cost = costOf(line, begun, count);
-    if (used + cost > (line.isBinding ? budget.max : aim)) break;
+    if (used + cost > (line.isBinding ? budget.max : roomBeside(binding, budget, aim))) break;
     used += cost;
     if (line.isBinding) binding = used;
     begun.add(logged.has(line.section) ? 'log' : line.section);
@@ -51,15 +51,23 @@ export function extract(request: SummaryRequest): string | undefined {
   }
   // Calls that are told in short take room, too, but no word of the user gives way to them.
   for (let last = taken.at(-1); last; last = taken.at(-1)) {
-    const room = last.isBinding ? budget.max : Math.min(budget.max, Math.max(aim, binding));
-    const names = request.isToldByModel ? maxNamedBeside : maxNamed;
-    const text = [spell(taken, log, names), ...(last.isBinding ? [spell(taken, [], names)] : [])].find(
-      (one) => count(one) <= room,
+    const room = last.isBinding ? budget.max : roomBeside(binding, budget, aim);
+    // Beside a model's text, names of calls in short give way to findings.
+    const texts = (request.isToldByModel ? [maxNamedBeside, 0] : [maxNamed]).map(
+      (named) => [log, named] as const,
     );
+    const text = [...texts, ...(last.isBinding ? [[[], 0] as const] : [])]
+      .map(([inShort, named]) => spell(taken, inShort, named))
+      .find((one) => count(one) <= room);
     if (text !== undefined) return text;
     taken.pop();
   }
   return undefined;
+}
+
+/** Returns the room with which what was done and found has half of the aim beside many words of the user, as far as the budget allows. */
+function roomBeside(binding: number, { max }: SummaryRequest['budget'], aim: number): number {
+  return Math.min(max, Math.max(aim, Math.floor(binding + aim / 2)));
 }
 
 /** UTF-16 units of another summarizer's text that come before all other lines. */
@@ -139,7 +147,7 @@ function historyLines({
   const turns = [
     {
       lines: [...closings, ...ofLog('found').filter(({ isFinal }) => isFinal)],
-      share: isToldByModel ? 10 : 20,
+      share: isToldByModel ? 12 : 20,
     },
     { lines: telling.slice(1).filter((line) => !isOver(line)), share: 6 },
     { lines: prose.slice(whole), share: 1 },
@@ -354,7 +362,7 @@ function byPlace(a: OutlineLine, b: OutlineLine): number {
 
 /** UTF-16 units of the calls in short, newest first, that are told with all names (fewer beside a model's text), and then with those of edited files. */
 const maxNamed = 800;
-const maxNamedBeside = 300;
+const maxNamedBeside = 200;
 const maxInShort = 1_200;
 
 const logged: ReadonlySet<Section> = new Set(['asked', 'done', 'found', 'shown']);

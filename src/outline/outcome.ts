@@ -92,7 +92,7 @@ export const nothing =
 const failureLine =
   /^(?:\S+ )?(?:fatal|panic|error|fehler|erreur)(?:\[\w+\])?:|^traceback|^conflict \(|request interrupted by user|\b[1-9]\d* (?:failed|failing|failures?|errors?|issues)\b|command not found|permission denied|no such file|错误|失败|エラー|失敗/i;
 const failureMark =
-  /^(?:-+ ?)?(?:FAIL(?:ED|URE)?\b|not ok\b|✗|✘|✖|×)|^\w*(?:Error|Exception)\b.*:|^E\s{2,}|^\S+?[.:(]\w*\d+(?:[:,]\d+)?\)?:? .*(?:\b(?:error|undefined|cannot|not used|not enough|too many|missing return|mismatched|redeclared|invalid operation)\b| \([a-z][\w-]+\)$)|(?<!`)\bERROR\b(?!`)/;
+  /\(HTTP [45]\d\d\)|^(?:-+ ?)?(?:FAIL(?:ED|URE)?\b|not ok\b|✗|✘|✖|×)|^\w*(?:Error|Exception)\b.*:|^E\s{2,}|^\S+?[.:(]\w*\d+(?:[:,]\d+)?\)?:? .*(?:\b(?:error|undefined|cannot|not used|not enough|too many|missing return|mismatched|redeclared|invalid operation)\b| \([a-z][\w-]+\)$)|(?<!`)\bERROR\b(?!`)/;
 
 /** Matches a line that reports a failure even where the last line says that all is well: others may be what a test prints. */
 const sureFailure =

@@ -247,7 +247,9 @@ function runIn(part: string): Run | undefined {
   // A pattern that was searched says little.
   const isUnnamed = /^(?:grep|glob|find|ls|list|search)/i.test(tool);
   const isEdit = isEditing(wordsOf(tool));
-  for (const one of isUnnamed ? [] : split(subject, ', ')) {
+  // Only a line of several calls has several subjects.
+  const isSeveral = times !== undefined || isEdit || isFile(subject.split(/[ ,]/, 1)[0] ?? '');
+  for (const one of isUnnamed ? [] : isSeveral ? split(subject, ', ') : [subject]) {
     const name = nameIn(isEdit ? one.replace(/(?<=^\S+) \([^()]*\)(?= ×|$)/, '') : one);
     const number = Number(/ ×(\d{1,9})(?= \(last: |$)/.exec(one)?.[1] ?? 1);
     if (name === '') continue;
@@ -275,7 +277,7 @@ function nameIn(subject: string): string {
   if (isFile(first) && others.every((word) => /^\d*-?\d*,?$/.test(word))) return first;
   const quoted = /^"([^"]+)"$/.exec(text)?.[1];
   if (quoted !== undefined) return wholeWords(quoted.replaceAll(/[()]/g, ''), maxName);
-  return /^["\d]/.test(text) || !/\s/.test(text) || /[()×:]/.test(text) ? '' : wholeWords(text, maxName);
+  return /^["\d]/.test(text) || !/\s/.test(text) || /[()×:{}|]/.test(text) ? '' : wholeWords(text, maxName);
 }
 
 function isFile(name: string): boolean {

@@ -158,7 +158,8 @@ export function* messagesLog(log: LogOptions): Steps<string> {
   const lines = (filled.length > 0 ? filled : fitting.slice(0, 1)).flatMap(({ memory, lines: own }) =>
     isOne ? own : [`${memory}: ${own[0] ?? '…'}`, ...own.slice(1)],
   );
-  return `[${[`Folded ${messages} earlier messages, in order; ${call}:`, ...lines].join('\n')}]`;
+  const head = `Folded ${messages} earlier messages, in order; ${call}`;
+  return `[${lines.length === 0 ? head : [`${head}:`, ...lines].join('\n')}]`;
 }
 
 type PageLines = { readonly memory: string; readonly lines: readonly string[] };
