@@ -98,6 +98,30 @@ it('the sentences of a result stand together behind their call, and a gap is mar
 - YOU: It is the lock. … It waits for 30 seconds.`);
 });
 
+it('what the line of a call quotes is not told again, nor a value without words of its own', () => {
+  const error = "Agent type 'reviewer' is not known here.";
+  const result = `${error} Available agents: Bash, Explore, Plan and several others of other plugins`;
+  const steps = [
+    user('Review it.'),
+    { type: 'called', tool: 'Task', input: '{"description":"Review it"}', result, failed: false } as const,
+    model('Two files count:\n\n- `part_one.json`\n- `part_two.json` holds the newest state of both sessions'),
+  ];
+  const count = (text: string): number => Math.ceil(text.length / 4);
+  expect(
+    extract({
+      steps: [...steps, user('Go on.')],
+      earlier: [],
+      known: [],
+      budget: { aim: 400, max: 400 },
+      count,
+    }),
+  ).toBe(`${titles.log}
+- USER: Review it.
+- Task "Review it": "Agent type 'reviewer' is not known here. Available agents: Bash, …"
+- YOU: Two files count: \`part_one.json\`; \`part_two.json\` holds the newest state of both sessions
+- USER: Go on.`);
+});
+
 describe('announcements of the next call', () => {
   it.each(Object.keys(replies))('are not told as findings in %s', (language) => {
     const pairs = replies[language]!;

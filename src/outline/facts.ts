@@ -4,7 +4,7 @@
  */
 import { tellingLines, userReply } from './outcome.ts';
 import { announcesText, clientSummary, typedText } from './lib/typed-text.ts';
-import { endsOf, isProse, isSentence, nameOf, sentencesOf, spacedSentences, termsOf } from './sentences.ts';
+import { endsOf, isProse, isSaying, nameOf, sentencesOf, spacedSentences, termsOf } from './sentences.ts';
 import type { StepWords } from './step-line.ts';
 import type { SummaryStep } from './summarizer.ts';
 
@@ -110,7 +110,7 @@ function candidatesIn(
       isCalled = true;
     } else if (step.by === 'assistant') {
       if (replies < maxReplies)
-        add(spacedSentences(step.text).map(onlyIf(isSentence)), isCalled ? 'reply' : 'final');
+        add(spacedSentences(step.text).map(onlyIf(isSaying)), isCalled ? 'reply' : 'final');
       replies += step.text.length;
     } else {
       if (step.by === 'client' || step.text.length > maxTyped)

@@ -104,13 +104,15 @@ export function firstOfEach(
   return [lines.filter((line) => best.has(line)), lines.filter((line) => !best.has(line))];
 }
 
-/** True for a sentence of a result that the log of calls quotes whole, or of a failure, whose line in the log is enough. */
+/** True for a sentence of a result that the log of calls quotes, or of a failure, whose line in the log is enough. */
 export function isLogged(
   { from, at, text }: Fact,
   calls: ReadonlyMap<number, SurveyedCall['words']>,
 ): boolean {
   const words = from === 'result' ? calls.get(Math.floor(at)) : undefined;
-  return words !== undefined && (words.hasFailed || words.outcome === `"${text}"`);
+  if (words === undefined || words.hasFailed) return words !== undefined;
+  const quote = /^"(.*?)(?: …)?"$/.exec(words.outcome)?.[1];
+  return quote?.startsWith(text.replaceAll('"', "'")) === true;
 }
 
 function isReply({ from }: Fact): boolean {

@@ -190,6 +190,11 @@ it.each([
     'Done. The event now has only the name of the command:',
   ],
   ['Good question:\n```\na()\n```\nIt exits.', 'It exits.'],
+  // The texts of JSON are told without its signs.
+  [
+    '{\n  "done": { "reason": "Two movies are left.", \n  "next": "Look at the third one."\n}',
+    'Two movies are left. Look at the third one.',
+  ],
   ['Yes, this is feasible! Both are ready.', 'Yes, this is feasible! Both are ready.'],
 ])('the first sentences of a text are no pieces of different places: %j', (said, told) => {
   expect(firstSentences(said, 160)).toBe(told);

@@ -40,7 +40,13 @@ export function spacedSentences(text: string, max = maxRead): readonly string[] 
 }
 
 function sentencesIn(line: string): readonly string[] {
-  return partsOf(withoutBullet(line).replaceAll(/\*\*(?=\S)|(?<=\S)\*\*/g, ''));
+  return partsOf(memberText(withoutBullet(line)).replaceAll(/\*\*(?=\S)|(?<=\S)\*\*/g, ''));
+}
+
+/** Returns the text of a member of JSON, which models write in replies; other lines unchanged. */
+function memberText(line: string): string {
+  const begin = /^(?:"[\w.-]{1,40}": *[{[]? *)+/.exec(line)?.[0];
+  return begin === undefined ? line : line.slice(begin.length).replace(/^"|"?[ ,\]}]*$/g, '');
 }
 
 /** True for a row of a table, or a heading without a colon: no part of a sentence. */
@@ -172,6 +178,15 @@ export function isSentence(text: string): boolean {
   return text.length >= 6 && !/[:：]$/.test(text) && !text.startsWith('|');
 }
 
+/** True for a sentence that says something of the names in it: at least two of its words are no names. */
+export function isSaying(text: string): boolean {
+  return (
+    isSentence(text) &&
+    (/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u.test(text) ||
+      wordsIn(text.split(' ')) >= 2)
+  );
+}
+
 /** True for a sentence in a language rather than code, a table or a path: most of its words are letters alone. */
 export function isProse(text: string): boolean {
   if (!isSentence(text) || text.length < 10 || echo.test(text)) return false;
@@ -181,10 +196,12 @@ export function isProse(text: string): boolean {
   if (unspaced >= 5 && unspaced * 2 >= text.replaceAll(/[\w./-]+/g, 'x').length && !code.test(text))
     return true;
   const words = text.split(' ');
-  const plainWords = words.filter((word) =>
-    /^["'“„«(¿¡]?[\p{L}\p{M}'’-]+["'”»)]?[,.;:!?…]*$/u.test(word),
-  ).length;
-  return words.length >= 4 && plainWords * 2 >= words.length && !code.test(text);
+  return words.length >= 4 && wordsIn(words) * 2 >= words.length && !code.test(text);
+}
+
+/** Counts the words that are letters alone. */
+function wordsIn(words: readonly string[]): number {
+  return words.filter((word) => /^["'“„«(¿¡]?[\p{L}\p{M}'’-]+["'”»)]?[,.;:!?…]*$/u.test(word)).length;
 }
 
 /** Matches signs of code: operators, escapes, formats, a call with a literal, the end of a statement. */
