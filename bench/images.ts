@@ -30,7 +30,7 @@ import { createBill, type Tokens, sumOf } from '../src/replay/tally.ts';
 import { createEncryptedStore, sha256 } from '../src/store/encrypted-store.ts';
 import { inMemoryStore } from '../src/store/in-memory.ts';
 import { loadCatalog } from '../src/tokens/catalog.ts';
-import { createConversationCounter, type ConversationCounter } from '../src/tokens/count-conversation.ts';
+import { conversationCounter, type ConversationCounter } from '../src/tokens/count-conversation.ts';
 import { loadTokenCounter } from '../src/tokens/load-counter.ts';
 import type { ScriptFormat } from '../test/support/fake-provider/script.ts';
 import { screenshotLoop, type ScreenshotLoop } from '../test/support/screenshot-loop.ts';
@@ -121,7 +121,7 @@ const reading: ReadContext = { digest: sha256, blocks: new Map<string, ReadBlock
 const prices = createPriceList(await loadCatalog());
 const rows = [];
 for (const format of formats) {
-  const counter = createConversationCounter({ counter: await loadTokenCounter(format.model) });
+  const counter = conversationCounter(await loadTokenCounter(format.model));
   let untouched: number | undefined;
   for (const way of ways) {
     const played = await play(format, way, counter);

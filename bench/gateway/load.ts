@@ -1,6 +1,6 @@
 /** Sends requests in a closed loop: each connection sends its next request when the last one is answered. */
 import { Pool } from 'undici';
-import { chatBody } from './chat-body.ts';
+import { growingBodies, rewrittenBodies } from './chat-body.ts';
 
 export type Load = {
   readonly requests: number;
@@ -16,6 +16,8 @@ export type LoadOptions = {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly connections: number;
   readonly bytes: number;
+  /** True for a conversation of its own on each connection, to which each request adds messages. Default: all share one, and rewrite its last message. */
+  readonly grows?: boolean;
   /** The longest time in milliseconds. Default: no limit. */
   readonly ms?: number;
   /** The most requests. Default: no limit. */
@@ -27,23 +29,23 @@ export type LoadOptions = {
  * reuse a result.
  */
 export async function load(options: LoadOptions): Promise<Load> {
-  const { origin, headers, connections, bytes: size, ms = Infinity, requests = Infinity } = options;
+  const { origin, headers, connections, bytes, grows = false, ms = Infinity, requests = Infinity } = options;
   const pool = new Pool(origin, { connections });
   const latencies: number[] = [];
   const start = performance.now();
   let begun = 0;
-  const loop = async (): Promise<void> => {
-    const { bytes, counterAt } = chatBody(size);
+  const loop = async (connection: number): Promise<void> => {
+    const nextBody = grows ? growingBodies(bytes, connection + 1) : rewrittenBodies(bytes);
     while (performance.now() < start + ms && begun < requests) {
       begun += 1;
       turn += 1;
-      new TextEncoder().encodeInto(String(turn).padStart(8, '0'), bytes.subarray(counterAt, counterAt + 8));
+      const body = nextBody(turn);
       const sent = performance.now();
       const answer = await pool.request({
         method: 'POST',
         path: '/v1/chat/completions',
         headers: { 'content-type': 'application/json', authorization: 'Bearer bench', ...headers },
-        body: bytes,
+        body,
       });
       await answer.body.dump();
       if (answer.statusCode !== 200)
@@ -51,7 +53,7 @@ export async function load(options: LoadOptions): Promise<Load> {
       latencies.push(performance.now() - sent);
     }
   };
-  await Promise.all(Array.from({ length: connections }, loop));
+  await Promise.all(Array.from({ length: connections }, (_, connection) => loop(connection)));
   const seconds = (performance.now() - start) / 1000;
   await pool.close();
   return { requests: latencies.length, seconds, latencies: latencies.sort((a, b) => a - b) };

@@ -2,7 +2,7 @@
 import { type ConversationRecord, conversationBody } from '../../src/cli/replay/conversation-body.ts';
 import { chat } from '../../src/cli/replay/sources.ts';
 import { sha256 } from '../../src/store/encrypted-store.ts';
-import { createConversationCounter } from '../../src/tokens/count-conversation.ts';
+import { conversationCounter } from '../../src/tokens/count-conversation.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 
 /** Returns the length of a prefix, in tokens, that is `share` of the mean request if every request of these conversations begins with it. */
@@ -12,7 +12,7 @@ export function prefixForShare(
   tokens: TokenCounter,
 ): number {
   const reading = { digest: sha256, blocks: new Map() };
-  const counter = createConversationCounter({ counter: tokens });
+  const counter = conversationCounter(tokens);
   let requests = 0;
   let sent = 0;
   for (const record of records) {

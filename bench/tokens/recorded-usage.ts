@@ -5,7 +5,7 @@
 import type { ReadBlock } from '../../src/codecs/codec.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { sha256 } from '../../src/store/encrypted-store.ts';
-import { createConversationCounter } from '../../src/tokens/count-conversation.ts';
+import { conversationCounter } from '../../src/tokens/count-conversation.ts';
 import { loadTokenCounter } from '../../src/tokens/load-counter.ts';
 import { median, quantile, round, sum } from './arithmetic.ts';
 import { fitLeastRelativeError } from './fit.ts';
@@ -58,7 +58,7 @@ function titleOf(name: string): string {
 
 /** Returns counting functions for a conversation as a request to `model`. */
 export async function countingOf(conversation: Recorded, model: string) {
-  const counter = createConversationCounter({ counter: await loadTokenCounter(model) });
+  const counter = conversationCounter(await loadTokenCounter(model));
   const { messages, tools } = conversation;
   const body = new TextEncoder().encode(
     JSON.stringify({ model, messages, ...(tools === undefined ? {} : { tools }) }),

@@ -2,6 +2,7 @@
  * Finds the first line of a text with a beginning or a number, and hashes the lines of a part. The first few lookups read through the text; after that
  * an index is built, so that very many lookups in a very long text cost n log n. Pure; remembered by text and by part.
  */
+import { openNotes } from '../caches.ts';
 import type { Message, Part } from '../conversation/conversation.ts';
 import { parseRecord } from '../conversation/json-scan.ts';
 import { inputOf, textInSteps, textsDeepIn, textsOf } from '../conversation/messages.ts';
@@ -94,7 +95,7 @@ const linesPerStep = 2_048;
 const maxHashed = 100_000;
 
 /** Hashes by part: bodies with the same bytes share the part. */
-const hashesOfParts = new WeakMap<Part, Uint32Array>();
+const hashesOfParts = openNotes<Part, Uint32Array>();
 
 /** Returns the hashes of the distinct lines of a part that tell something. Reasoning has none. */
 export function* lineHashes(body: Uint8Array, message: Message, part: Part): Steps<Uint32Array> {

@@ -2,7 +2,7 @@
  * Remembers bodies that were read and written, for conversations that continue: only their new messages are read, spliced, and read again as they
  * are sent. The memory of bodies that were read is bounded; everything about those that were written lives as long as the client's messages.
  */
-import { type Caches, createCaches } from '../caches.ts';
+import { type Caches, createCaches, openNotes } from '../caches.ts';
 import type { Conversation, Message } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { type Splice, applySplices, concatBytes, inOrder } from '../conversation/json-scan.ts';
@@ -77,7 +77,7 @@ type Written = {
   version: number;
 };
 
-const writtenBy = new WeakMap<Message, readonly Written[]>();
+const writtenBy = openNotes<Message, readonly Written[]>();
 
 /** A request is written in several ways while a fold is planned. */
 const maxForms = 4;

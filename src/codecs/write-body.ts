@@ -2,6 +2,7 @@
  * The shared part of every codec's writer: orders the edits, refuses those that name no place, and turns drops and insertions
  * of messages into splices. How a part is dropped or a message is spelled is the codec's own.
  */
+import { type Notes, openNotes } from '../caches.ts';
 import type {
   Conversation,
   MediaPlace,
@@ -108,7 +109,7 @@ export function messageSplices(
 }
 
 /** The bytes of inserted messages, by edit. Codecs spell them differently. */
-const inserted = new WeakMap<Edit, { readonly writer: MessageWriter; readonly bytes: Uint8Array }>();
+const inserted = openNotes<Edit, { readonly writer: MessageWriter; readonly bytes: Uint8Array }>();
 
 function insertedOnce(writer: MessageWriter, edit: Edit & { readonly kind: 'insert-message' }): Uint8Array {
   const known = inserted.get(edit);
@@ -215,7 +216,7 @@ type Replaced = { readonly message: Message; readonly part: number; readonly spl
 type Replacement = Edit & { readonly kind: 'replace-text' | 'replace-input' };
 
 /** Replacements by edit. A message that was read before is the same object, in the same place. */
-const replacements = new WeakMap<Replacement, Replaced>();
+const replacements = openNotes<Replacement, Replaced>();
 
 function replacedBy(conversation: Conversation, edit: Replacement): Replaced {
   const known = replacements.get(edit);
@@ -241,8 +242,8 @@ function replacedText(conversation: Conversation, edit: Edit & { kind: 'replace-
 }
 
 /** Bytes by edit: the same edits are written again with every request. */
-const literals = new WeakMap<Edit, Uint8Array>();
-const texts = new WeakMap<Edit, Uint8Array>();
+const literals = openNotes<Edit, Uint8Array>();
+const texts = openNotes<Edit, Uint8Array>();
 
 /** Makes the splices of all replacements ahead, in steps, very long texts first. They are remembered by edit. */
 function spellReplaced(conversation: Conversation, edits: readonly Edit[]): void {
@@ -281,7 +282,7 @@ const minLongText = 262_144;
 
 const quote = encoder.encode('"');
 
-function once(known: WeakMap<Edit, Uint8Array>, edit: Edit, spell: () => Uint8Array): Uint8Array {
+function once(known: Notes<Edit, Uint8Array>, edit: Edit, spell: () => Uint8Array): Uint8Array {
   const bytes = known.get(edit) ?? spell();
   known.set(edit, bytes);
   return bytes;

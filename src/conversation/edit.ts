@@ -3,6 +3,7 @@
  * Indices always count in the conversation as the client sent it, before any edit. Also defines which content no edit may
  * change.
  */
+import { openNotes } from '../caches.ts';
 import type { Conversation, Media, MediaPlace, TextPlace, Message, Part, Stays } from './conversation.ts';
 import { bytesOf, mediaOf, textsOf, memoizedInSteps, messagesPerStep } from './messages.ts';
 import { groupBy } from '../es2024.ts';
@@ -369,12 +370,12 @@ function* holdsStaying(messages: readonly Message[]): Steps<boolean> {
     if (index % messagesPerStep === 0) yield;
     for (const part of messages[index]!.parts) if (staysWith(part) !== undefined) return true;
   }
-  for (const last of messages.slice(-1)) free.add(last);
+  for (const last of messages.slice(-1)) free.set(last, true);
   return false;
 }
 
 /** Newest messages of requests in which no part has to stay. */
-const free = new WeakSet<Message>();
+const free = openNotes<Message, true>();
 
 function staysWith(part: Part): Stays | undefined {
   return part.stays ?? (part.type === 'tool-call' && loadsTools(part.name) ? 'pair' : undefined);

@@ -3,7 +3,7 @@
  * message, so that a growing conversation costs only its new messages.
  */
 import type { Media, Part, Span, Conversation, Message } from './conversation.ts';
-import { openFixed } from '../caches.ts';
+import { type Notes, openFixed, openNotes } from '../caches.ts';
 import { type Steps, literalPieceEnd, runSteps } from './steps.ts';
 import { type Member, concatBytes, parseSpan } from './json-scan.ts';
 
@@ -275,14 +275,14 @@ function encoded(text: string): Uint8Array {
 type KnownLinks = { readonly root: string; readonly links: string[] };
 
 /** Links by message. Conversations that only append share one list, which later turns make longer. */
-const chains = new WeakMap<Message, KnownLinks>();
+const chains = openNotes<Message, KnownLinks>();
 
 /** The number of newest messages under which values are remembered: clients often rewrite the last few. */
 const rememberedMessages = 8;
 
 /** Remembers a value under the newest of the messages from `from` on. */
 export function rememberAt<T>(
-  known: WeakMap<Message, T>,
+  known: Notes<Message, T>,
   messages: readonly Message[],
   from: number,
   value: T,
@@ -343,9 +343,8 @@ export function significantBytes(
 /** Returns the values of all messages, in their order. The list may be longer than the conversation: a later turn may have grown it. */
 export type PerMessage<T> = (messages: readonly Message[], valueOf: (message: Message) => T) => readonly T[];
 
-export function perMessage<T>(): PerMessage<T> {
-  /** The values by message. Conversations that only append share one list. */
-  const lists = new WeakMap<Message, T[]>();
+/** `lists`: the values by message. Conversations that only append share one list. */
+export function perMessage<T>(lists: Notes<Message, T[]> = openNotes()): PerMessage<T> {
   return function valuesOf(messages, valueOf) {
     let known: T[] | undefined;
     let from = messages.length;
@@ -359,9 +358,9 @@ export function perMessage<T>(): PerMessage<T> {
   };
 }
 
-/** Remembers the result for an object as long as the object is alive. The object must not change. */
-export function memoized<Key extends WeakKey, Made>(make: (key: Key) => Made): (key: Key) => Made {
-  const known = new WeakMap<Key, { readonly made: Made }>();
+/** Remembers the result for an object as long as the object is alive, as `openNotes` does. */
+export function memoized<Key extends object, Made>(make: (key: Key) => Made): (key: Key) => Made {
+  const known = openNotes<Key, { readonly made: Made }>();
   return (key) => {
     const before = known.get(key);
     if (before) return before.made;
@@ -375,10 +374,10 @@ export function memoized<Key extends WeakKey, Made>(make: (key: Key) => Made): (
 export const messagesPerStep = 4_096;
 
 /** Remembers the result of `make` for an object, as `memoized` does. `inSteps` makes it in steps, `now` makes it at once. */
-export function memoizedInSteps<Key extends WeakKey, Made>(
+export function memoizedInSteps<Key extends object, Made>(
   make: (key: Key) => Steps<Made>,
 ): { readonly now: (key: Key) => Made; readonly inSteps: (key: Key) => Steps<Made> } {
-  const known = new WeakMap<Key, { readonly made: Made }>();
+  const known = openNotes<Key, { readonly made: Made }>();
   function* inSteps(key: Key): Steps<Made> {
     const before = known.get(key);
     if (before) return before.made;

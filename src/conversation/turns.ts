@@ -2,6 +2,7 @@
  * Finds the structure of a conversation: where turns begin, which messages are the newest, which result answers which call, and what
  * clients say to the model in the user's place, such as reminders, environment details and the rules of a repository.
  */
+import { type Notes, openNotes } from '../caches.ts';
 import type { Conversation, Message, Role } from './conversation.ts';
 import {
   bytesOf,
@@ -42,13 +43,13 @@ export function lastUser(
 }
 
 /** Indexes of the newest message in which the user speaks up to a message, -1 without one; and the same for messages that begin a turn. */
-const lastUsers = new WeakMap<Message, number>();
-const turnStarts = new WeakMap<Message, number>();
+const lastUsers = openNotes<Message, number>();
+const turnStarts = openNotes<Message, number>();
 
 /** Returns the index of the newest message that matches. Only the messages after those of an earlier request are looked at. */
 function newestThat(
   matches: (message: Message) => boolean,
-  known: WeakMap<Message, number>,
+  known: Notes<Message, number>,
   { messages }: Conversation,
 ): number | undefined {
   let from = messages.length - 1;
@@ -71,7 +72,7 @@ export function systemMessages({ messages }: Conversation): readonly number[] {
 }
 
 /** The indexes of the system messages up to a message. */
-const systemsUpTo = new WeakMap<Message, readonly number[]>();
+const systemsUpTo = openNotes<Message, readonly number[]>();
 
 /**
  * Returns the index of the newest assistant message; undefined without one. Called for every edit, so it is remembered with the
@@ -134,12 +135,12 @@ function* unitsIn({ body, messages }: Conversation): Steps<readonly MessageUnit[
 type MessageUnit = readonly Message[];
 
 /** The units before the newest one of a request, by the first message of the newest one. Later requests do not change them. */
-const unitsBefore = new WeakMap<Message, Message[][]>();
+const unitsBefore = openNotes<Message, Message[][]>();
 
 /** Finds the newest message for which something is remembered, and its index. */
 export function newestStart<T>(
   messages: readonly Message[],
-  remembered: WeakMap<Message, T>,
+  remembered: Notes<Message, T>,
 ): { readonly from: number; readonly before: T } | undefined {
   for (let from = messages.length - 1; from >= 0; from--) {
     const before = remembered.get(messages[from]!);
@@ -248,7 +249,7 @@ type OpenPair = { readonly name: string; readonly call: PartPlace; result: PartP
 export const { now: pairCalls, inSteps: pairInSteps } = memoizedInSteps(paired);
 
 /** The pairing of everything before the newest assistant turn of a request, by the message that begins the turn. */
-const pairedBefore = new WeakMap<Message, Omit<Pairing, 'turn'>>();
+const pairedBefore = openNotes<Message, Omit<Pairing, 'turn'>>();
 
 function* paired({ messages }: Conversation): Steps<Pairing> {
   const start = newestStart(messages, pairedBefore);

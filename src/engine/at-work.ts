@@ -14,7 +14,7 @@ import {
   placeKey,
   userSpeaks,
 } from '../conversation/turns.ts';
-import { openFixed } from '../caches.ts';
+import { openFixed, openNotes } from '../caches.ts';
 import { filesRead, nameOf } from '../outline/files-shown.ts';
 import { lineHashes } from '../arrival/line-index.ts';
 import { folderOf } from '../strategies/lib/editable-texts.ts';
@@ -75,7 +75,7 @@ function findReadsAtWork(conversation: Conversation): ReadonlyMap<number, readon
 }
 
 /** The files that calls read, by call: bodies with the same bytes share the call. */
-const pathsRead = new WeakMap<Part, string>();
+const pathsRead = openNotes<Part, string>();
 
 /** Returns the path of the file that a call reads; empty for another call, and for a name too short to tell. */
 function pathRead(body: Uint8Array, message: Message, part: Part): string {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
-import { chatBody } from '../../bench/gateway/chat-body.ts';
+import { rewrittenBodies } from '../../bench/gateway/chat-body.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { createDefaultEngine } from '../library/default-engine.ts';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
@@ -29,12 +29,11 @@ describe('engine', () => {
       secret: new Uint8Array(32).fill(1),
     });
     const engine = createDefaultEngine({}, encryptedStore);
-    const { bytes, counterAt } = chatBody(200_000);
+    const nextBody = rewrittenBodies(200_000);
     let turn = 0;
     const prepare = async (requests: number) => {
       for (let request = 0; request < requests; request++) {
-        const body = new Uint8Array(bytes);
-        new TextEncoder().encodeInto(String(turn++).padStart(8, '0'), body.subarray(counterAt));
+        const body = new Uint8Array(nextBody(turn++));
         await engine.prepare({ codec: openaiChat, body, tenant: 'garbage' });
       }
     };

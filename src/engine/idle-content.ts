@@ -3,6 +3,7 @@
  * the conversation alone, so that every instance finds the same, and uses remembered counts, so that it is cheap on every request. Results that were
  * fetched again count as used for longer.
  */
+import { openNotes } from '../caches.ts';
 import type { Message, Part, Span } from '../conversation/conversation.ts';
 import { mediaOf, perMessage } from '../conversation/messages.ts';
 import { runSteps, type Steps } from '../conversation/steps.ts';
@@ -263,7 +264,7 @@ const argumentStubTokens = 80;
 type IdleCall = Part & { readonly type: 'tool-call' };
 
 /** The tokens that stubs would save, by call, and then by counter and threshold. */
-const argumentSavings = new WeakMap<IdleCall, Map<string, number>>();
+const argumentSavings = openNotes<IdleCall, Map<string, number>>();
 
 /** Returns the tokens that stubs would save in the arguments of this message; 0 when it is protected or already edited. */
 export function idleArguments(
@@ -368,7 +369,7 @@ function longestIn({ role, parts }: Message): number {
 }
 
 /** The most tokens that `idleContent` counts for each message that these edits change, unless they leave it a long text: none for dropped messages. */
-const leftByEdits = new WeakMap<readonly Edit[], ReadonlyMap<number, number>>();
+const leftByEdits = openNotes<readonly Edit[], ReadonlyMap<number, number>>();
 
 function leftAfter(
   edits: readonly Edit[],

@@ -1,8 +1,8 @@
 /**
  * Finds content that stays in view: pins of the user, the agent's newest plan and notes, the newest version of each instruction file that a tool read,
- * texts that are marked with `<leporello:keep>`, and the newest failure and diff. All but the pins is bounded, so that nobody can fill a window with
- * it. Pure; remembered by parts.
+ * texts that are marked with `<leporello:keep>`, and the newest failure and diff. All but the pins is bounded, so nobody can fill a window with it.
  */
+import { openNotes } from '../caches.ts';
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { parseRecord } from '../conversation/json-scan.ts';
@@ -176,7 +176,7 @@ type CallNote =
     };
 
 /** Notes by call: bodies with the same bytes share the call. */
-const callNotes = new WeakMap<Part, { readonly note: CallNote | undefined }>();
+const callNotes = openNotes<Part, { readonly note: CallNote | undefined }>();
 
 function noteOf(body: Uint8Array, message: Message, at: number): CallNote | undefined {
   const call = message.parts[at]!;
@@ -228,7 +228,7 @@ const [keepStart, keepEnd] = ['<leporello:keep>', '</leporello:keep>'];
 const noMarks: readonly MarkedPart[] = [];
 
 /** Marks by the parts of a message: bodies with the same bytes share them. */
-const marks = new WeakMap<Message['parts'], readonly MarkedPart[]>();
+const marks = openNotes<Message['parts'], readonly MarkedPart[]>();
 
 function marksIn({ body, messages }: Conversation, index: number): readonly MarkedPart[] {
   const message = messages[index]!;
@@ -318,7 +318,7 @@ export function* noteInView({ body, messages }: Conversation): Steps<readonly nu
 }
 
 /** The indices of messages with marks, by the newest messages of requests that were read for what stays in view. */
-const markedMessages = new WeakMap<Message, readonly number[]>();
+const markedMessages = openNotes<Message, readonly number[]>();
 
 /** Bytes of a text that takes long to decode. */
 const longBytes = 65_536;
@@ -356,7 +356,7 @@ function newestReports(conversation: Conversation, maxBytes: number): readonly P
 }
 
 /** Reports by result: bodies with the same bytes share the result. */
-const reports = new WeakMap<Part, CommandReport>();
+const reports = openNotes<Part, CommandReport>();
 
 function reportOf({ body, messages }: Conversation, call: PartPlace, result: PartPlace): CommandReport {
   const message = messages[result.message]!;

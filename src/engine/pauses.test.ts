@@ -6,7 +6,7 @@ import { newReading } from '../../test/support/codec-suite/views.ts';
 import { checkJson, openRun, Paused, runPausably, type Steps } from '../conversation/steps.ts';
 import { originalsInSteps, stayingInSteps } from '../conversation/edit.ts';
 import { pairInSteps, unitsInSteps } from '../conversation/turns.ts';
-import { createConversationCounter } from '../tokens/count-conversation.ts';
+import { conversationCounter } from '../tokens/count-conversation.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { placesEdited, placesInSteps } from '../strategies/lib/editable-texts.ts';
 import { dropOldest } from '../strategies/drop-messages.ts';
@@ -106,10 +106,10 @@ describe('a conversation of 20,000 messages', () => {
   });
 
   it('is counted in steps', async () => {
-    const counter = createConversationCounter({ counter: await loadTokenCounter('gpt-4o') });
+    const counter = conversationCounter(await loadTokenCounter('gpt-4o'));
     expect(stepsOf(counter.messagesInSteps(conversation))).toBeGreaterThanOrEqual(5);
     expect(counter.messages(conversation)).toEqual(
-      createConversationCounter({ counter: await loadTokenCounter('gpt-4o') }).messages({ ...conversation }),
+      conversationCounter(await loadTokenCounter('gpt-4o')).messages({ ...conversation }),
     );
   });
 
@@ -140,7 +140,7 @@ describe('a conversation of 20,000 messages', () => {
   });
 
   it('has its media searched in steps', async () => {
-    const counter = createConversationCounter({ counter: await loadTokenCounter('gpt-4o') });
+    const counter = conversationCounter(await loadTokenCounter('gpt-4o'));
     const protects = { message: () => false, part: () => false, recalled: () => false };
     const input = {
       conversation,

@@ -51,6 +51,7 @@ import {
   renewUsed,
   withoutStore,
 } from './state.ts';
+import { conversationCounter } from '../tokens/count-conversation.ts';
 import { summaryFor } from './ahead/summary.ts';
 import type { Engine, EngineOptions, EngineRequest, PreparedRequest } from './types.ts';
 import { passThrough } from './types.ts';
@@ -74,9 +75,8 @@ export function createEngine(options: EngineOptions): Engine {
     async reportPromptTokens(request, reported) {
       try {
         const conversation = request.codec.read(request.body, engine.reading);
-        const counter = await options.counterFor(conversation.model);
+        const counts = conversationCounter(await options.counterFor(conversation.model));
         const clientLinks = clientLinksOf(engine, request, conversation);
-        const counts = engine.counterOf(counter);
         await counts.ahead(conversation);
         calibratorFor(engine.calibration, request.tenant, conversation, clientLinks).learn(
           counts.total(conversation),

@@ -18,6 +18,7 @@ import {
   readLines,
   splitLines,
 } from '../arrival/shown-texts.ts';
+import { openNotes } from '../caches.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { textInSteps } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
@@ -186,8 +187,8 @@ function* textWithoutReferences(
 
 type ReadKey = Shrink | ToolResultPart['texts'][number];
 
-const linesByText = new WeakMap<ReadKey, TextLines>();
-const failures = new WeakMap<ReadKey, boolean>();
+const linesByText = openNotes<ReadKey, TextLines>();
+const failures = openNotes<ReadKey, boolean>();
 
 /** Returns what lines and failures of a text are remembered with: the result, or its smaller form. */
 function keyOf({ at, result, shrink }: ArrivedText): ReadKey {

@@ -3,6 +3,7 @@
  * pure function of the conversation and its fold, so nothing is stored to repeat it.
  */
 import type { Codec, RecallTool } from '../codecs/codec.ts';
+import { openNotes } from '../caches.ts';
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { inputOf } from '../conversation/messages.ts';
 import { type Edit, stayingInSteps } from '../conversation/edit.ts';
@@ -144,7 +145,7 @@ type ArrivedBefore = {
 };
 
 /** The texts by the message that begins the turn. */
-const arrivedTextsBefore = new WeakMap<Message, ArrivedBefore>();
+const arrivedTextsBefore = openNotes<Message, ArrivedBefore>();
 
 /** Finds the texts of the longest beginning of the conversation whose results were made smaller under the same fold. */
 function arrivedBefore(
@@ -251,7 +252,7 @@ function arrivedTexts(
   }));
 }
 
-const labels = new WeakMap<Part, string>();
+const labels = openNotes<Part, string>();
 
 /** Returns the name that references use for a result. It is remembered with the call. */
 function labelOf(conversation: Conversation, { call }: Pair): string {
@@ -271,7 +272,7 @@ type ShrunkResult = {
 };
 
 /** Shrinks by result, and then by everything else that they depend on. Bodies with the same bytes share the result object. */
-const shrunkResults = new WeakMap<ToolResultPart, ShrunkResult[]>();
+const shrunkResults = openNotes<ToolResultPart, ShrunkResult[]>();
 
 /** A client may drop its oldest messages, so that the same result has another index in every request. */
 const maxVariants = 16;

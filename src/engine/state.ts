@@ -3,7 +3,7 @@ import { openFixed, type Cache, createCaches } from '../caches.ts';
 import type { ReadBlock, ReadContext } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, allOriginalIdsOf, lastMessageOf, originalsInSteps } from '../conversation/edit.ts';
-import { memoized, prefixLinks } from '../conversation/messages.ts';
+import { prefixLinks } from '../conversation/messages.ts';
 import { openSlices, runInSlices, type Slices } from '../conversation/steps.ts';
 import { type Draft, type PlanInput, draft } from './plan.ts';
 import {
@@ -34,14 +34,12 @@ import {
   createCalibration,
   createLearnedWindows,
 } from '../tokens/calibration.ts';
-import { type ConversationCounter, createConversationCounter } from '../tokens/count-conversation.ts';
+import { conversationCounter } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 
 export type EngineState = {
   readonly options: EngineOptions;
   readonly reading: ReadContext;
-  /** Returns the counter of conversations for a counter of texts. One serves all requests: it is made of many functions. */
-  readonly counterOf: (counter: TokenCounter) => ConversationCounter;
   /** By the beginning of the conversation. */
   readonly referenceMemos: Cache<string, ReferenceMemo>;
   readonly toolCosts: Map<string, number>;
@@ -62,7 +60,6 @@ export function createEngineState(options: EngineOptions): EngineState {
   return {
     options,
     reading: { digest: options.digest, blocks, seen: options.seen },
-    counterOf: memoized((counter: TokenCounter) => createConversationCounter({ counter })),
     referenceMemos: caches<ReferenceMemo>('line references', bytesHeld),
     toolCosts: new Map(),
     calibration: options.calibration ?? createCalibration(),
@@ -81,7 +78,7 @@ function bytesOfBlock({ parts }: ReadBlock): number {
 
 /** Returns the input of a plan that does not depend on stored folds. */
 export function planInputFor(
-  { options, reading, counterOf, toolCosts }: EngineState,
+  { options, reading, toolCosts }: EngineState,
   { codec, tenant, leftMs, controls }: EngineRequest,
   conversation: Conversation,
   counter: TokenCounter,
@@ -93,7 +90,7 @@ export function planInputFor(
     codec,
     reading,
     conversation,
-    counter: counterOf(counter),
+    counter: conversationCounter(counter),
     protects: protectionOf(conversation, {
       pins: pinsOf(options.pins, controls),
       recallTool: recallTool?.name,
@@ -188,11 +185,8 @@ export function referenceMemoFor(
   if (!options.shrinks || options.shrinks.repeats === false) return undefined;
   const key = [tenant, codec.name, ...beginningOf(conversation)].join(' ');
   const memo = referenceMemos.get(key) ?? createReferenceMemo();
-  memo.resized = () => {
-    // The size of an entry is counted when it is added.
-    referenceMemos.delete(key);
-    referenceMemos.set(key, memo);
-  };
+  // The size of an entry is counted when it is set.
+  memo.resized = () => referenceMemos.set(key, memo);
   return memo;
 }
 

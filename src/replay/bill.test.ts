@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
-import { createConversationCounter } from '../tokens/count-conversation.ts';
+import { conversationCounter } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { costOf, createBill } from './tally.ts';
 
@@ -18,7 +18,7 @@ const request = (...texts: readonly string[]) =>
 
 describe('createBill', () => {
   it('reads the beginning that a request shares with the previous one, and writes the rest', () => {
-    const bill = createBill(createConversationCounter({ counter: characters }));
+    const bill = createBill(conversationCounter(characters));
     expect(bill(request('first'))).toEqual({ context: 5, read: 0, written: 5, isStable: true });
     expect(bill(request('first', 'reply', 'on'))).toEqual({
       context: 12,
@@ -36,7 +36,7 @@ describe('createBill', () => {
   });
 
   it('reads nothing if the cache has expired', () => {
-    const bill = createBill(createConversationCounter({ counter: characters }));
+    const bill = createBill(conversationCounter(characters));
     bill(request('first'));
     const cold = { context: 12, read: 0, written: 12, isStable: true };
     expect(bill(request('first', 'reply', 'on'), true)).toEqual(cold);
@@ -44,7 +44,7 @@ describe('createBill', () => {
   });
 
   it('counts tools before the messages', () => {
-    const bill = createBill(createConversationCounter({ counter: characters }));
+    const bill = createBill(conversationCounter(characters));
     const withTools = readChat(chatBody([{ user: 'hi' }], { tools: ['look'] }));
     const tools = '{"name":"look","parameters":{"type":"object"}}'.length;
     expect(bill(withTools)).toEqual({ context: tools + 2, read: 0, written: tools + 2, isStable: true });

@@ -11,7 +11,7 @@ import { createDefaultEngine, type FoldSettings, type EngineOverrides } from '..
 import type { PreparedRequest } from '../engine/types.ts';
 import { createEncryptedStore, sha256 } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
-import { createConversationCounter } from '../tokens/count-conversation.ts';
+import { conversationCounter } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import type { Tokens } from './tally.ts';
 
@@ -50,7 +50,7 @@ export function clientCompaction({ atTokens, summaryTokens, counter }: ClientCom
     name: `client's own compaction at ${atTokens.toLocaleString('en-US')}`,
     hasMemory: false,
     open(codec) {
-      const counts = createConversationCounter({ counter });
+      const counts = conversationCounter(counter);
       const reading: ReadContext = { digest: sha256, blocks: new Map() };
       let from = 0;
       return {

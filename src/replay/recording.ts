@@ -6,7 +6,7 @@ import type { Codec, ToolCall } from '../codecs/codec.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { pairCalls, type Pair } from '../conversation/turns.ts';
 import { sha256 } from '../store/encrypted-store.ts';
-import { createConversationCounter, type ConversationCounter } from '../tokens/count-conversation.ts';
+import { conversationCounter, type ConversationCounter } from '../tokens/count-conversation.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import { argumentsOf, messageText, candidatesOf, placeOf, type Value } from './needs.ts';
 
@@ -59,7 +59,7 @@ export type Need = { readonly value: Value; readonly in: readonly number[] };
 export function readRecording(source: RecordingSource, tokens: TokenCounter): Recording {
   const { body, coldAt = new Set<number>(), ...rest } = source;
   const conversation = source.format.codec.read(body, { digest: sha256, blocks: new Map() });
-  const counter = createConversationCounter({ counter: tokens });
+  const counter = conversationCounter(tokens);
   const texts = conversation.messages.map((message) => messageText(conversation, message));
   return {
     ...rest,

@@ -3,7 +3,7 @@ import { readChat } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite } from '../../test/support/strategy-suite.ts';
 import { screenshot, screenshotLoop } from '../../test/support/screenshot-loop.ts';
 import { type Edit, originalsOf } from '../conversation/edit.ts';
-import { createConversationCounter } from '../tokens/count-conversation.ts';
+import { conversationCounter } from '../tokens/count-conversation.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import { offloadMedia, offloadNewestMedia } from './offload.ts';
 import type { FoldView } from './strategy.ts';
@@ -11,7 +11,7 @@ import type { FoldView } from './strategy.ts';
 strategySuite(offloadMedia());
 
 const loop = screenshotLoop('chat', 2_000);
-const counter = createConversationCounter({ counter: await loadTokenCounter('gpt-4o') });
+const counter = conversationCounter(await loadTokenCounter('gpt-4o'));
 
 /** Returns the view of a loop with so many screenshots, counted as gpt-4o does. */
 function viewOf(messages: readonly object[], change: Partial<FoldView> = {}): FoldView {

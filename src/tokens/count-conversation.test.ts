@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Block, Conversation, Media, Part, Span } from '../conversation/conversation.ts';
-import { createConversationCounter } from './count-conversation.ts';
+import { conversationCounter } from './count-conversation.ts';
 import type { TokenCounter } from './token-counter.ts';
 
 /** Counts characters, so that every figure below can be checked by eye. */
@@ -50,7 +50,7 @@ const single = (json: string, part: (span: (text: string) => Span) => Part) =>
   conversationOf([{ json, parts: (span) => [part(span)] }]);
 
 const tokensOf = (conversation: Conversation) =>
-  createConversationCounter({ counter: characters }).block(conversation, conversation.messages[0]!);
+  conversationCounter(characters).block(conversation, conversation.messages[0]!);
 
 const media = (kind: Media['kind'], span: Span, data: Span | undefined): Media => ({ kind, span, data });
 
@@ -185,18 +185,18 @@ describe('media', () => {
 describe('a conversation', () => {
   it('costs its tools, its system text, its messages and their wrapping', () => {
     const conversation = conversationOf([tool, text('"Be brief."'), text('"Hello"'), text('"Well?"')], 2);
-    const counter = createConversationCounter({ counter: characters });
+    const counter = conversationCounter(characters);
     expect([0, 1].map((index) => counter.message(conversation, index))).toEqual([1_005, 1_005]);
     expect(counter.total(conversation)).toBe(10 + 112 + 1_009 + 1_005 + 1_005);
     expect(counter.text('Hello')).toBe(5);
   });
 
   it('without messages costs the request', () => {
-    expect(createConversationCounter({ counter: characters }).total(conversationOf([]))).toBe(10);
+    expect(conversationCounter(characters).total(conversationOf([]))).toBe(10);
   });
 
   it('has no message beyond its last', () => {
-    const counter = createConversationCounter({ counter: characters });
+    const counter = conversationCounter(characters);
     expect(() => counter.message(conversationOf([text('"Hello"')]), 1)).toThrow(
       new RangeError('There is no message 1: the conversation has 1.'),
     );
@@ -209,16 +209,16 @@ describe('a conversation', () => {
     const longer = conversationOf([text('"Hello"'), text('"Well?"'), text('"So."')]);
     // As read from the bytes of a conversation that continues another: equal blocks share their parts.
     const messages = longer.messages.map((message, at) => ({ ...message, ...first.messages[at] }));
-    expect(createConversationCounter({ counter }).total(first)).toBe(2_020);
-    expect(createConversationCounter({ counter }).total({ ...longer, messages })).toBe(3_023);
+    expect(conversationCounter(counter).total(first)).toBe(2_020);
+    expect(conversationCounter(counter).total({ ...longer, messages })).toBe(3_023);
     expect(counted).toBe(3);
     const other: TokenCounter = { ...counter, image: () => 1 };
-    expect(createConversationCounter({ counter: other }).total(first)).toBe(2_020);
+    expect(conversationCounter(other).total(first)).toBe(2_020);
     expect(counted).toBe(5);
   });
 
   it('is counted ahead of others that were counted before, as after an edit', () => {
-    const counts = createConversationCounter({ counter: { ...characters } });
+    const counts = conversationCounter({ ...characters });
     const before = conversationOf([text('"Hello"'), text('"Well?"')]);
     const after = conversationOf([text('"Bye"'), text('"Well?"')]);
     counts.total(before);
@@ -235,13 +235,13 @@ describe('a conversation', () => {
     const conversation = conversationOf([text('"Hello"')]);
     const [block] = conversation.messages;
     for (let turn = 0; turn < 3; turn++) {
-      const counts = createConversationCounter({ counter });
+      const counts = conversationCounter(counter);
       expect(counts.part(conversation, block!, block!.parts[0]!)).toBe(5);
       expect(counts.text('a stub')).toBe(6);
     }
     expect(counted).toBe(2);
-    createConversationCounter({ counter }).text('x'.repeat(5_000));
-    createConversationCounter({ counter }).text('x'.repeat(5_000));
+    conversationCounter(counter).text('x'.repeat(5_000));
+    conversationCounter(counter).text('x'.repeat(5_000));
     expect(counted).toBe(3);
   });
 
@@ -257,7 +257,7 @@ describe('a conversation', () => {
       texts: [span(JSON.stringify(output))],
       media: [],
     }));
-    const counts = createConversationCounter({ counter });
+    const counts = conversationCounter(counter);
     counts.total(conversation);
     expect(counts.text(output)).toBe(length);
     expect(counted).toBe(1);
@@ -276,7 +276,7 @@ describe('a conversation', () => {
       },
     };
     const long = conversationOf([text(JSON.stringify('x'.repeat(16_100_000)))]);
-    const counts = createConversationCounter({ counter });
+    const counts = conversationCounter(counter);
     for (const block of counts.uncounted(long)) for (const _ of counts.blockInSteps(long, block));
     expect(counts.block(long, long.messages[0]!)).toBe(16_100_000);
     expect(counts.part(long, long.messages[0]!, long.messages[0]!.parts[0]!)).toBe(16_100_000);

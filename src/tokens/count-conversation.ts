@@ -2,7 +2,7 @@
  * Counts the tokens of a conversation by its parts. Text is decoded only for blocks that were not counted before: counts are
  * remembered with the parts of a block, which all blocks of the same bytes share, so a turn costs only its new messages. Pure except for that memo.
  */
-import { openTexts, type TextCache } from '../caches.ts';
+import { type Notes, openNotes, openTexts } from '../caches.ts';
 import type { Block, Conversation, Media, Message, Part, Span } from '../conversation/conversation.ts';
 import {
   bytesOf,
@@ -51,9 +51,27 @@ export interface ConversationCounter {
   ahead(conversation: Conversation): Promise<void>;
 }
 
-export function createConversationCounter(options: { readonly counter: TokenCounter }): ConversationCounter {
-  const { counter: given } = options;
-  const { blocks, parts, media: knownMedia, texts, longTexts, totals, lists, listed } = memoOf(given);
+/** Returns the counter of conversations for a counter of texts. One serves all requests: it is made of many functions. */
+export function conversationCounter(counter: TokenCounter): ConversationCounter {
+  const made = counters.get(counter) ?? createCounter(counter);
+  counters.set(counter, made);
+  return made;
+}
+
+const counters = new WeakMap<TokenCounter, ConversationCounter>();
+
+function createCounter(given: TokenCounter): ConversationCounter {
+  // Blocks with the same bytes share the list of their parts.
+  const blocks = notesOf(given, blocksBy);
+  const parts = notesOf(given, partsBy);
+  const knownMedia = notesOf(given, mediaBy);
+  const totals = notesOf(given, totalsBy);
+  const countsBy = notesOf(given, countsOfBy);
+  const lists = perMessage<number>(notesOf(given, listsBy));
+  /** Messages up to which all messages of their conversation were counted: the newest of each. */
+  const listed = notesOf(given, listedBy);
+  const texts = openTexts<number>('short texts', 100);
+  const longTexts = openTexts<number>('long text counts');
   const { asyncCounts: answers, countInSteps } = given;
   const countText = (text: string): number =>
     remembered(text.length > maxShortLength ? longTexts : texts, text, () => given.count(withUsualIds(text)));
@@ -111,7 +129,6 @@ export function createConversationCounter(options: { readonly counter: TokenCoun
   };
   const countNow = (conversation: Conversation, message: Message): number =>
     wrappingsOf(conversation, message) * counter.overhead.message + countBlock(conversation, message);
-  const countsBy = new WeakMap<Conversation, readonly number[]>();
   /** Returns the tokens of each message. A text without an answer may count differently later, so then nothing is remembered. */
   const countsOf = (conversation: Conversation): readonly number[] => {
     if (answers) return conversation.messages.map((message) => countNow(conversation, message));
@@ -259,35 +276,38 @@ function remembered<Key>(
   return tokens;
 }
 
-type CounterMemo = {
-  /** Counts of blocks by their parts: blocks with the same bytes share the list. */
-  readonly blocks: WeakMap<readonly Part[], number>;
-  readonly parts: WeakMap<Part, number>;
-  readonly media: WeakMap<Media, number>;
-  readonly texts: TextCache<number>;
-  readonly longTexts: TextCache<number>;
-  readonly totals: WeakMap<Conversation, number>;
-  readonly lists: ReturnType<typeof perMessage<number>>;
-  /** Messages up to which all messages of their conversation were counted: the newest of each. */
-  readonly listed: WeakMap<Message, true>;
-};
+/** The values of each counter: nearly always there is one. */
+type ByCounter<Value> = { readonly counter: TokenCounter; value: Value }[];
+const blocksBy = openNotes<readonly Part[], ByCounter<number>>();
+const partsBy = openNotes<Part, ByCounter<number>>();
+const mediaBy = openNotes<Media, ByCounter<number>>();
+const totalsBy = openNotes<Conversation, ByCounter<number>>();
+const listsBy = openNotes<Message, ByCounter<number[]>>();
+const listedBy = openNotes<Message, ByCounter<true>>();
+const countsOfBy = openNotes<Conversation, ByCounter<readonly number[]>>();
 
-const kept = new WeakMap<TokenCounter, CounterMemo>();
+/** The most counters whose values are remembered with one object. */
+const maxCounters = 4;
 
-/** Returns what is remembered for a counter as long as it lives. */
-function memoOf(counter: TokenCounter): CounterMemo {
-  const own = kept.get(counter) ?? {
-    blocks: new WeakMap<readonly Part[], number>(),
-    parts: new WeakMap<Part, number>(),
-    media: new WeakMap<Media, number>(),
-    texts: openTexts<number>('short texts', 100),
-    longTexts: openTexts<number>('long text counts'),
-    totals: new WeakMap<Conversation, number>(),
-    lists: perMessage<number>(),
-    listed: new WeakMap<Message, true>(),
+/** Returns the notes of one counter. */
+function notesOf<Key extends object, Value>(
+  counter: TokenCounter,
+  all: Notes<Key, ByCounter<Value>>,
+): Notes<Key, Value> {
+  function own(key: Key): ByCounter<Value>[number] | undefined {
+    const known = all.get(key);
+    if (known) for (const one of known) if (one.counter === counter) return one;
+    return undefined;
+  }
+  return {
+    get: (key) => own(key)?.value,
+    has: (key) => own(key) !== undefined,
+    set(key, value) {
+      const known = own(key);
+      if (known) known.value = value;
+      else all.set(key, [{ counter, value }, ...(all.get(key) ?? [])].slice(0, maxCounters));
+    },
   };
-  kept.set(counter, own);
-  return own;
 }
 
 /**

@@ -30,8 +30,8 @@ const cacheFiles = ['src/caches.ts', 'src/store/in-memory.ts'];
 export function cacheProblems(files: readonly SourceFile[]): readonly string[] {
   return files
     .filter((source) => !cacheFiles.includes(source.path))
-    .filter((source) => importsOf(source).some(({ specifier }) => specifier === 'lru-cache'))
-    .map(({ path }) => `${path} imports lru-cache: open a cache of src/caches.ts instead`);
+    .filter(({ text }) => text.includes('new BoundedMap'))
+    .map(({ path }) => `${path} makes a BoundedMap: open a cache of src/caches.ts instead`);
 }
 
 /** Returns the package of an import: `@scope/name` for `@scope/name/sub/path`. */

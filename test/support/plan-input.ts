@@ -4,7 +4,7 @@ import type { Conversation } from '../../src/conversation/conversation.ts';
 import type { PlanInput } from '../../src/engine/plan.ts';
 import { protectionOf } from '../../src/engine/protect.ts';
 import type { Pins } from '../../src/engine/types.ts';
-import { createConversationCounter } from '../../src/tokens/count-conversation.ts';
+import { conversationCounter } from '../../src/tokens/count-conversation.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 import { freshReading } from './chat-conversation.ts';
 
@@ -33,7 +33,7 @@ export function planInputFor(
     codec: openaiChat,
     reading: freshReading(),
     conversation,
-    counter: createConversationCounter({ counter }),
+    counter: conversationCounter(counter),
     protects: protectionOf(conversation, { pins, recallTool: 'read_memory' }),
     idOf: () => 'mem_1',
     recallTool: undefined,

@@ -2,7 +2,7 @@ import type { AgentInputItem } from '@openai/agents';
 import { HumanMessage } from '@langchain/core/messages';
 import { describe, expect, it } from 'vitest';
 import { unremembered } from '../../codecs/read-body.ts';
-import { createConversationCounter } from '../../tokens/count-conversation.ts';
+import { conversationCounter } from '../../tokens/count-conversation.ts';
 import { loadTokenCounter } from '../../tokens/load-counter.ts';
 import { itemForm } from './agents-items.ts';
 import { sdkForm } from './ai-sdk-messages.ts';
@@ -17,7 +17,7 @@ const pdf = `data:application/pdf;base64,${base64}`;
 
 async function tokensOf<Message>(messages: readonly Message[], form: MessageForm<Message>): Promise<number> {
   const { body } = wireRequest({ model: undefined, messages, tools: [] }, form);
-  const counter = createConversationCounter({ counter: await loadTokenCounter('gpt-4o') });
+  const counter = conversationCounter(await loadTokenCounter('gpt-4o'));
   return counter.total(frameworkCodec.read(body, unremembered));
 }
 

@@ -7,7 +7,7 @@ import { textOf, textsOf } from '../../conversation/messages.ts';
 import { lastUser } from '../../conversation/turns.ts';
 import { type Leporello, partsOf } from '../../library/leporello.ts';
 import type { Summarizer } from '../../outline/summarizer.ts';
-import { createConversationCounter } from '../../tokens/count-conversation.ts';
+import { conversationCounter } from '../../tokens/count-conversation.ts';
 import { loadTokenCounter } from '../../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
 import { requestOfCall } from './model-call.ts';
@@ -52,7 +52,7 @@ export function resultShrinker(leporello: Leporello, options: ResultShrinkOption
     const counter = await loadTokenCounter(model, models);
     const { window, maxInput } = await loadModelInfo(model, models);
     const windowTokens = options.windowTokens ?? sent?.window ?? maxInput ?? window ?? FALLBACK_WINDOW;
-    const used = sent?.tokens ?? createConversationCounter({ counter }).total(conversation);
+    const used = sent?.tokens ?? conversationCounter(counter).total(conversation);
     const asked = lastUser(conversation);
     const message = asked === undefined ? undefined : conversation.messages[asked]!;
     const words = message?.parts.flatMap((part) =>

@@ -3,7 +3,7 @@
  * or have the small ones of a benchmark, so each gets tools and a filler that make a prefix of the same size.
  */
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
-import { createConversationCounter } from '../../tokens/count-conversation.ts';
+import { conversationCounter } from '../../tokens/count-conversation.ts';
 import type { TokenCounter } from '../../tokens/token-counter.ts';
 import type { PriceOverrides } from '../../tokens/model-facts.ts';
 import type { CacheRates } from '../../replay/tally.ts';
@@ -50,7 +50,7 @@ function preambleTokens(body: Uint8Array, counter: TokenCounter): number {
     digest: () => '',
     blocks: { get: () => undefined, set: () => undefined },
   });
-  const counts = createConversationCounter({ counter });
+  const counts = conversationCounter(counter);
   return conversation.preamble.reduce((sum, block) => sum + counts.block(conversation, block), 0);
 }
 

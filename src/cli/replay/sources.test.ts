@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { chatBody, freshReading, type Step } from '../../../test/support/chat-conversation.ts';
-import { createConversationCounter } from '../../tokens/count-conversation.ts';
+import { conversationCounter } from '../../tokens/count-conversation.ts';
 import { loadExactCounter } from '../../tokens/load-counter.ts';
 import { conversationBody } from './conversation-body.ts';
 import { chat, readSource, wholeConversations } from './sources.ts';
@@ -24,7 +24,7 @@ const messages = [
 
 function preambleTokens(body: Uint8Array): number {
   const conversation = openaiChat.read(body, freshReading());
-  const counts = createConversationCounter({ counter });
+  const counts = conversationCounter(counter);
   return conversation.preamble.reduce((sum, block) => sum + counts.block(conversation, block), 0);
 }
 

@@ -7,6 +7,7 @@ import { memoized } from '../../conversation/messages.ts';
 import { valueOf, isSigned, stringOf, nameInId } from './read-part.ts';
 import { inSteps, oneStep, parsedBody } from '../../conversation/steps.ts';
 import { type Edit, exceptKept, lastMessageOf } from '../../conversation/edit.ts';
+import { openNotes } from '../../caches.ts';
 import type { Conversation, Message, Part } from '../../conversation/conversation.ts';
 import { type JsonRecord, isRecord, parseSpan, objectsOf } from '../../conversation/json-scan.ts';
 
@@ -282,7 +283,7 @@ function misnamed(
 type Result = { readonly name: string | undefined; readonly isObject: boolean };
 
 /** Results by part. Parts that were read are reused for later bodies, so each result is looked up once. */
-const knownResults = new WeakMap<Part, Result>();
+const knownResults = openNotes<Part, Result>();
 
 function resultIn(body: Uint8Array, message: Message, part: Part): Result {
   const known = knownResults.get(part);

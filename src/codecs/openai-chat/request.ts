@@ -2,6 +2,7 @@
  * Reads an OpenAI Chat Completions request body into the conversation view, and writes such bodies: with edits, the recall tool, continuations
  * after a recall and hidden recalls, and new ones for summaries. https://platform.openai.com/docs/api-reference/chat
  */
+import { openNotes } from '../../caches.ts';
 import type { Conversation, Media, Part, Role, Span, Stays } from '../../conversation/conversation.ts';
 import {
   type Member,
@@ -342,7 +343,7 @@ function hasFunctions({ body, preamble }: Conversation): boolean {
   return known;
 }
 
-const functionLists = new WeakMap<readonly Part[], boolean>();
+const functionLists = openNotes<readonly Part[], boolean>();
 
 const messagesOf = memoized(roundMessages);
 

@@ -5,6 +5,7 @@
 import type { FormatRules, Problem } from '../codec.ts';
 import { parsedBody } from '../../conversation/steps.ts';
 import { type Edit, exceptKept, lastMessageOf } from '../../conversation/edit.ts';
+import { openNotes } from '../../caches.ts';
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { bytesOf } from '../../conversation/messages.ts';
 import {
@@ -51,7 +52,7 @@ function problems(conversation: Conversation): readonly Problem[] {
     const result = message.parts.find((part) => part.type === 'tool-result');
     if (!result) {
       close();
-      if (found.length === 0 && index >= messages.length - newestMessages) soundBefore.add(message);
+      if (found.length === 0 && index >= messages.length - newestMessages) soundBefore.set(message, true);
       const ids = message.parts.flatMap((part) => (part.type === 'tool-call' ? [part.id] : []));
       if (ids.length > 0) asking = { message, open: new Set(ids), answered: new Set() };
       if (new Set(ids).size < ids.length)
@@ -79,7 +80,7 @@ function problems(conversation: Conversation): readonly Problem[] {
 }
 
 /** Messages before which no rule is broken and no call is open. A message object always follows the same messages, so this stays true. */
-const soundBefore = new WeakSet<Message>();
+const soundBefore = openNotes<Message, true>();
 
 /** The newest messages that are remembered: a turn adds a few, and clients often rewrite the last ones. */
 const newestMessages = 8;

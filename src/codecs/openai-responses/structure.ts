@@ -2,6 +2,7 @@
  * Finds how the items of a request depend on each other beyond the conversation view: reasoning and what it led to, the newest
  * compaction, outputs whose call the provider keeps. Computed once for each conversation.
  */
+import { openNotes } from '../../caches.ts';
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { type Splice, jsonBytes, parseSpan, scanObject, skipSpace } from '../../conversation/json-scan.ts';
 import { inputOf, memoized } from '../../conversation/messages.ts';
@@ -33,7 +34,7 @@ export type InputStructure = {
   readonly strays: ReadonlySet<number>;
 };
 
-const known = new WeakMap<Conversation, InputStructure>();
+const known = openNotes<Conversation, InputStructure>();
 
 export function structureOf(conversation: Conversation): InputStructure {
   const before = known.get(conversation);
