@@ -94,7 +94,12 @@ describe('notes', () => {
     const [one, other] = [openNotes<object, string>(), openNotes<object, string>()];
     const key = { a: 1 };
     one.set(key, 'x');
-    expect([one.get(key), one.has(key), other.get(key), other.has(key)]).toEqual(['x', true, undefined, false]);
+    expect([one.get(key), one.has(key), other.get(key), other.has(key)]).toEqual([
+      'x',
+      true,
+      undefined,
+      false,
+    ]);
     expect([one.get({ ...key }), one.get(structuredClone(key)), JSON.stringify(key)]).toEqual([
       undefined,
       undefined,

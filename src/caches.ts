@@ -296,7 +296,7 @@ export function openTexts<V extends Cacheable>(name: FixedName, entryUnits = 0):
       const entry = entries.get(textKey(text));
       return entry?.text === text ? entry.value : undefined;
     },
-    set: (text, value) => void entries.set(textKey(text), { text, value }),
+    set: (text, value) => entries.set(textKey(text), { text, value }),
   };
 }
 

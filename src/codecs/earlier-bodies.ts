@@ -334,9 +334,10 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
 }
 
 function bytesHeldBy(alike: readonly SeenBody[]): number {
-  const held: ArrayBufferLike[] = [];
-  for (const { trunk, bytes } of alike) held.push(trunk.buffer, bytes.buffer);
-  return held.reduce((sum, buffer, at) => (held.indexOf(buffer) === at ? sum + buffer.byteLength : sum), 0);
+  const held = new Set(alike.flatMap(({ trunk, bytes }) => [trunk.buffer, bytes.buffer]));
+  let sum = 0;
+  for (const { byteLength } of held) sum += byteLength;
+  return sum;
 }
 
 /** Returns the list of which the body seems to repeat the most: all, or all but the newest message. Only the bytes in front of that `end` are compared. */

@@ -165,7 +165,7 @@ function objectOf(fields: readonly Uint8Array[]): Uint8Array {
 export const maxScannedBytes = 1_000_000;
 const elementsPerStep = 10_000;
 
-/** The list of messages: where it starts, what is known of it, and its first elements, or all of them. */
+/** The list of messages: where it starts, what is known of it, and its elements from the last known one on. */
 export type KnownList = Readonly<{ start: number; seen: SeenList | undefined; elements: readonly Span[] }>;
 
 /** Thrown when the list is found: what comes before it is scanned again with the rest. */

@@ -54,7 +54,7 @@ function scanFields(format: string, body: Uint8Array, list: string, reading: Rea
   const lists: ReadonlySet<string> = new Set([list]);
   const look = (start: number): KnownList => {
     const seen = reading.seen && (listWritten(body, format) ?? reading.seen.look(format, body, start));
-    return { start, seen, elements: (seen?.messages ?? []).map((message) => message.span) };
+    return { start, seen, elements: (seen?.messages ?? []).slice(-1).map((message) => message.span) };
   };
   const begun = body.length > maxScannedBytes ? elementsInSteps(body, lists, look) : undefined;
   let found = begun;
@@ -188,7 +188,7 @@ export function readMessages(
 ): readonly Message[] {
   const of = `${fields.format}/messages`;
   const known = fields.seen?.messages ?? [];
-  const unknown = oneStep(() => fields.messages.slice(known.length));
+  const unknown = oneStep(() => (known.length > 0 ? fields.messages.slice(1) : fields.messages));
   const added = inSteps(unknown, (span, at): Message => {
     const index = known.length + at;
     const before = fields.seen?.unchanged?.(span);

@@ -282,10 +282,14 @@ export function applySplices(body: Uint8Array, splices: readonly Splice[]): Uint
 
 /** Returns splices in order of position. Those of a request that continues another one are in order already. */
 export function inOrder(splices: readonly Splice[]): readonly Splice[] {
-  const compare = ({ span: one }: Splice, { span: other }: Splice) =>
-    one.start - other.start || one.end - other.end;
-  for (let at = 1; at < splices.length; at++)
-    if (compare(splices[at - 1]!, splices[at]!) > 0) return splices.toSorted(compare);
+  for (let at = 1; at < splices.length; at++) {
+    const { span: before } = splices[at - 1]!;
+    const { span } = splices[at]!;
+    if (before.start > span.start || (before.start === span.start && before.end > span.end))
+      return splices.toSorted(
+        ({ span: one }, { span: other }) => one.start - other.start || one.end - other.end,
+      );
+  }
   return splices;
 }
 

@@ -171,12 +171,18 @@ export function* fetchedAgain(
       const own = yield* lineHashes(body, message, part);
       const strategy = folderOfParts(edits)(message, at);
       if (strategy === '' && part.type === 'tool-result' && own.length >= minTellingLines) {
-        const by = Array.from(own, (line) => goneBy(line) ?? '').filter((one) => one !== '');
+        const fewest = own.length * minFoldedShare;
+        const by: string[] = [];
+        for (let line = 0; line < own.length && own.length - line + by.length >= fewest; line++) {
+          const one = goneBy(own[line]!);
+          if (one) by.push(one);
+        }
         // The strategy of most lines stands in the middle.
-        if (by.length >= own.length * minFoldedShare)
+        if (by.length >= fewest)
           all.push({ message: message.index, part: at, strategy: by.toSorted()[by.length >> 1]! });
       }
-      // A line that is sent anywhere is not folded.
+      // Nothing follows the newest message, so its lines are not looked up. A line that is sent anywhere is not folded.
+      if (message.index === messages.length - 1 && into === newest) continue;
       for (const line of own) if (strategy === '' || goneBy(line) === undefined) into.set(line, strategy);
     }
   }

@@ -142,7 +142,7 @@ function addTo(rows: Rows, { tenant, name, totals }: NamedTotals): void {
 }
 
 function rowsOf(rows: Rows, tenant: string | undefined): readonly NamedTotals[] {
-  const all = Array.from(rows.entries(), ([, row]) => row).reverse();
+  const all = Array.from(rows.entries(), ([, row]) => row).toReversed();
   return all.filter((row) => tenant === undefined || row.tenant === tenant);
 }
 

@@ -142,7 +142,9 @@ export function createModelFacts(models: ModelOverrides = {}, overrides?: PriceO
   function factsFor(model: string | undefined): Promise<ModelFacts> {
     // A client may send a name of any length, so it is cut.
     const name = (model ?? '').slice(0, maxRememberedName);
-    const facts = cached.get(name) ?? loadFacts(model);
+    const known = cached.get(name);
+    if (known) return known;
+    const facts = loadFacts(model);
     cached.set(name, facts);
     facts.catch(() => cached.delete(name));
     return facts;
