@@ -9,8 +9,11 @@
  * more than requests per second. (3) Everything runs on the loopback, without TLS, with small responses that are not streamed. (4) Targets are
  * interleaved, and the table shows medians of rounds. The p99 of a short round with one connection comes from few requests. (5) Every request
  * has a new turn number in its last message, so a target that caches messages still has one to read. (6) Leporello has folded the 2 MB body before
- * the measurement, and each request repeats the fold, so it sends less than the others. (7) Other gateways have defaults of their own: they route,
- * retry, log or compress, and each runs one process. CPU of a process that is not ours is read from /proc in steps of 10 ms. (8) The second table
+ * the measurement, and each request repeats the fold, so it sends less than the others. (7) All connections share one conversation, and no request
+ * continues another: nearly nothing is new. In the rows "growing" each connection has a conversation of its own, and each request adds a call with a result of
+ * 1.5 kB to the one before, which is read, counted and made smaller. After eight requests it goes back to its beginning, so that its size stays about the same;
+ * a real one rarely branches, which is cheaper. Its first request, which costs much more, is in the warm-up. (8) Other gateways have defaults of their own: they route,
+ * retry, log or compress, and each runs one process. CPU of a process that is not ours is read from /proc in steps of 10 ms. (9) The second table
  * divides the CPU time of the gateway by step: see steps.ts.
  */
 import { parseArgs } from 'node:util';
@@ -31,6 +34,8 @@ const roundMs = 1_000;
 
 type Running = {
   readonly name: string;
+  /** True for conversations that grow. */
+  readonly grows?: boolean;
   readonly origin: string;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly use: () => Promise<ProcessUse>;
@@ -57,8 +62,8 @@ async function main(): Promise<void> {
   const running = await startAll(upstream, gateway, values.own);
   const samples = new Map<string, Sample[]>();
   const cells = values.kB.flatMap((kB) => concurrencies.map((connections) => ({ kB, connections })));
-  for (const { origin, headers } of running)
-    await load({ origin, headers, connections: 16, bytes: 200_000, ms: firstWarmMs });
+  for (const { origin, headers, grows } of running)
+    await load({ origin, headers, grows, connections: 16, bytes: 200_000, ms: firstWarmMs });
   for (let round = 0; round < Number(values.rounds); round += 1) {
     for (const { kB, connections } of cells) {
       for (const target of running) {
@@ -70,7 +75,10 @@ async function main(): Promise<void> {
   }
   const rows = [...samples].map(([key, list]) => ({ ...(JSON.parse(key) as object), ...medians(list) }));
   console.table(rows);
-  const steps = { 'gateway, 200 kB, 16 connections': await stepsOf(gateway) };
+  const steps = {
+    'gateway, 200 kB, 16 connections': await stepsOf(gateway),
+    'the same, growing': await stepsOf(gateway, true),
+  };
   printSteps(steps);
   const versions = peers.map((peer) => `${peer.name} ${peer.version}`);
   writeResult('gateway', { rounds: Number(values.rounds), roundMs, peers: versions, rows, steps });
@@ -78,14 +86,11 @@ async function main(): Promise<void> {
 }
 
 /** Divides the CPU time of one request of the whole gateway by step. */
-async function stepsOf(gateway: TargetProcess): Promise<StepTimes> {
+async function stepsOf(gateway: TargetProcess, grows = false): Promise<StepTimes> {
+  const size = { origin: gateway.origin, connections: 16, bytes: 200_000, grows };
+  await load({ ...size, ms: warmMs });
   await gateway.startProfile();
-  const { requests } = await load({
-    origin: gateway.origin,
-    connections: 16,
-    bytes: 200_000,
-    ms: roundMs,
-  });
+  const { requests } = await load({ ...size, ms: roundMs });
   return gateway.takeSteps(requests);
 }
 
@@ -102,6 +107,8 @@ async function startAll(
   for (const name of Object.keys(targets)) {
     const { origin, use } = name === 'gateway' ? gateway : await startTarget(name, upstream);
     running.push({ name, origin, use });
+    if (name === 'raw pipe' || name === 'gateway')
+      running.push({ name: `${name}, growing`, origin, use, grows: true });
   }
   for (const peer of isOwnOnly ? [] : peers) {
     if (!isInstalled(peer)) {
@@ -117,12 +124,12 @@ async function startAll(
 }
 
 async function measure(
-  { origin, headers, use }: Running,
+  { origin, headers, grows, use }: Running,
   size: { readonly connections: number; readonly bytes: number },
 ): Promise<Sample> {
-  await load({ origin, headers, ...size, ms: warmMs });
+  await load({ origin, headers, grows, ...size, ms: warmMs });
   const before = await use();
-  const { requests, seconds, latencies } = await load({ origin, headers, ...size, ms: roundMs });
+  const { requests, seconds, latencies } = await load({ origin, headers, grows, ...size, ms: roundMs });
   const after = await use();
   const at = (share: number): number => latencies[Math.floor(latencies.length * share)] ?? 0;
   return {

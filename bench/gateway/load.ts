@@ -17,7 +17,7 @@ export type LoadOptions = {
   readonly connections: number;
   readonly bytes: number;
   /** True for a conversation of its own on each connection, to which each request adds messages. Default: all share one, and rewrite its last message. */
-  readonly grows?: boolean;
+  readonly grows?: boolean | undefined;
   /** The longest time in milliseconds. Default: no limit. */
   readonly ms?: number;
   /** The most requests. Default: no limit. */

@@ -185,11 +185,12 @@ type GatewayRow = {
   readonly rssMb: number;
 };
 
-const ownTargets = ['raw pipe', 'HTTP layer', 'HTTP layer + parse + stringify', 'gateway'];
+const ownTarget = /^(?:raw pipe|HTTP layer|gateway(?! with| that))/;
 
 function gateway(result: Result): string {
   const all = result['rows'] as readonly GatewayRow[];
-  const rows = ownTargets.flatMap((target) =>
+  const targets = new Set(all.map(({ target }) => target).filter((target) => ownTarget.test(target)));
+  const rows = [...targets].flatMap((target) =>
     sizesOf(all).map((kB) => {
       const { find, added } = figuresAt(all, kB);
       const busy = find(target, 16);
@@ -197,7 +198,7 @@ function gateway(result: Result): string {
         target,
         kB,
         significant(busy.cpuMs),
-        significant(busy.cpuMs / find('raw pipe', 16).cpuMs),
+        significant(busy.cpuMs / find(`raw pipe${/, growing$/.exec(target) ?? ''}`, 16).cpuMs),
         significant(busy.cpuMs / find('HTTP layer + parse + stringify', 16).cpuMs),
         significant(added(target, 1)),
         number(Math.round(busy.reqPerSec)),
@@ -237,7 +238,7 @@ function steps(result: Result): string {
 function peers(result: Result): string {
   const all = result['rows'] as readonly GatewayRow[];
   const others = [...new Set(all.map(({ target }) => target))].filter(
-    (target) => target !== 'direct' && !ownTargets.includes(target) && !target.startsWith('gateway '),
+    (target) => !/^(?:direct|raw pipe|HTTP layer|gateway)/.test(target),
   );
   if (others.length === 0) return 'No other gateway was installed in this run.';
   const rows = ['gateway', ...others].flatMap((target) =>
