@@ -5,14 +5,14 @@ import { gemini } from '../codecs/gemini/index.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
 import { sha256 } from '../store/encrypted-store.ts';
-import { createConversationCounter } from './count-conversation.ts';
+import { conversationCounter } from './count-conversation.ts';
 import { loadTokenCounter } from './load-counter.ts';
 import { itemTokens } from './spelling.ts';
 
 async function counted(codec: Codec, model: string, request: object, indent?: number): Promise<number> {
   const body = new TextEncoder().encode(JSON.stringify({ model, ...request }, undefined, indent));
   const conversation = codec.read(body, { digest: sha256, blocks: new Map<string, ReadBlock>() });
-  return createConversationCounter({ counter: await loadTokenCounter(model) }).total(conversation);
+  return conversationCounter(await loadTokenCounter(model)).total(conversation);
 }
 
 const weather = {
