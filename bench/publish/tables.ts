@@ -198,7 +198,9 @@ function gateway(result: Result): string {
         target,
         kB,
         significant(busy.cpuMs),
-        significant(busy.cpuMs / find(`raw pipe${/, growing$/.exec(target) ?? ''}`, 16).cpuMs),
+        significant(
+          busy.cpuMs / find(target.endsWith(', growing') ? 'raw pipe, growing' : 'raw pipe', 16).cpuMs,
+        ),
         significant(busy.cpuMs / find('HTTP layer + parse + stringify', 16).cpuMs),
         significant(added(target, 1)),
         number(Math.round(busy.reqPerSec)),

@@ -1,7 +1,6 @@
 /**
- * Finds idle content: large texts, and complete steps, that are so many requests old that the model is unlikely to use them again. It depends on
- * the conversation alone, so that every instance finds the same, and uses remembered counts, so that it is cheap on every request. Results that were
- * fetched again count as used for longer.
+ * Finds idle content: large texts, and complete steps, that are so many requests old that the model is unlikely to use them again; results that were fetched
+ * again count as used for longer. It depends on the conversation alone, as every instance must find the same, and uses remembered counts, as it runs on every request.
  */
 import { openNotes } from '../caches.ts';
 import type { Message, Part, Span } from '../conversation/conversation.ts';

@@ -7,7 +7,9 @@
  * published by the maker of these models (harmony, `json_schema_to_typescript`), indented as in published comparisons of such prompts with their
  * reported usage.
  */
+import type { Message } from '../conversation/conversation.ts';
 import { isRecord, type JsonRecord } from '../conversation/json-scan.ts';
+import { bytesOf, textsOf } from '../conversation/messages.ts';
 
 /** Returns a definition as the model reads it: as TypeScript, or as JSON with the members of a function. */
 export function definitionText(json: string, as: 'json' | 'namespace' | undefined): string {
@@ -189,4 +191,25 @@ function comment(text: unknown, indent: string): string {
     .split('\n')
     .map((line) => `${indent}// ${line}`)
     .join('\n')}\n`;
+}
+
+/** Returns the text with one usual id in place of all ids of originals: these depend on the wire format, and a fold must not. */
+export function withUsualIds(text: string): string {
+  return text.includes('mem_') ? text.replaceAll(/\bmem_[0-9a-hjkmnp-tv-z]{16}\b/g, usualId) : text;
+}
+
+/** Takes as many tokens as ids take on average. */
+const usualId = 'mem_yz4mse4gge9fv3wx';
+
+/** Returns about how many bytes a message has, the same in all formats: those of its texts and arguments, and 80 for the JSON around each part. */
+export function contentBytes(body: Uint8Array, message: Message): number {
+  let bytes = message.parts.length * 80;
+  for (const part of message.parts) {
+    for (const text of textsOf(part)) bytes += text.end - text.start;
+    if (part.type !== 'tool-call') continue;
+    const input = bytesOf(body, message, part.input);
+    // Arguments in a string have a backslash ahead of each quote.
+    bytes += input.length - (input[0] === 0x22 ? input.filter((byte) => byte === 0x5c).length : 0);
+  }
+  return bytes;
 }
