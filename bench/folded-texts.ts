@@ -110,8 +110,8 @@ async function insertedTexts(
   return texts;
 }
 
-const maxLines = 24;
-const maxLength = 2_200;
+const maxLines = 26;
+const maxLength = 3_400;
 
 function excerpt(text: string): string {
   const lines: string[] = [];

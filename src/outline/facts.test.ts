@@ -284,6 +284,9 @@ it('a short message after a call, or after another message, answers no question'
 it('an item of a log counts its calls, whatever its commands and outcomes quote', () => {
   const counts = (item: string) => Object.fromEntries(runsIn(item).map(({ tool, count }) => [tool, count]));
   expect(counts('run `echo a0 · b0: x`: failed, "FAIL x · y0"')).toEqual({ run: 1 });
+  expect(counts('plan "Fix the lint", "Run the tests", "Push it"')).toEqual({ plan: 1 });
+  expect(counts('Read a.ts 1-20, 40- · Edit a.ts (scan, +nextLine) ×3')).toEqual({ Read: 2, Edit: 3 });
+  expect(counts("run gh pr view 9 | jq '{title, state}' (Read it): ok")).toEqual({ run: 1 });
   expect(counts('Read ×4: a.ts, b.ts · Grep flags · Edit a.ts ×2: ok')).toEqual({
     Read: 4,
     Grep: 1,

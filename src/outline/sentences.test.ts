@@ -190,6 +190,10 @@ it.each([
     'Done. The event now has only the name of the command:',
   ],
   ['Good question:\n```\na()\n```\nIt exits.', 'It exits.'],
+  [
+    "Here's what I found:\n\n## Calls\n\nThe agent made 3 calls:\n- two reads\n- one edit",
+    'The agent made 3 calls: two reads; one edit',
+  ],
   // The texts of JSON are told without its signs.
   [
     '{\n  "done": { "reason": "Two movies are left.", \n  "next": "Look at the third one."\n}',

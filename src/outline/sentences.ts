@@ -120,7 +120,8 @@ export function firstSentences(text: string, max: number): string {
         const both = lead === '' ? sentence : `${lead} ${sentence}`;
         const isKept = mayLead(sentence, said);
         dropped = isKept ? '' : sentence;
-        if (said === '' && lead !== '') lead = both.length <= maxLead ? both : `${lead.replace(/ …$/, '')} …`;
+        if (said === '' && isTelling(lead))
+          lead = both.length <= maxLead ? both : `${lead.replace(/ …$/, '')} …`;
         else {
           isGap ||= lead !== '' || !isKept;
           lead = isKept ? sentence : '';
@@ -161,11 +162,11 @@ function mayLead(sentence: string, said: string): boolean {
 
 /** True for more than a label. */
 function isTelling(sentence: string): boolean {
-  return sentence.split(' ').length > maxLabel || hasName(sentence);
+  return sentence.replace(/ …$/, '').split(' ').length > maxLabel || hasName(sentence);
 }
 
 function hasName(sentence: string): boolean {
-  return [...termsOf(sentence)].some((term) => term.startsWith('='));
+  return [...termsOf(sentence)].some((term) => term.startsWith('=') && term.length > 2);
 }
 
 /** True for a short exclamation without a name or number, such as `Perfect!`. */

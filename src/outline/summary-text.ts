@@ -222,7 +222,8 @@ function spellRun({ tool, count, names: all }: Run, detail: Detail): string {
     if (!chosen.has(name)) return [];
     return [`${name}${times > 1 ? ` ×${times}` : ''}${outcome === '' ? '' : ` (last: ${outcome})`}`];
   });
-  const more = names.size > told.length ? ', …' : '';
+  const counted = [...names.values()].reduce((sum, one) => sum + one.count, 0);
+  const more = names.size > told.length || (isFiles && counted < count) ? ', …' : '';
   const times = count > 1 ? ` ×${count}` : '';
   if (told.length === 0) return `${tool}${times}`;
   // One thing that was used each time needs its number once.
@@ -249,7 +250,11 @@ function runIn(part: string): Run | undefined {
   const isEdit = isEditing(wordsOf(tool));
   // Only a line of several calls has several subjects.
   const isSeveral = times !== undefined || isEdit || isFile(subject.split(/[ ,]/, 1)[0] ?? '');
-  for (const one of isUnnamed ? [] : isSeveral ? split(subject, ', ') : [subject]) {
+  const subjects = isUnnamed ? [] : isSeveral ? split(subject, ', ') : [subject];
+  // A call without a number is one, however many items it names; a file may have a number or ranges of lines.
+  const isOneCall = times === undefined && subjects.length > 1 && !isFile(subjects[0]!.split(' ', 1)[0]!);
+  for (const one of subjects) {
+    if (/^\d+-\d*$/.test(one)) named++;
     const name = nameIn(isEdit ? one.replace(/(?<=^\S+) \([^()]*\)(?= ×|$)/, '') : one);
     const number = Number(/ ×(\d{1,9})(?= \(last: |$)/.exec(one)?.[1] ?? 1);
     if (name === '') continue;
@@ -258,7 +263,7 @@ function runIn(part: string): Run | undefined {
     names.set(name, { count: (names.get(name)?.count ?? 0) + number, outcome: last });
   }
   // `Edit a.ts ×3: ok` has its number behind the file.
-  return { tool, count: times === undefined ? Math.max(1, named) : count, names };
+  return { tool, count: times !== undefined ? count : isOneCall ? 1 : Math.max(1, named), names };
 }
 
 /** Returns what a few words say of the outcome; that a file was read or edited goes without saying. */
