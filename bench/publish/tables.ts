@@ -194,12 +194,11 @@ function gateway(result: Result): string {
     sizesOf(all).map((kB) => {
       const { find, added } = figuresAt(all, kB);
       const busy = find(target, 16);
-      const pipe = find(target.endsWith(', growing') ? 'raw pipe, growing' : 'raw pipe', 16);
       return [
         target,
         kB,
         significant(busy.cpuMs),
-        significant(busy.cpuMs / pipe.cpuMs),
+        significant(busy.cpuMs / find(target.replace(/^.*?(, growing)?$/, 'raw pipe$1'), 16).cpuMs),
         significant(busy.cpuMs / find('HTTP layer + parse + stringify', 16).cpuMs),
         significant(added(target, 1)),
         number(Math.round(busy.reqPerSec)),
