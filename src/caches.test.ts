@@ -108,6 +108,14 @@ describe('notes', () => {
     expect(key).toEqual({ a: 1 });
   });
 
+  it('are refused for an object that has notes of another owner', () => {
+    const [one, other] = [openNotes<object, string>('message'), openNotes<object, string>('part')];
+    const key = {};
+    one.set(key, 'x');
+    expect(other.get(key)).toBeUndefined();
+    expect(() => other.set(key, 'y')).toThrow('An object with notes of a message got one of a part.');
+  });
+
   it('are kept for objects that accept no property, too', () => {
     const notes = openNotes<object, number>();
     const frozen = Object.freeze({});

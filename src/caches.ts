@@ -323,33 +323,51 @@ export interface Notes<Key extends object, Value> {
   set(key: Key, value: Value): void;
 }
 
-const notesKey = Symbol('notes');
-type Noted = { readonly [notesKey]?: unknown[] };
-let notesOpened = 0;
+/** The objects that notes are made on. An object has notes of one kind of owner only, with a place for each: `other` has the most. */
+export type NoteOwner = 'message' | 'part' | 'block' | 'text' | 'other';
 
-/** Opens notes. It is called once for each kind, by modules: each object that is noted has a place for every kind. */
-export function openNotes<Key extends object, Value>(): Notes<Key, Value> {
-  const kind = notesOpened++;
-  const get = (key: Key) => ((key as Noted)[notesKey] ?? notesOfSealed(key))?.[kind] as Value | undefined;
+/** The notes of an object: its kind of owner, then the values. */
+type NotesOfObject = [NoteOwner, ...unknown[]];
+
+const notesKey = Symbol('notes');
+type Noted = { readonly [notesKey]?: NotesOfObject };
+/** The notes of an object without a value. A copy has no room that it does not need, unlike a list that grows. */
+const empty: Readonly<Record<NoteOwner, NotesOfObject>> = {
+  message: ['message'],
+  part: ['part'],
+  block: ['block'],
+  text: ['text'],
+  other: ['other'],
+};
+
+/** Opens notes. It is called once for each kind of value, by modules: each object that is noted has a place for every kind. */
+export function openNotes<Key extends object, Value>(owner: NoteOwner = 'other'): Notes<Key, Value> {
+  const place = empty[owner].push(undefined) - 1;
+  const get = (key: Key) => {
+    const notes = (key as Noted)[notesKey] ?? notesOfSealed(key);
+    return notes?.[0] === owner ? (notes[place] as Value | undefined) : undefined;
+  };
   return {
     get,
     has: (key) => get(key) !== undefined,
     set(key, value) {
-      const notes = (key as Noted)[notesKey] ?? notesOfSealed(key) ?? newNotes(key);
-      notes[kind] = value;
+      const notes = (key as Noted)[notesKey] ?? notesOfSealed(key) ?? newNotes(key, owner);
+      if (notes[0] !== owner)
+        throw new TypeError(`An object with notes of a ${notes[0]} got one of a ${owner}.`);
+      notes[place] = value;
     },
   };
 }
 
 /** The notes of objects that accept no property: a program may freeze the edits of its own strategy. */
-let ofSealed: WeakMap<object, unknown[]> | undefined;
+let ofSealed: WeakMap<object, NotesOfObject> | undefined;
 
-function notesOfSealed(key: object): unknown[] | undefined {
+function notesOfSealed(key: object): NotesOfObject | undefined {
   return ofSealed?.get(key);
 }
 
-function newNotes(key: object): unknown[] {
-  const notes: unknown[] = [];
+function newNotes(key: object, owner: NoteOwner): NotesOfObject {
+  const notes = empty[owner].slice() as NotesOfObject;
   if (Object.isExtensible(key)) Object.defineProperty(key, notesKey, { value: notes });
   else (ofSealed ??= new WeakMap()).set(key, notes);
   return notes;

@@ -95,7 +95,7 @@ const linesPerStep = 2_048;
 const maxHashed = 100_000;
 
 /** Hashes by part: bodies with the same bytes share the part. */
-const hashesOfParts = openNotes<Part, Uint32Array>();
+const hashesOfParts = openNotes<Part, Uint32Array>('part');
 
 /** Returns the hashes of the distinct lines of a part that tell something. Reasoning has none. */
 export function* lineHashes(body: Uint8Array, message: Message, part: Part): Steps<Uint32Array> {

@@ -77,7 +77,7 @@ type Written = {
   version: number;
 };
 
-const writtenBy = openNotes<Message, readonly Written[]>();
+const writtenBy = openNotes<Message, readonly Written[]>('message');
 
 /** A request is written in several ways while a fold is planned. */
 const maxForms = 4;

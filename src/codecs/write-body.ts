@@ -109,7 +109,7 @@ export function messageSplices(
 }
 
 /** The bytes of inserted messages, by edit. Codecs spell them differently. */
-const inserted = openNotes<Edit, { readonly writer: MessageWriter; readonly bytes: Uint8Array }>();
+const inserted = openNotes<Edit, { readonly writer: MessageWriter; readonly bytes: Uint8Array }>('text');
 
 function insertedOnce(writer: MessageWriter, edit: Edit & { readonly kind: 'insert-message' }): Uint8Array {
   const known = inserted.get(edit);
@@ -216,7 +216,7 @@ type Replaced = { readonly message: Message; readonly part: number; readonly spl
 type Replacement = Edit & { readonly kind: 'replace-text' | 'replace-input' };
 
 /** Replacements by edit. A message that was read before is the same object, in the same place. */
-const replacements = openNotes<Replacement, Replaced>();
+const replacements = openNotes<Replacement, Replaced>('text');
 
 function replacedBy(conversation: Conversation, edit: Replacement): Replaced {
   const known = replacements.get(edit);
@@ -242,8 +242,8 @@ function replacedText(conversation: Conversation, edit: Edit & { kind: 'replace-
 }
 
 /** Bytes by edit: the same edits are written again with every request. */
-const literals = openNotes<Edit, Uint8Array>();
-const texts = openNotes<Edit, Uint8Array>();
+const literals = openNotes<Edit, Uint8Array>('text');
+const texts = openNotes<Edit, Uint8Array>('text');
 
 /** Makes the splices of all replacements ahead, in steps, very long texts first. They are remembered by edit. */
 function spellReplaced(conversation: Conversation, edits: readonly Edit[]): void {

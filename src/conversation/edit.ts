@@ -375,7 +375,7 @@ function* holdsStaying(messages: readonly Message[]): Steps<boolean> {
 }
 
 /** Newest messages of requests in which no part has to stay. */
-const free = openNotes<Message, true>();
+const free = openNotes<Message, true>('message');
 
 function staysWith(part: Part): Stays | undefined {
   return part.stays ?? (part.type === 'tool-call' && loadsTools(part.name) ? 'pair' : undefined);

@@ -275,7 +275,7 @@ function encoded(text: string): Uint8Array {
 type KnownLinks = { readonly root: string; readonly links: string[] };
 
 /** Links by message. Conversations that only append share one list, which later turns make longer. */
-const chains = openNotes<Message, KnownLinks>();
+const chains = openNotes<Message, KnownLinks>('message');
 
 /** The number of newest messages under which values are remembered: clients often rewrite the last few. */
 const rememberedMessages = 8;
@@ -344,7 +344,7 @@ export function significantBytes(
 export type PerMessage<T> = (messages: readonly Message[], valueOf: (message: Message) => T) => readonly T[];
 
 /** `lists`: the values by message. Conversations that only append share one list. */
-export function perMessage<T>(lists: Notes<Message, T[]> = openNotes()): PerMessage<T> {
+export function perMessage<T>(lists: Notes<Message, T[]> = openNotes('message')): PerMessage<T> {
   return function valuesOf(messages, valueOf) {
     let known: T[] | undefined;
     let from = messages.length;

@@ -43,8 +43,8 @@ export function lastUser(
 }
 
 /** Indexes of the newest message in which the user speaks up to a message, -1 without one; and the same for messages that begin a turn. */
-const lastUsers = openNotes<Message, number>();
-const turnStarts = openNotes<Message, number>();
+const lastUsers = openNotes<Message, number>('message');
+const turnStarts = openNotes<Message, number>('message');
 
 /** Returns the index of the newest message that matches. Only the messages after those of an earlier request are looked at. */
 function newestThat(
@@ -72,7 +72,7 @@ export function systemMessages({ messages }: Conversation): readonly number[] {
 }
 
 /** The indexes of the system messages up to a message. */
-const systemsUpTo = openNotes<Message, readonly number[]>();
+const systemsUpTo = openNotes<Message, readonly number[]>('message');
 
 /**
  * Returns the index of the newest assistant message; undefined without one. Called for every edit, so it is remembered with the
@@ -135,7 +135,7 @@ function* unitsIn({ body, messages }: Conversation): Steps<readonly MessageUnit[
 type MessageUnit = readonly Message[];
 
 /** The units before the newest one of a request, by the first message of the newest one. Later requests do not change them. */
-const unitsBefore = openNotes<Message, Message[][]>();
+const unitsBefore = openNotes<Message, Message[][]>('message');
 
 /** Finds the newest message for which something is remembered, and its index. */
 export function newestStart<T>(
@@ -249,7 +249,7 @@ type OpenPair = { readonly name: string; readonly call: PartPlace; result: PartP
 export const { now: pairCalls, inSteps: pairInSteps } = memoizedInSteps(paired);
 
 /** The pairing of everything before the newest assistant turn of a request, by the message that begins the turn. */
-const pairedBefore = openNotes<Message, Omit<Pairing, 'turn'>>();
+const pairedBefore = openNotes<Message, Omit<Pairing, 'turn'>>('message');
 
 function* paired({ messages }: Conversation): Steps<Pairing> {
   const start = newestStart(messages, pairedBefore);

@@ -75,7 +75,7 @@ function findReadsAtWork(conversation: Conversation): ReadonlyMap<number, readon
 }
 
 /** The files that calls read, by call: bodies with the same bytes share the call. */
-const pathsRead = openNotes<Part, string>();
+const pathsRead = openNotes<Part, string>('part');
 
 /** Returns the path of the file that a call reads; empty for another call, and for a name too short to tell. */
 function pathRead(body: Uint8Array, message: Message, part: Part): string {

@@ -263,7 +263,7 @@ const argumentStubTokens = 80;
 type IdleCall = Part & { readonly type: 'tool-call' };
 
 /** The tokens that stubs would save, by call, and then by counter and threshold. */
-const argumentSavings = openNotes<IdleCall, Map<string, number>>();
+const argumentSavings = openNotes<IdleCall, Map<string, number>>('part');
 
 /** Returns the tokens that stubs would save in the arguments of this message; 0 when it is protected or already edited. */
 export function idleArguments(

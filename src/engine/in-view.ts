@@ -176,7 +176,7 @@ type CallNote =
     };
 
 /** Notes by call: bodies with the same bytes share the call. */
-const callNotes = openNotes<Part, { readonly note: CallNote | undefined }>();
+const callNotes = openNotes<Part, { readonly note: CallNote | undefined }>('part');
 
 function noteOf(body: Uint8Array, message: Message, at: number): CallNote | undefined {
   const call = message.parts[at]!;
@@ -228,7 +228,7 @@ const [keepStart, keepEnd] = ['<leporello:keep>', '</leporello:keep>'];
 const noMarks: readonly MarkedPart[] = [];
 
 /** Marks by the parts of a message: bodies with the same bytes share them. */
-const marks = openNotes<Message['parts'], readonly MarkedPart[]>();
+const marks = openNotes<Message['parts'], readonly MarkedPart[]>('block');
 
 function marksIn({ body, messages }: Conversation, index: number): readonly MarkedPart[] {
   const message = messages[index]!;
@@ -318,7 +318,7 @@ export function* noteInView({ body, messages }: Conversation): Steps<readonly nu
 }
 
 /** The indices of messages with marks, by the newest messages of requests that were read for what stays in view. */
-const markedMessages = openNotes<Message, readonly number[]>();
+const markedMessages = openNotes<Message, readonly number[]>('message');
 
 /** Bytes of a text that takes long to decode. */
 const longBytes = 65_536;
@@ -356,7 +356,7 @@ function newestReports(conversation: Conversation, maxBytes: number): readonly P
 }
 
 /** Reports by result: bodies with the same bytes share the result. */
-const reports = openNotes<Part, CommandReport>();
+const reports = openNotes<Part, CommandReport>('part');
 
 function reportOf({ body, messages }: Conversation, call: PartPlace, result: PartPlace): CommandReport {
   const message = messages[result.message]!;

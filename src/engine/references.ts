@@ -187,8 +187,8 @@ function* textWithoutReferences(
 
 type ReadKey = Shrink | ToolResultPart['texts'][number];
 
-const linesByText = openNotes<ReadKey, TextLines>();
-const failures = openNotes<ReadKey, boolean>();
+const linesByText = openNotes<ReadKey, TextLines>('text');
+const failures = openNotes<ReadKey, boolean>('text');
 
 /** Returns what lines and failures of a text are remembered with: the result, or its smaller form. */
 function keyOf({ at, result, shrink }: ArrivedText): ReadKey {

@@ -145,7 +145,7 @@ type ArrivedBefore = {
 };
 
 /** The texts by the message that begins the turn. */
-const arrivedTextsBefore = openNotes<Message, ArrivedBefore>();
+const arrivedTextsBefore = openNotes<Message, ArrivedBefore>('message');
 
 /** Finds the texts of the longest beginning of the conversation whose results were made smaller under the same fold. */
 function arrivedBefore(
@@ -252,7 +252,7 @@ function arrivedTexts(
   }));
 }
 
-const labels = openNotes<Part, string>();
+const labels = openNotes<Part, string>('part');
 
 /** Returns the name that references use for a result. It is remembered with the call. */
 function labelOf(conversation: Conversation, { call }: Pair): string {
@@ -272,7 +272,7 @@ type ShrunkResult = {
 };
 
 /** Shrinks by result, and then by everything else that they depend on. Bodies with the same bytes share the result object. */
-const shrunkResults = openNotes<ToolResultPart, ShrunkResult[]>();
+const shrunkResults = openNotes<ToolResultPart, ShrunkResult[]>('part');
 
 /** A client may drop its oldest messages, so that the same result has another index in every request. */
 const maxVariants = 16;

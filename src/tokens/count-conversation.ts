@@ -278,12 +278,12 @@ function remembered<Key>(
 
 /** The values of each counter: nearly always there is one. */
 type ByCounter<Value> = { readonly counter: TokenCounter; value: Value }[];
-const blocksBy = openNotes<readonly Part[], ByCounter<number>>();
-const partsBy = openNotes<Part, ByCounter<number>>();
+const blocksBy = openNotes<readonly Part[], ByCounter<number>>('block');
+const partsBy = openNotes<Part, ByCounter<number>>('part');
 const mediaBy = openNotes<Media, ByCounter<number>>();
 const totalsBy = openNotes<Conversation, ByCounter<number>>();
-const listsBy = openNotes<Message, ByCounter<number[]>>();
-const listedBy = openNotes<Message, ByCounter<true>>();
+const listsBy = openNotes<Message, ByCounter<number[]>>('message');
+const listedBy = openNotes<Message, ByCounter<true>>('message');
 const countsOfBy = openNotes<Conversation, ByCounter<readonly number[]>>();
 
 /** The most counters whose values are remembered with one object. */

@@ -283,7 +283,7 @@ function misnamed(
 type Result = { readonly name: string | undefined; readonly isObject: boolean };
 
 /** Results by part. Parts that were read are reused for later bodies, so each result is looked up once. */
-const knownResults = openNotes<Part, Result>();
+const knownResults = openNotes<Part, Result>('part');
 
 function resultIn(body: Uint8Array, message: Message, part: Part): Result {
   const known = knownResults.get(part);

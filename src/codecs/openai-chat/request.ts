@@ -343,7 +343,7 @@ function hasFunctions({ body, preamble }: Conversation): boolean {
   return known;
 }
 
-const functionLists = openNotes<readonly Part[], boolean>();
+const functionLists = openNotes<readonly Part[], boolean>('block');
 
 const messagesOf = memoized(roundMessages);
 

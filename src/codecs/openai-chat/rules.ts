@@ -80,7 +80,7 @@ function problems(conversation: Conversation): readonly Problem[] {
 }
 
 /** Messages before which no rule is broken and no call is open. A message object always follows the same messages, so this stays true. */
-const soundBefore = openNotes<Message, true>();
+const soundBefore = openNotes<Message, true>('message');
 
 /** The newest messages that are remembered: a turn adds a few, and clients often rewrite the last ones. */
 const newestMessages = 8;
