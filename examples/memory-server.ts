@@ -17,25 +17,19 @@ export function memoryServer() {
     const at = keys.findIndex((key) => lives(key, now));
     return at < 0 ? null : { at, value: kept.get(keys[at]!)!.value };
   };
-  const put = (entries: Entry[], now: number) => {
+  const put = (entries: Entry[], now: number): undefined => {
     for (const entry of entries) kept.set(entry.key, entry);
     for (const key of kept.keys()) if (!lives(key, now)) kept.delete(key);
   };
   const calls: Record<string, (call: Call) => object> = {
-    'get-many': ({ keys, now }) => ({
-      values: keys.map((key) => (lives(key, now) ? kept.get(key)!.value : null)),
-    }),
+    'get-many': ({ keys, now }) => ({ values: keys.map((key) => first([key], now)?.value ?? null) }),
     'get-first': ({ keys, now }) => ({ found: first(keys, now) }),
     'put-many': ({ entries, now }) => ({ done: put(entries, now) }),
-    'put-unless'({ guards, entries, now }) {
-      const found = first(guards, now);
-      if (found === null) put(entries, now);
-      return { found };
-    },
+    'put-unless': ({ guards, entries, now }) => ({ found: first(guards, now) ?? put(entries, now) ?? null }),
     touch({ keys, expiresAt, now }) {
-      const later = (key: string) =>
-        lives(key, now) && (kept.get(key)!.expiresAt ?? Infinity) < (expiresAt ?? Infinity);
-      for (const key of keys) if (later(key)) kept.set(key, { ...kept.get(key)!, expiresAt });
+      const isLater = (until: number | null) => (until ?? Infinity) < (expiresAt ?? Infinity);
+      for (const entry of keys.flatMap((key) => (lives(key, now) ? kept.get(key)! : [])))
+        if (isLater(entry.expiresAt)) kept.set(entry.key, { ...entry, expiresAt });
       return {};
     },
     delete: ({ keys }) => ({ done: keys.map((key) => kept.delete(key)) }),
