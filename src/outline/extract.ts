@@ -5,7 +5,7 @@
 import { groupBy } from '../es2024.ts';
 import { askedMark, type AskedLine, closingLine, listedMark, nodeOf, withQuestion } from './node.ts';
 import { countWithin, firstOfEach, inTurns, openLines, type OutlineLine, readFileLine } from './rank.ts';
-import { firstSentences, joinedSentences } from './sentences.ts';
+import { firstSentences, joinedApart, joinedSentences } from './sentences.ts';
 import type { StayingText, Summarizer, SummaryRequest } from './summarizer.ts';
 import {
   interruption,
@@ -133,7 +133,7 @@ function historyLines({
     .toSorted((a, b) => b.at - a.at)
     .map(inPlace);
   const told = lastSaid + closings.map(({ text }) => text).join('\n');
-  const found = node.found.filter(({ text }) => !told.includes(text)).map(inPlace);
+  const found = node.found.filter(({ text }) => !told.includes(text.slice(0, maxBeginning))).map(inPlace);
   const [facts, more] = firstOfEach(found.filter((line) => !line.isOfFile));
   const ofClient = node.prose.map((line) => ({ ...line, section: 'prose' as const }));
   const telling = ofClient.filter(({ worth }) => worth > 1);
@@ -370,7 +370,7 @@ const logged: ReadonlySet<Section> = new Set(['asked', 'done', 'found', 'shown']
 /** Join lines of one message that follow each other. */
 const joins: { readonly [section in Section]?: (before: string, line: string, isGap: boolean) => string } = {
   asked: (before, line, isGap) => `${before} / ${isGap ? '… / ' : ''}${line}`,
-  found: (before, line, isGap) => (isGap ? `${before} … ${line}` : joinedSentences(before, line)),
+  found: (before, line, isGap) => (isGap ? joinedApart : joinedSentences)(before, line),
   shown: joinedQuotes,
 };
 

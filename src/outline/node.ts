@@ -105,6 +105,8 @@ const maxOutcome = 500;
 /** UTF-16 units of the shortest and the longest beginning of a reply that ended a turn. */
 const minClosing = 20;
 const maxClosing = 160;
+/** The same for one whose first sentence is longer. */
+const maxCut = 320;
 /** Maximum demands of the user after a plan whose items still count as open. */
 const maxDemands = 1;
 
@@ -131,7 +133,8 @@ export function nodeOf(
         const isStop = interruptions.at(-1)?.at === at - 1;
         const reply = replyAt(steps, at - 1);
         const question = questionBefore(reply, words);
-        const closing = firstSentences(reply, maxClosing);
+        const begin = firstSentences(reply, maxClosing);
+        const closing = begin.endsWith(' …') ? firstSentences(reply, maxCut) : begin;
         // A question stands with its answer.
         const isAsked = question !== '' && closing.includes(question.split(' / ')[0]!);
         if (words !== '' && closing.length >= minClosing && !isAsked)

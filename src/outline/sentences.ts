@@ -130,7 +130,7 @@ export function firstSentences(text: string, max: number): string {
       }
       if (isExclamation(sentence)) continue;
       const piece = lead === '' ? sentence : `${lead} ${sentence}`;
-      const more = said !== '' && isGap ? `${said.replace(/ …$/, '')} … ${piece}` : joinedAt(said, piece);
+      const more = said !== '' && isGap ? joinedApart(said, piece) : joinedAt(said, piece);
       // A word or two, such as `Done.`, say less than the beginning of the sentence behind them.
       if (more.length > max) return said.length * 4 < max ? wholeWords(oneLine(more), max) : said;
       [said, lead, dropped, isGap] = [more, '', '', false];
@@ -211,6 +211,11 @@ const code = /[!=<>:]=|&&|\|\||[=-]>|[;{}]$|\\[nt"]|\$\{|%[sdvqw]\b|\w\(["'`]/;
 /** Joins sentences. Items of a list, which have no sign at their end, get one. */
 export function joinedSentences(before: string, sentence: string): string {
   return `${before}${/[\p{L}\p{N})\]`"'’”]$/u.test(before) ? ';' : ''} ${sentence}`;
+}
+
+/** Joins sentences between which others are left out. */
+export function joinedApart(before: string, sentence: string): string {
+  return before.endsWith('...') ? `${before} ${sentence}` : `${before.replace(/ ?…$/, '')} … ${sentence}`;
 }
 
 /** Removes bullets, marks of headings and comments, and the line numbers that tools print. Numbers of items stay: answers refer to them. */

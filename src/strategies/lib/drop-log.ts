@@ -8,7 +8,7 @@ import { inputOf, messagesPerStep, textInSteps, textOf, textsOf } from '../../co
 import type { Steps } from '../../conversation/steps.ts';
 import { type PartPlace, pairCalls, placeKey, unitsInSteps } from '../../conversation/turns.ts';
 import { maxUserWords, oneLine, wholeWords } from '../../outline/outcome.ts';
-import { firstSentences, questionBefore } from '../../outline/sentences.ts';
+import { firstSentences, joinedApart, questionBefore } from '../../outline/sentences.ts';
 import { clientSummary, summaryLines, typedText } from '../../outline/lib/typed-text.ts';
 import { type CallWords, type StepWords, callWords, stepWords } from '../../outline/step-line.ts';
 import type { FoldView } from '../strategy.ts';
@@ -371,7 +371,7 @@ function askedBefore(entries: LogEntry[], answer: string): void {
   if (last?.kind !== 'reply' || question === '') return;
   const asked = wholeWords(question, maxQuestion);
   const isSaid = question.split(' / ').some((piece) => last.text.includes(piece));
-  entries[entries.length - 1] = { kind: 'reply', text: isSaid ? asked : `${last.text} … ${asked}` };
+  entries[entries.length - 1] = { kind: 'reply', text: isSaid ? asked : joinedApart(last.text, asked) };
 }
 
 /** Returns what the user typed in a message. */
