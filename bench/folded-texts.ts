@@ -111,7 +111,7 @@ async function insertedTexts(
 }
 
 const maxLines = 26;
-const maxLength = 3_400;
+const maxLength = 5_000;
 
 function excerpt(text: string): string {
   const lines: string[] = [];
