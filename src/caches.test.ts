@@ -1,4 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -11,6 +14,9 @@ import {
   openWaitingNotes,
   waitingSpecs,
 } from './caches.ts';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
 
 const keysOf = (cache: Pick<BoundedMap<string, string | number>, 'entries'>) =>
   Array.from(cache.entries(), ([key]) => key);
@@ -58,6 +64,21 @@ describe('a cache with a fixed bound', () => {
     entries.set('e', 1);
     entries.set('f', 1);
     expect(keysOf(entries)).toEqual(['c', 'e', 'f']);
+  });
+
+  it('keeps nothing alive that was dropped or deleted', async () => {
+    const entries = openFixed<string, object>('receipts', { max: 100 });
+    const added: WeakRef<object>[] = [];
+    for (let at = 0; at < 2_000; at++) {
+      const value = { at };
+      added.push(new WeakRef(value));
+      entries.set(String(at), value);
+      // First it is full, then nearly.
+      if (at > 1_000) entries.delete(String(at - 90));
+    }
+    await pause(1);
+    collect();
+    expect(added.filter((one) => one.deref() !== undefined).length).toBeLessThan(250);
   });
 
   it('never exceeds its bound, and holds what a plain map would hold of the keys that it has', () => {

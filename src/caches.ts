@@ -55,8 +55,10 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
   readonly #max: number;
   readonly #sizeOf: (value: V, key: K) => number;
   #total = 0;
-  /** Stays at the oldest entry. To begin at the start of a map takes long where many entries were dropped. */
-  #oldest = this.#entries.entries();
+  /** Stays at the oldest entry while entries are dropped: to begin at the start of a map takes long where many were. */
+  #oldest: MapIterator<[K, { value: V; size: number; isUsed: boolean }]> | undefined;
+  /** Changes since the iterator moved. One that stands still keeps all earlier tables of the map alive, with what was in them. */
+  #changes = 0;
 
   constructor(max: number, sizeOf: (value: V, key: K) => number) {
     this.#max = max;
@@ -106,6 +108,7 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
     this.delete(key);
     if (size > this.#max) return;
     this.makeRoom(size);
+    this.#countChange();
     this.#total += size;
     this.#entries.set(key, { value, size, isUsed: false });
   }
@@ -113,9 +116,11 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
   /** Drops entries until the free size is at least `size`, or all. */
   makeRoom(size: number): void {
     while (this.#entries.size > 0 && this.#total + size > this.#max) {
+      this.#oldest ??= this.#entries.entries();
+      this.#changes = 0;
       const { value: oldest, done } = this.#oldest.next();
       if (done) {
-        this.#oldest = this.#entries.entries();
+        this.#oldest = undefined;
         continue;
       }
       const [key, entry] = oldest;
@@ -126,6 +131,7 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
   }
 
   delete(key: K): boolean {
+    this.#countChange();
     this.#total -= this.#entries.get(key)?.size ?? 0;
     return this.#entries.delete(key);
   }
@@ -133,8 +139,16 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
   clear(): void {
     this.#entries.clear();
     this.#total = 0;
+    this.#oldest = undefined;
+  }
+
+  #countChange(): void {
+    if (this.#oldest && ++this.#changes > maxChanges) this.#oldest = undefined;
   }
 }
+
+/** Changes of a map between two entries that are dropped, after which the next one is looked for from the start. */
+const maxChanges = 32;
 
 /** A map that drops entries that were not used lately. */
 export type Cache<K extends Cacheable, V extends Cacheable> = BoundedMap<K, V>;
