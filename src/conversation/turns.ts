@@ -9,6 +9,7 @@ import {
   memoized,
   memoizedInSteps,
   messagesPerStep,
+  perMessage,
   rememberAt,
   textOf,
   textsOf,
@@ -106,6 +107,13 @@ export function currentBatch(conversation: Conversation, start: number | undefin
 export function beginsReply(messages: readonly Message[], index: number): boolean {
   return messages[index]!.role === 'assistant' && messages[index - 1]?.role !== 'assistant';
 }
+
+/** Tells for each message whether a reply begins with it. A list is looked through faster than the messages. */
+export function repliesBegun(messages: readonly Message[]): readonly boolean[] {
+  return replies(messages, ({ index }) => beginsReply(messages, index));
+}
+
+const replies = perMessage<boolean>();
 
 /**
  * Returns the units that are removed only as a whole: neighboring assistant messages, which are one turn, with the messages that

@@ -1,10 +1,10 @@
 /**
- * Finds results that the agent still works with: reads of files that the newest words name, and results that it fetched again after a fold.
- * Pure; remembered by parts and by folds.
+ * Finds content that the agent still works with: reads of files that the newest words name, steps that edit files, and results that were fetched again after
+ * a fold. Pure; remembered by parts and by folds.
  */
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
-import { inputOf, memoized, perMessage, textOf, textsOf } from '../conversation/messages.ts';
+import { inputOf, memoized, textOf, textsOf } from '../conversation/messages.ts';
 import { type Slices, type Steps, runInSlices } from '../conversation/steps.ts';
 import {
   beginsReply,
@@ -12,12 +12,14 @@ import {
   pairCalls,
   type PartPlace,
   placeKey,
+  repliesBegun,
   userSpeaks,
 } from '../conversation/turns.ts';
 import { openFixed, openNotes } from '../caches.ts';
 import { filesRead, nameOf } from '../outline/files-shown.ts';
+import { callWords } from '../outline/step-line.ts';
 import { lineHashes } from '../arrival/line-index.ts';
-import { folderOf } from '../strategies/lib/editable-texts.ts';
+import { folderOf, type ToolCallPart } from '../strategies/lib/editable-texts.ts';
 import type { FoldView, Protection } from '../strategies/strategy.ts';
 import type { FoldReport } from '../receipts/receipt.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
@@ -105,6 +107,44 @@ function spellMessage({ body }: Conversation, message: Message): string {
     return part.type === 'text' ? textsOf(part).map((span) => textOf(body, message, span)) : [];
   });
   return texts.join('\n');
+}
+
+// Steps that edit files, and steps that only run commands. A later edit quotes what an earlier one wrote, but nothing from the output of a command.
+
+/** A step: it edits files, only runs commands or searches, does anything else with tools, only recalls, or only talks. */
+export type KindOfStep = 'edits' | 'commands' | 'steps' | 'recalls' | 'replies';
+
+/** Returns the kind of a step with these messages. */
+export function kindOfStep(
+  { body }: Conversation,
+  messages: readonly Message[],
+  protects: Pick<Protection, 'recalled'>,
+): KindOfStep {
+  const kinds = new Set<KindOfStep | 'results'>();
+  for (const message of messages)
+    for (const [at, part] of message.parts.entries()) {
+      if (part.type !== 'tool-call' && part.type !== 'tool-result') continue;
+      if (protects.recalled(message.index, at)) kinds.add('recalls');
+      else kinds.add(part.type === 'tool-call' ? kindOfCall(body, message, part) : 'results');
+    }
+  if (kinds.has('edits')) return 'edits';
+  if (kinds.has('commands') && !kinds.has('steps')) return 'commands';
+  if (kinds.has('steps') || kinds.has('results')) return 'steps';
+  return kinds.has('recalls') ? 'recalls' : 'replies';
+}
+
+/** Kinds by call: bodies with the same bytes share the call. */
+const kindsOfCalls = new WeakMap<Part, KindOfStep>();
+
+function kindOfCall(body: Uint8Array, message: Message, call: ToolCallPart): KindOfStep {
+  const known = kindsOfCalls.get(call);
+  if (known) return known;
+  const step = { tool: call.name, input: inputOf(body, message, call) };
+  const { kind } = callWords(step);
+  const isCommand = kind === 'search' || (kind === 'command' && filesRead(step).length === 0);
+  const found = kind === 'edit' ? 'edits' : isCommand ? 'commands' : 'steps';
+  kindsOfCalls.set(call, found);
+  return found;
 }
 
 // Results that were fetched again, by a tool instead of a recall. Only content ahead of one counts, so it counts in every later request, too.
@@ -248,10 +288,3 @@ function arrivedWithin({ messages }: Conversation, requests: number): number {
   for (let count = 0; from > 0; from--) if (begins[from - 1] && ++count > requests) break;
   return from;
 }
-
-/** Tells for each message whether a reply begins with it. A list is looked through faster than the messages. */
-export function repliesBegun(messages: readonly Message[]): readonly boolean[] {
-  return replies(messages, ({ index }) => beginsReply(messages, index));
-}
-
-const replies = perMessage<boolean>();

@@ -18,7 +18,16 @@ import { planInputFor } from '../../test/support/plan-input.ts';
 const run = (result: string): Step => ({ calls: [{ name: 'run', input: '{}', result }] });
 const large = run('x'.repeat(4_000));
 const small = run('x'.repeat(900));
-const never: KeepForRequests = { results: 99, arguments: 99, steps: 99, recalls: 99, replies: 99 };
+const never: KeepForRequests = {
+  results: 99,
+  arguments: 99,
+  editArguments: 99,
+  steps: 99,
+  edits: 99,
+  commands: 99,
+  recalls: 99,
+  replies: 99,
+};
 
 function weigh(
   steps: readonly Step[],
@@ -107,6 +116,21 @@ describe('idle content', () => {
       calls: [{ name: 'run', input: JSON.stringify({ text: 'y'.repeat(4_000) }), result: 'ok' }],
     };
     expect(await weigh([{ user: 'Go' }, write, small, small], { arguments: 1 })).toEqual(['1 texts since 2']);
+  });
+
+  it('counts steps that edit, and steps that only run commands or search, by ages of their own', async () => {
+    const step = (...calls: readonly (readonly [name: string, input: object])[]): Step => ({
+      calls: calls.map(([name, input]) => ({ name, input: JSON.stringify(input), result: 'done' })),
+    });
+    const write = ['write', { file_path: 'a.ts', content: 'y'.repeat(4_000) }] as const;
+    const make = ['bash', { command: 'make' }] as const;
+    const cat = ['bash', { command: 'cat a.ts' }] as const;
+    const steps = [{ user: 'Go' }, step(write), step(make), step(cat), step(make, write), small];
+    expect(await weigh(steps, { editArguments: 1 })).toEqual(['1 texts since 4', '7 texts since 1']);
+    expect(await weigh(steps, { arguments: 1 })).toEqual([]);
+    expect(await weigh(steps, { commands: 1 })).toEqual(['3 message since 2', '4 message since 2']);
+    expect(await weigh(steps, { edits: 1 })).toEqual(['1 message since 3', '2 message since 3']);
+    expect(await weigh(steps, { steps: 1 })).toEqual(['5 message since 1', '6 message since 1']);
   });
 
   it('includes recalls, with an age of their own', async () => {
@@ -210,7 +234,16 @@ describe('idle content', () => {
         recallTool: recallToolFor(['run']),
       });
       const start = await draft(input, edits);
-      const kept = { results: keep, arguments: keep, steps: keep + 1, recalls: keep, replies: keep };
+      const kept: KeepForRequests = {
+        results: keep,
+        arguments: keep,
+        editArguments: keep + 2,
+        steps: keep + 1,
+        edits: keep + 2,
+        commands: keep,
+        recalls: keep,
+        replies: keep,
+      };
       const candidates = idleContent(input, start, kept);
       const limits: RentLimit[] = [];
       mayPay(input, start, kept, (limit) => limits.push({ ...limit }) === 0);

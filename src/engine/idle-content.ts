@@ -7,8 +7,8 @@ import type { Message, Part, Span } from '../conversation/conversation.ts';
 import { mediaOf, perMessage } from '../conversation/messages.ts';
 import { runSteps, type Steps } from '../conversation/steps.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
-import { repliesBegun, sparingReads } from './at-work.ts';
-import { unitsOf, userSpeaks } from '../conversation/turns.ts';
+import { type KindOfStep, kindOfStep, sparingReads } from './at-work.ts';
+import { repliesBegun, unitsOf, userSpeaks } from '../conversation/turns.ts';
 import { groupBy } from '../es2024.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { openMedia, stubTokens, tokensOfTexts } from './protect.ts';
@@ -58,8 +58,9 @@ export function idleContent(
       continue;
     }
     const minAge = isAgain.has(index) ? timesFetchedAgain * keepForRequests.results : 0;
-    const textAge =
-      requests - Math.max(minAge, isReply ? keepForRequests.arguments : keepForRequests.results);
+    const step = steps[index];
+    const editKept = step?.kind === 'edits' ? keepForRequests.editArguments : keepForRequests.arguments;
+    const textAge = requests - Math.max(minAge, isReply ? editKept : keepForRequests.results);
     const texts =
       textAge <= 0
         ? 0
@@ -79,8 +80,7 @@ export function idleContent(
       });
     // The results of a step were sent with the request after its reply.
     const stepAge = requests - (isReply ? 1 : 0);
-    const step = steps[index];
-    const age = step === undefined ? 0 : stepAge - Math.max(minAge, keepForRequests[step.kind]);
+    const age = step?.isFree ? stepAge - Math.max(minAge, keepForRequests[step.kind]) : 0;
     if (step && age > 0) {
       const left =
         remainingAfterEdits(input, edited, message, tokensOf) - references.returning(index) - texts;
@@ -114,7 +114,12 @@ function unitsFetchedAgain({ conversation, fetchedAgain: all = [] }: PlanInput):
 }
 
 /** A step: a reply with the results of its calls. It is dropped as a unit. */
-type IdleStep = { readonly kind: 'steps' | 'recalls' | 'replies'; readonly messages: readonly Message[] };
+type IdleStep = {
+  readonly kind: KindOfStep;
+  readonly messages: readonly Message[];
+  /** True if the step is complete and may be dropped. */
+  readonly isFree: boolean;
+};
 
 /** The steps that may be dropped, by the index of each of their messages. */
 export type IdleSteps = readonly (IdleStep | undefined)[];
@@ -143,26 +148,13 @@ export function* finishedSteps(input: PlanInput, { edits }: Pick<Draft, 'edits'>
       pauseAt += messagesPerStep;
     }
     if (messages[0]!.role !== 'assistant' || edited.has(messages[0]!.index)) continue;
-    const kind = kindOf(messages, protects);
+    const kind = kindOfStep(conversation, messages, protects);
     // A step with an unanswered call is not complete.
-    if ((kind === 'steps' && messages.length === 1) || !messages.every(isFree)) continue;
-    const step = { kind, messages };
+    const isComplete = messages.length > 1 || kind === 'recalls' || kind === 'replies';
+    const step = { kind, messages, isFree: isComplete && messages.every(isFree) };
     for (const { index } of messages) steps[index] = step;
   }
   return steps;
-}
-
-function kindOf(messages: readonly Message[], protects: PlanInput['protects']): IdleStep['kind'] {
-  let kind: IdleStep['kind'] = 'replies';
-  for (const { index, parts } of messages) {
-    for (let part = 0; part < parts.length; part++) {
-      const { type } = parts[part]!;
-      if (type !== 'tool-call' && type !== 'tool-result') continue;
-      if (!protects.recalled(index, part)) return 'steps';
-      kind = 'recalls';
-    }
-  }
-  return kind;
 }
 
 function sumOf(step: readonly Message[], tokensOf: (index: number) => number): number {
@@ -319,7 +311,7 @@ function savedIn(
 export function mayPay(
   { conversation, counter, minResultBytes: minBytes }: PlanInput,
   { sent, edits }: Pick<Draft, 'sent' | 'edits'>,
-  { results, arguments: inputs, steps, recalls, replies: talk }: KeepForRequests,
+  keep: KeepForRequests,
   pays: (limit: RentLimit) => boolean,
 ): boolean {
   const { messages } = conversation;
@@ -328,7 +320,8 @@ export function mayPay(
   const begins = repliesBegun(messages);
   const longest = longestTexts(messages, longestIn);
   const left = leftAfter(edits, messages, minBytes);
-  const [forTexts, forSteps] = [Math.min(results, inputs), Math.min(steps, recalls, talk)];
+  const forTexts = Math.min(keep.results, keep.arguments, keep.editArguments);
+  const forSteps = Math.min(keep.steps, keep.edits, keep.commands, keep.recalls, keep.replies);
   const moved = sent.messages.length - messages.length;
   const limit = { rent: 0, behind: 0, tokens: 0 };
   let repliesAfter = 0;

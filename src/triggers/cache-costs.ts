@@ -3,7 +3,7 @@
  * warm, one after it has expired.
  */
 import { checkSettings, numberFrom, object, wholeNumber } from '../checks.ts';
-import type { EvictionCandidate, FoldOnly, RentLimit, Trigger } from './trigger.ts';
+import type { EvictionCandidate, FoldOnly, KeepForRequests, RentLimit, Trigger } from './trigger.ts';
 import { isTooShortToCache } from './limits.ts';
 
 // Cache rent. The trigger fires when sending unused content again in each request has cost several times what it costs to fold it. An old
@@ -19,7 +19,7 @@ export type CacheRentOptions = {
   readonly keepStepsForRequests?: number | undefined;
   /** Tokens that a fold must save. Default 2,000. */
   readonly minTokens?: number | undefined;
-  /** The trigger fires when the rent is so many times the price: more than once, because some folded content is recalled. Default 7. */
+  /** The trigger fires when the rent is so many times the price: more than once, because some folded content is recalled. Default 5.5. */
   readonly minPayback?: number | undefined;
 };
 
@@ -42,6 +42,11 @@ const usuallyAhead = 15_000;
 /** Requests for which a reply to the user counts as used: the talk builds on it long after the steps that led to it. */
 const keepRepliesForRequests = 70;
 
+/**
+ * How many times as long as results the arguments of edits count as used, and as other steps those that edit files, and those that only run commands or search.
+ */
+type TimesKept = { readonly editArguments: number; readonly edits: number; readonly commands: number };
+
 type RentTerms = {
   /** Requests for which a step counts as used. */
   readonly steps: number;
@@ -49,15 +54,37 @@ type RentTerms = {
   readonly recalls: number;
   /** The least price of a fold for each token after it, in tokens read: rewriting the cache may be free, a recall is not. */
   readonly minPrice: number;
+  readonly timesKept: TimesKept;
   /** Share of the price of one recall that a candidate must have cost by itself: small ones are cheap to keep. */
   readonly shareOfRecall: { readonly texts: number; readonly recalls: number };
 };
+
+/** Returns for how many requests each kind of content counts as used, from those of results and of steps. */
+function keptByKind(
+  results: number,
+  steps: number,
+  times: TimesKept,
+): Omit<KeepForRequests, 'recalls' | 'replies'> {
+  return {
+    results,
+    arguments: 2 * results,
+    editArguments: Math.round(times.editArguments * results),
+    steps,
+    edits: Math.round(times.edits * steps),
+    commands: Math.round(times.commands * steps),
+  };
+}
+
+/** No kind of step counts as used for longer than another. */
+const alike: TimesKept = { editArguments: 2, edits: 1, commands: 1 };
 
 /** With a cache, a candidate that is left out has to wait for the next fold, which has its own price: so everything idle is folded. */
 const cached: RentTerms = {
   steps: 14,
   recalls: 14,
   minPrice: 3,
+  // A later edit must quote what an edit wrote; from the output of a command or a search it quotes nothing.
+  timesKept: { editArguments: 3, edits: 1.6, commands: 0.6 },
   shareOfRecall: { texts: 0.05, recalls: 0 },
 };
 
@@ -65,7 +92,8 @@ const cached: RentTerms = {
 const uncached: RentTerms = {
   steps: 12,
   recalls: 3,
-  minPrice: 2.15,
+  minPrice: 2.74,
+  timesKept: alike,
   shareOfRecall: { texts: 0.17, recalls: 0.06 },
 };
 
@@ -81,7 +109,7 @@ export const cacheRentCheck = object<CacheRentOptions>({
 export function cacheRent(options: CacheRentOptions = {}): Trigger {
   checkSettings(cacheRentCheck, options, 'cacheRent');
   const results = options.keepForRequests ?? usualKeepForRequests;
-  const { keepStepsForRequests, minTokens = 2_000, minPayback = 7 } = options;
+  const { keepStepsForRequests, minTokens = 2_000, minPayback = 5.5 } = options;
   const name = 'cache-rent';
   return {
     name,
@@ -92,9 +120,7 @@ export function cacheRent(options: CacheRentOptions = {}): Trigger {
       const usual = Math.min(write, usualWrite);
       const price = minPayback * Math.max(usual - read, terms.minPrice * read) + (write - usual);
       const keepForRequests = {
-        results,
-        arguments: 2 * results,
-        steps: keepStepsForRequests ?? terms.steps,
+        ...keptByKind(results, keepStepsForRequests ?? terms.steps, terms.timesKept),
         recalls: terms.recalls,
         replies: keepRepliesForRequests,
       };
@@ -222,9 +248,7 @@ export function coldCache(options: ColdCacheOptions = {}): Trigger {
       const kept = options.idleMs ?? economy?.keptMs;
       if (!economy || kept === undefined || idleMs === undefined || idleMs <= kept) return undefined;
       const candidates = economy.candidates({
-        results,
-        arguments: 2 * results,
-        steps,
+        ...keptByKind(results, steps, alike),
         recalls: results,
         replies: 4 * steps,
       });

@@ -127,22 +127,25 @@ describe('cache-rent', () => {
     });
   });
 
-  it('keeps arguments twice as long as results, and steps longer still', () => {
+  it('keeps steps longer than their results: those that edit longest, and those of commands less, where the provider caches', () => {
     const asked: KeepForRequests[] = [];
-    const economy = {
-      ...cached,
-      candidates: (keepForRequests: KeepForRequests) => {
-        asked.push(keepForRequests);
-        return [];
-      },
+    const candidates = (keepForRequests: KeepForRequests) => {
+      asked.push(keepForRequests);
+      return [];
     };
-    cacheRent().demand({ ...state(cached), economy });
-    expect(asked).toEqual([{ results: 4, arguments: 8, steps: 14, recalls: 14, replies: 70 }]);
+    for (const prices of [cached, uncached])
+      cacheRent().demand({ ...state(prices), economy: { ...prices, candidates } });
+    const edited = { editArguments: 12, edits: 22, commands: 8 };
+    const alike = { editArguments: 8, edits: 12, commands: 12 };
+    expect(asked).toEqual([
+      { results: 4, arguments: 8, steps: 14, ...edited, recalls: 14, replies: 70 },
+      { results: 4, arguments: 8, steps: 12, ...alike, recalls: 3, replies: 70 },
+    ]);
   });
 
-  it('takes a bit over two reads of everything after it as the price when writing costs nothing extra', () => {
-    expect(trigger.demand(state(uncached, dead(5, 10_000, 4, 30_000)))).toBeUndefined();
-    expect(trigger.demand(state(uncached, dead(5, 10_000, 5, 30_000)))).toMatchObject({
+  it('takes almost three reads of everything after it as the price when writing costs nothing extra', () => {
+    expect(trigger.demand(state(uncached, dead(5, 10_000, 5, 30_000)))).toBeUndefined();
+    expect(trigger.demand(state(uncached, dead(5, 10_000, 6, 30_000)))).toMatchObject({
       only: { smaller: new Set([5]), gone: new Set() },
     });
   });

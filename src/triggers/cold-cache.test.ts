@@ -76,8 +76,26 @@ describe('cold-cache', () => {
     trigger.demand(cold);
     coldCache({ keepForRequests: 3, keepStepsForRequests: 5 }).demand(cold);
     expect(asked).toEqual([
-      { results: 8, arguments: 16, steps: 20, recalls: 8, replies: 80 },
-      { results: 3, arguments: 6, steps: 5, recalls: 3, replies: 20 },
+      {
+        results: 8,
+        arguments: 16,
+        editArguments: 16,
+        steps: 20,
+        edits: 20,
+        commands: 20,
+        recalls: 8,
+        replies: 80,
+      },
+      {
+        results: 3,
+        arguments: 6,
+        editArguments: 6,
+        steps: 5,
+        edits: 5,
+        commands: 5,
+        recalls: 3,
+        replies: 20,
+      },
     ]);
   });
 

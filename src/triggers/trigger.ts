@@ -81,8 +81,14 @@ export type KeepForRequests = {
   readonly results: number;
   /** Long texts in the arguments of calls. */
   readonly arguments: number;
+  /** Long texts in the arguments of calls of a step that edits files: later edits quote them. */
+  readonly editArguments: number;
   /** Whole steps: replies with their calls and results. */
   readonly steps: number;
+  /** Whole steps that edit files. */
+  readonly edits: number;
+  /** Whole steps that only run commands and search. */
+  readonly commands: number;
   /** Recalled content, which the model can recall again under the same id. */
   readonly recalls: number;
   /** Replies to the user without any call. */

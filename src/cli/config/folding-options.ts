@@ -98,17 +98,18 @@ const cacheRent = switchable(
     keepForRequests: whole(
       0,
       4,
-      'Requests for which a tool result counts as recent; call arguments count as recent for twice as many.',
+      'Requests for which a tool result counts as recent; call arguments count as recent for twice as many, those of edits for three times as many if the provider caches.',
     ),
     keepStepsForRequests: described(z.int().min(0).optional(), {
       allowed: 'a whole number of at least 0',
-      about: 'Requests for which a step (a reply with its calls and results) counts as recent.',
+      about:
+        'Requests for which a step (a reply with its calls and results) counts as recent. If the provider caches, a step that edits a file counts for 1.6 times as many, and one that only runs commands or searches for 0.6 times as many.',
       otherwise: '14, or 12 if the provider caches nothing',
     }),
     minTokens: number(0, 2_000, 'Tokens that a fold must remove at least.'),
     minPayback: number(
       0,
-      7,
+      5.5,
       'Folds when sending the old content again has cost at least this many times what the fold costs.',
     ),
   }),
