@@ -28,8 +28,8 @@ import { usualKeepForRequests } from '../triggers/cache-costs.ts';
 // Reads that the agent is working with. An edit must quote its file byte for byte, and the file that it will change is mostly one that the user's newest
 // message names, as a plan does, or the reply before it.
 
-/** Requests for which the read of a named file counts as at work. */
-const atWorkForRequests = 30;
+/** Requests for which the read of a named file counts as at work: until the file is edited, and after that. */
+const atWorkFor = { unedited: 40, edited: 30 };
 
 /** Bytes of the longest text that is searched for names. */
 const maxNaming = 200_000;
@@ -59,36 +59,44 @@ function findReadsAtWork(conversation: Conversation): ReadonlyMap<number, readon
   const { body, messages } = conversation;
   const found = new Map<number, readonly number[]>();
   const { pairs } = pairCalls(conversation);
+  /** Names of files that were edited after the calls that are still to come. */
+  const edited = new Set<string>();
   let naming: readonly string[] | undefined;
   let [from, requests] = [messages.length, 0];
   for (let at = pairs.length - 1; at >= 0; at--) {
     const { call, result } = pairs[at]!;
     while (from > call.message) if (beginsReply(messages, --from)) requests++;
-    if (requests > atWorkForRequests) break;
+    if (requests > atWorkFor.unedited) break;
     const message = messages[call.message]!;
-    const path = pathRead(body, message, message.parts[call.part]!);
-    if (!result || path === '') continue;
-    naming ??= namingTexts(conversation);
+    const { path, isEdit } = fileOf(body, message, message.parts[call.part]!);
     const name = nameOf(path);
+    if (isEdit) edited.add(name);
+    const isOld = edited.has(name) && requests > atWorkFor.edited;
+    if (!result || isEdit || path === '' || isOld) continue;
+    naming ??= namingTexts(conversation);
     if (naming.some((text) => text.includes(name)))
       found.set(result.message, [...(found.get(result.message) ?? []), result.part]);
   }
   return found;
 }
 
-/** The files that calls read, by call: bodies with the same bytes share the call. */
-const pathsRead = openNotes<Part, string>('part');
+/** The file that a call reads or edits; `path` is empty for another call, and for a name too short to tell. */
+type FileOfCall = { readonly path: string; readonly isEdit: boolean };
 
-/** Returns the path of the file that a call reads; empty for another call, and for a name too short to tell. */
-function pathRead(body: Uint8Array, message: Message, part: Part): string {
-  if (part.type !== 'tool-call') return '';
-  let path = pathsRead.get(part);
-  if (path === undefined) {
-    path = filesRead({ tool: part.name, input: inputOf(body, message, part) })[0]?.path ?? '';
-    if (nameOf(path).length < 3) path = '';
-    pathsRead.set(part, path);
-  }
-  return path;
+/** Files by call: bodies with the same bytes share the call. */
+const filesOfCalls = openNotes<Part, FileOfCall>('part');
+
+function fileOf(body: Uint8Array, message: Message, part: Part): FileOfCall {
+  if (part.type !== 'tool-call') return { path: '', isEdit: false };
+  const known = filesOfCalls.get(part);
+  if (known) return known;
+  const step = { tool: part.name, input: inputOf(body, message, part) };
+  const [read] = filesRead(step);
+  const words = read ? undefined : callWords(step);
+  const path = read?.path ?? (words?.kind === 'edit' ? words.path : '');
+  const file = { path: nameOf(path).length < 3 ? '' : path, isEdit: read === undefined };
+  filesOfCalls.set(part, file);
+  return file;
 }
 
 /** Returns the user's newest message and the newest reply. */

@@ -104,11 +104,13 @@ describe('idle content', () => {
     const uncached = await weigh([...steps, edit], { results: 1 }, { isCached: false });
     expect(uncached).toEqual(['2 texts since 3', '4 texts since 2']);
     expect(await weigh(steps, { steps: 1 })).toEqual(['3 message since 1', '4 message since 1']);
-    const later = Array.from({ length: 29 }, () => small);
-    expect(await weigh([...steps.slice(0, 2), ...later], { results: 20 })).toEqual([]);
-    expect(await weigh([...steps.slice(0, 2), ...later, small], { results: 20 })).toEqual([
-      '2 texts since 10',
-    ]);
+    const editOfA: Step = { calls: [{ ...edit.calls![0]!, input: '{"file_path":"/src/a.ts"}' }] };
+    const later = Array.from({ length: 39 }, () => small);
+    const [named, edited] = [steps.slice(0, 2), [...steps.slice(0, 2), editOfA]];
+    expect(await weigh([...named, ...later], { results: 20 })).toEqual([]);
+    expect(await weigh([...named, ...later, small], { results: 20 })).toEqual(['2 texts since 20']);
+    expect(await weigh([...edited, ...later.slice(0, 28)], { results: 20 })).toEqual([]);
+    expect(await weigh([...edited, ...later.slice(0, 29)], { results: 20 })).toEqual(['2 texts since 10']);
   });
 
   it('includes long arguments of calls', async () => {

@@ -84,7 +84,7 @@ const cached: RentTerms = {
   recalls: 14,
   minPrice: 3,
   // A later edit must quote what an edit wrote; from the output of a command or a search it quotes nothing.
-  timesKept: { editArguments: 3, edits: 1.6, commands: 0.6 },
+  timesKept: { editArguments: 3, edits: 1.6, commands: 0.35 },
   shareOfRecall: { texts: 0.05, recalls: 0 },
 };
 

@@ -135,7 +135,7 @@ describe('cache-rent', () => {
     };
     for (const prices of [cached, uncached])
       cacheRent().demand({ ...state(prices), economy: { ...prices, candidates } });
-    const edited = { editArguments: 12, edits: 22, commands: 8 };
+    const edited = { editArguments: 12, edits: 22, commands: 5 };
     const alike = { editArguments: 8, edits: 12, commands: 12 };
     expect(asked).toEqual([
       { results: 4, arguments: 8, steps: 14, ...edited, recalls: 14, replies: 70 },

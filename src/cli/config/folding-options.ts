@@ -103,7 +103,7 @@ const cacheRent = switchable(
     keepStepsForRequests: described(z.int().min(0).optional(), {
       allowed: 'a whole number of at least 0',
       about:
-        'Requests for which a step (a reply with its calls and results) counts as recent. If the provider caches, a step that edits a file counts for 1.6 times as many, and one that only runs commands or searches for 0.6 times as many.',
+        'Requests for which a step (a reply with its calls and results) counts as recent. If the provider caches, a step that edits a file counts for 1.6 times as many, and one that only runs commands or searches for 0.35 times as many.',
       otherwise: '14, or 12 if the provider caches nothing',
     }),
     minTokens: number(0, 2_000, 'Tokens that a fold must remove at least.'),
