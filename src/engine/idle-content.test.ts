@@ -104,7 +104,7 @@ describe('idle content', () => {
     const uncached = await weigh([...steps, edit], { results: 1 }, { isCached: false });
     expect(uncached).toEqual(['2 texts since 3', '4 texts since 2']);
     expect(await weigh(steps, { steps: 1 })).toEqual(['3 message since 1', '4 message since 1']);
-    const editOfA: Step = { calls: [{ ...edit.calls![0]!, input: '{"file_path":"/src/a.ts"}' }] };
+    const editOfA: Step = { calls: [{ ...edit.calls[0]!, input: '{"file_path":"/src/a.ts"}' }] };
     const later = Array.from({ length: 39 }, () => small);
     const [named, edited] = [steps.slice(0, 2), [...steps.slice(0, 2), editOfA]];
     expect(await weigh([...named, ...later], { results: 20 })).toEqual([]);
