@@ -142,7 +142,7 @@ export function kindOfStep(
 }
 
 /** Kinds by call: bodies with the same bytes share the call. */
-const kindsOfCalls = new WeakMap<Part, KindOfStep>();
+const kindsOfCalls = openNotes<Part, KindOfStep>('part');
 
 function kindOfCall(body: Uint8Array, message: Message, call: ToolCallPart): KindOfStep {
   const known = kindsOfCalls.get(call);
