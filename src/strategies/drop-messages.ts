@@ -1,7 +1,7 @@
 /** Implements three strategies that drop old content: the oldest messages, recalls of earlier turns, and calls of tools that do not exist. */
 import { checkSettings, object, oneOf } from '../checks.ts';
 import type { Conversation, Part } from '../conversation/conversation.ts';
-import { contentBytes } from '../tokens/spelling.ts';
+import { contentBytes } from '../tokens/count-conversation.ts';
 import { textOf, textsOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { Steps } from '../conversation/steps.ts';

@@ -17,7 +17,7 @@ import type { Steps } from '../conversation/steps.ts';
 import { countMedia } from './count-media.ts';
 import type { AsyncCounts } from './async-counts.ts';
 import type { TokenCounter } from './token-counter.ts';
-import { argumentsText, definitionText, itemTokens, withUsualIds } from './spelling.ts';
+import { argumentsText, definitionText, opaqueTokens, rawText, sealedTokens } from './spelling.ts';
 
 export interface ConversationCounter {
   readonly name: string;
@@ -369,31 +369,25 @@ function inputText(body: Uint8Array, block: Block, span: Span): string {
   return quoted ? textOf(body, block, span) : argumentsText(rawText(body, block, span));
 }
 
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-
-const rawText = (body: Uint8Array, block: Block, span: Span): string =>
-  decoder.decode(bytesOf(body, block, span));
 const lengthOf = ({ start, end }: Span): number => end - start;
 
-/** Bytes of base64 in a source that is known to be no text. */
-const DATA_BYTES_PER_TOKEN = 800;
-
-function opaqueTokens(body: Uint8Array, block: Block, part: Extract<Part, { type: 'opaque' }>): number {
-  const { span, data } = part;
-  if (!data) return itemTokens(rawText(body, block, span));
-  const around = [
-    rawText(body, block, { ...span, end: data.start }),
-    rawText(body, block, { ...span, start: data.end }),
-  ];
-  return itemTokens(around.join('""')) + Math.ceil(lengthOf(data) / DATA_BYTES_PER_TOKEN);
+/** Returns the text with one usual id in place of all ids of originals: these depend on the wire format, and a fold must not. */
+function withUsualIds(text: string): string {
+  return text.includes('mem_') ? text.replaceAll(/\bmem_[0-9a-hjkmnp-tv-z]{16}\b/g, usualId) : text;
 }
 
-/**
- * Signed reasoning may be shown shorter than it is charged: the sealed copy is complete. Base64 takes four bytes for three of text, a token
- * some four of those.
- */
-const SEALED_BYTES_PER_TOKEN = 5;
+/** Takes as many tokens as ids take on average. */
+const usualId = 'mem_yz4mse4gge9fv3wx';
 
-function sealedTokens({ sealed }: Extract<Part, { type: 'reasoning' }>): number {
-  return sealed ? Math.ceil((lengthOf(sealed) - '""'.length) / SEALED_BYTES_PER_TOKEN) : 0;
+/** Returns about how many bytes a message has, the same in all formats: those of its texts and arguments, and 80 for the JSON around each part. */
+export function contentBytes(body: Uint8Array, message: Message): number {
+  let bytes = message.parts.length * 80;
+  for (const part of message.parts) {
+    for (const text of textsOf(part)) bytes += lengthOf(text);
+    if (part.type !== 'tool-call') continue;
+    const input = bytesOf(body, message, part.input);
+    // Arguments in a string have a backslash ahead of each quote.
+    bytes += input.length - (input[0] === 0x22 ? input.filter((byte) => byte === 0x5c).length : 0);
+  }
+  return bytes;
 }

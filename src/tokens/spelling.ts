@@ -7,9 +7,9 @@
  * published by the maker of these models (harmony, `json_schema_to_typescript`), indented as in published comparisons of such prompts with their
  * reported usage.
  */
-import type { Message } from '../conversation/conversation.ts';
+import type { Block, Part, Span } from '../conversation/conversation.ts';
 import { isRecord, type JsonRecord } from '../conversation/json-scan.ts';
-import { bytesOf, textsOf } from '../conversation/messages.ts';
+import { bytesOf } from '../conversation/messages.ts';
 
 /** Returns a definition as the model reads it: as TypeScript, or as JSON with the members of a function. */
 export function definitionText(json: string, as: 'json' | 'namespace' | undefined): string {
@@ -193,23 +193,38 @@ function comment(text: unknown, indent: string): string {
     .join('\n')}\n`;
 }
 
-/** Returns the text with one usual id in place of all ids of originals: these depend on the wire format, and a fold must not. */
-export function withUsualIds(text: string): string {
-  return text.includes('mem_') ? text.replaceAll(/\bmem_[0-9a-hjkmnp-tv-z]{16}\b/g, usualId) : text;
+/** Bytes of base64 in a source that is known to be no text. */
+const DATA_BYTES_PER_TOKEN = 800;
+
+/** Estimates the tokens of content of an unknown kind. */
+export function opaqueTokens(
+  body: Uint8Array,
+  block: Block,
+  part: Extract<Part, { type: 'opaque' }>,
+): number {
+  const { span, data } = part;
+  if (!data) return itemTokens(rawText(body, block, span));
+  const around = [
+    rawText(body, block, { ...span, end: data.start }),
+    rawText(body, block, { ...span, start: data.end }),
+  ];
+  return itemTokens(around.join('""')) + Math.ceil(lengthOf(data) / DATA_BYTES_PER_TOKEN);
 }
 
-/** Takes as many tokens as ids take on average. */
-const usualId = 'mem_yz4mse4gge9fv3wx';
+/**
+ * Signed reasoning may be shown shorter than it is charged: the sealed copy is complete. Base64 takes four bytes for three of text, a token
+ * some four of those.
+ */
+const SEALED_BYTES_PER_TOKEN = 5;
 
-/** Returns about how many bytes a message has, the same in all formats: those of its texts and arguments, and 80 for the JSON around each part. */
-export function contentBytes(body: Uint8Array, message: Message): number {
-  let bytes = message.parts.length * 80;
-  for (const part of message.parts) {
-    for (const text of textsOf(part)) bytes += text.end - text.start;
-    if (part.type !== 'tool-call') continue;
-    const input = bytesOf(body, message, part.input);
-    // Arguments in a string have a backslash ahead of each quote.
-    bytes += input.length - (input[0] === 0x22 ? input.filter((byte) => byte === 0x5c).length : 0);
-  }
-  return bytes;
+/** Returns the tokens of the sealed copy of reasoning; 0 without one. */
+export function sealedTokens({ sealed }: Extract<Part, { type: 'reasoning' }>): number {
+  return sealed ? Math.ceil((lengthOf(sealed) - '""'.length) / SEALED_BYTES_PER_TOKEN) : 0;
 }
+
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** Returns the JSON of a span. */
+export const rawText = (body: Uint8Array, block: Block, span: Span): string =>
+  decoder.decode(bytesOf(body, block, span));
+const lengthOf = ({ start, end }: Span): number => end - start;
