@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  type BoundedMap,
   cacheSpecs,
   createCaches,
   fixedSpecs,
@@ -9,6 +14,12 @@ import {
   openWaitingNotes,
   waitingSpecs,
 } from './caches.ts';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+const keysOf = (cache: Pick<BoundedMap<string, string | number>, 'entries'>) =>
+  Array.from(cache.entries(), ([key]) => key);
 
 describe('the caches of an engine', () => {
   it('share the whole budget', () => {
@@ -19,7 +30,7 @@ describe('the caches of an engine', () => {
   it('hold as many bytes as their share of the budget', () => {
     const cache = createCaches(1)<string>('kept replies', (text) => text.length);
     for (let at = 0; at < 100; at++) cache.set(`reply ${at}`, 'x'.repeat(600));
-    expect([cache.size, cache.calculatedSize]).toEqual([20, 20_000]);
+    expect([cache.size, cache.total]).toEqual([20, 20_000]);
     expect([cache.has('reply 79'), cache.has('reply 80')]).toEqual([false, true]);
   });
 
@@ -27,7 +38,7 @@ describe('the caches of an engine', () => {
     const cache = createCaches(1)<string>('kept replies', (text) => text.length);
     cache.set('small', 'x');
     cache.set('large', 'x'.repeat(20_001));
-    expect([...cache.keys()]).toEqual(['small']);
+    expect(keysOf(cache)).toEqual(['small']);
   });
 });
 
@@ -35,11 +46,67 @@ describe('a cache with a fixed bound', () => {
   it('counts entries, or what its owner counts', () => {
     const entries = openFixed<string, number>('receipts', { max: 2 });
     for (const key of ['a', 'b', 'c']) entries.set(key, 1);
-    expect([...entries.keys()]).toEqual(['c', 'b']);
+    expect(keysOf(entries)).toEqual(['b', 'c']);
     const units = openFixed<string, number>('long texts', { unitsOf: (value) => value });
     units.set('a', 15_999_999);
     units.set('b', 2);
-    expect([...units.keys()]).toEqual(['b']);
+    expect(keysOf(units)).toEqual(['b']);
+  });
+
+  it('spares entries that were used, once for each use', () => {
+    const entries = openFixed<string, number>('receipts', { max: 3 });
+    for (const key of ['a', 'b', 'c']) entries.set(key, 1);
+    entries.get('a');
+    entries.peek('b');
+    entries.set('c', 2);
+    entries.set('d', 1);
+    expect(keysOf(entries)).toEqual(['c', 'a', 'd']);
+    entries.set('e', 1);
+    entries.set('f', 1);
+    expect(keysOf(entries)).toEqual(['c', 'e', 'f']);
+  });
+
+  it('keeps nothing alive that was dropped or deleted', async () => {
+    const entries = openFixed<string, object>('receipts', { max: 100 });
+    const added: WeakRef<object>[] = [];
+    for (let at = 0; at < 2_000; at++) {
+      const value = { at };
+      added.push(new WeakRef(value));
+      entries.set(String(at), value);
+      // First it is full, then nearly.
+      if (at > 1_000) entries.delete(String(at - 90));
+    }
+    await pause(1);
+    collect();
+    expect(added.filter((one) => one.deref() !== undefined).length).toBeLessThan(250);
+  });
+
+  it('never exceeds its bound, and holds what a plain map would hold of the keys that it has', () => {
+    const step = fc.record({
+      key: fc.nat(9),
+      value: fc.nat(12),
+      action: fc.constantFrom('set', 'set', 'set', 'get', 'delete'),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const cache = openFixed<string, number>('long texts', { unitsOf: (value) => value * 2_000_000 });
+        const all = new Map<string, number>();
+        for (const { key: number, value, action } of steps) {
+          const key = String(number);
+          if (action === 'get') expect([undefined, all.get(key)]).toContain(cache.get(key));
+          if (action === 'delete') all.delete(key);
+          if (action === 'delete') cache.delete(key);
+          if (action !== 'set') continue;
+          all.set(key, value);
+          cache.set(key, value);
+          expect(cache.get(key)).toBe(value <= 8 ? value : undefined);
+        }
+        const held = [...cache.entries()];
+        expect(held.every(([key, value]) => all.get(key) === value)).toBe(true);
+        expect(held.reduce((sum, [, value]) => sum + value * 2_000_000, 0)).toBe(cache.total);
+        expect(cache.total).toBeLessThanOrEqual(16_000_000);
+      }),
+    );
   });
 });
 

@@ -185,11 +185,8 @@ export function referenceMemoFor(
   if (!options.shrinks || options.shrinks.repeats === false) return undefined;
   const key = [tenant, codec.name, ...beginningOf(conversation)].join(' ');
   const memo = referenceMemos.get(key) ?? createReferenceMemo();
-  memo.resized = () => {
-    // The size of an entry is counted when it is added.
-    referenceMemos.delete(key);
-    referenceMemos.set(key, memo);
-  };
+  // The size of an entry is counted when it is set.
+  memo.resized = () => referenceMemos.set(key, memo);
   return memo;
 }
 

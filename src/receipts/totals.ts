@@ -135,11 +135,15 @@ export function createReceiptTotals({ rows: max }: { readonly rows?: number } = 
 
 function addTo(rows: Rows, { tenant, name, totals }: NamedTotals): void {
   const key = `${tenant} ${name}`;
-  rows.set(key, { tenant, name, totals: addedTotals(rows.get(key)?.totals ?? noTotals, totals) });
+  const before = rows.peek(key)?.totals ?? noTotals;
+  // The row becomes the newest one.
+  rows.delete(key);
+  rows.set(key, { tenant, name, totals: addedTotals(before, totals) });
 }
 
 function rowsOf(rows: Rows, tenant: string | undefined): readonly NamedTotals[] {
-  return [...rows.values()].filter((row) => tenant === undefined || row.tenant === tenant);
+  const all = Array.from(rows.entries(), ([, row]) => row).toReversed();
+  return all.filter((row) => tenant === undefined || row.tenant === tenant);
 }
 
 function totalsOf(receipt: Receipt): Totals {

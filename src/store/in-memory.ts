@@ -1,8 +1,8 @@
 /**
- * A store in this process's memory. When it is full, the least recently used entries are removed first. For tests, demos and in-process
+ * A store in this process's memory. When it is full, old entries that were not used lately are removed first. For tests, demos and in-process
  * use; nothing survives a restart. No I/O, no timers.
  */
-import { LRUCache } from 'lru-cache';
+import { BoundedMap } from '../caches.ts';
 import { LeporelloError } from '../errors.ts';
 import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
 
@@ -17,7 +17,7 @@ type StoredValue = { readonly value: Uint8Array; readonly expiresAt: number };
 /** Creates an in-memory store. A write of entries that do not fit all at once rejects with `store-failed` and writes nothing. */
 export function inMemoryStore(options: InMemoryOptions = {}): Store {
   const { maxBytes = 128 * 1024 * 1024, clock = Date.now } = options;
-  const held = new LRUCache<string, StoredValue>({ maxSize: maxBytes });
+  const held = new BoundedMap<string, StoredValue>(maxBytes, sizeOf);
   const sweep = createSweep(held);
   let closed = false;
 
@@ -43,14 +43,17 @@ export function inMemoryStore(options: InMemoryOptions = {}): Store {
 
   function write(entries: readonly StoreEntry[]): void {
     const copies = entries.map(copyOf);
-    const needed = copies.reduce((sum, { key, held: { value } }) => sum + sizeOf(key, value), 0);
+    const needed = copies.reduce((sum, { key, held: next }) => sum + sizeOf(next, key), 0);
     if (needed > maxBytes) {
       throw new LeporelloError(
         'store-failed',
         `The in-memory store holds at most ${maxBytes} bytes, but these entries need ${needed}: raise maxBytes or use a store on disk.`,
       );
     }
-    for (const { key, held: next } of copies) held.set(key, next, { size: sizeOf(key, next.value) });
+    // Otherwise one of these entries might be dropped for another one.
+    for (const { key } of copies) held.delete(key);
+    held.makeRoom(needed);
+    for (const { key, held: next } of copies) held.set(key, next);
     sweep(clock(), copies.length);
   }
 
@@ -84,7 +87,7 @@ export function inMemoryStore(options: InMemoryOptions = {}): Store {
       for (const key of keys) {
         const found = held.get(key);
         if (found === undefined || found.expiresAt <= now || found.expiresAt >= expiresAt) continue;
-        held.set(key, { value: found.value, expiresAt }, { size: sizeOf(key, found.value) });
+        held.set(key, { value: found.value, expiresAt });
       }
     },
     async delete(keys) {
@@ -104,21 +107,17 @@ function copyOf(entry: StoreEntry): { readonly key: string; readonly held: Store
 }
 
 /** Returns the heap size of an entry: the value, two bytes per character of the key, and overhead (measured on Node 24: 430 bytes). */
-function sizeOf(key: string, value: Uint8Array): number {
+function sizeOf({ value }: StoredValue, key: string): number {
   return value.byteLength + 2 * key.length + 440;
 }
 
 /** Creates a sweep of expired entries. It visits every entry once per as many writes as there are entries: constant work per write on average. */
-function createSweep(held: LRUCache<string, StoredValue>): (now: number, writes: number) => void {
+function createSweep(held: BoundedMap<string, StoredValue>): (now: number, writes: number) => void {
   let since = 0;
   return function sweep(now, writes) {
     since += writes;
     if (since < Math.max(64, held.size)) return;
     since = 0;
-    const expired: string[] = [];
-    held.forEach(({ expiresAt }, key) => {
-      if (expiresAt <= now) expired.push(key);
-    });
-    for (const key of expired) held.delete(key);
+    for (const [key, { expiresAt }] of held.entries()) if (expiresAt <= now) held.delete(key);
   };
 }

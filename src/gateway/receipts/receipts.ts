@@ -380,7 +380,7 @@ export function createReceiptLog(maxReceipts?: number): ReceiptLog {
     },
     list(tenant, limit) {
       const listed: AnyReceipt[] = [];
-      for (const found of receipts.values()) {
+      for (const [, found] of [...receipts.entries()].toReversed()) {
         if (listed.length >= limit) break;
         if (isOf(tenant, found.tenant)) listed.push(found.receipt);
       }
