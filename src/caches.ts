@@ -48,7 +48,7 @@ type Cacheable = string | number | object;
 
 /**
  * A map with a bound. A full one drops its oldest entry, unless that was used since it was added or last spared: then it counts as new. So to use an entry
- * only sets a flag; a list of entries in the order of their use took 7 % of the CPU time of a small request.
+ * only sets a flag. A library with all that we need takes 5 kB more of a bundle.
  */
 export class BoundedMap<K extends Cacheable, V extends Cacheable> {
   readonly #entries = new Map<K, { value: V; size: number; isUsed: boolean }>();
