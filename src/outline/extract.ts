@@ -328,8 +328,8 @@ function logItems(
   ];
   for (const line of all.toSorted(byPlace)) {
     const join = joins[line.section];
-    const isNext = join && last?.section === line.section && Math.floor(last.at) === Math.floor(line.at);
-    if (isNext) {
+    const isNext = last?.section === line.section && Math.floor(last.at) === Math.floor(line.at);
+    if (join && isNext && last?.isAbove === line.isAbove) {
       text = join(text, line.text, line.at - until > gap);
       until = line.end ?? line.at;
       continue;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { extract } from './extract.ts';
 import type { SummaryStep } from './summarizer.ts';
-import { readSections, runsIn, titles } from './summary-text.ts';
+import { readSections, runsIn, spellRuns, titles } from './summary-text.ts';
 
 const user = (text: string): SummaryStep => ({ type: 'said', by: 'user', text });
 const model = (text: string): SummaryStep => ({ type: 'said', by: 'assistant', text });
@@ -188,7 +188,7 @@ describe('a log with not enough room', () => {
   it('tells calls in short at their place: edited files, and what came of the last command', () => {
     const { done } = summaryOf([user('Fix it.'), ...steps], 300);
     expect(done[0]).toMatch(
-      /^\(\d+ calls in short: read_file ×\d+: file0\.ts, [^·]+, … · edit_file ×\d+: part0\.ts, [^·]+, … · run ×\d+: npm test \(last: failed, "FAIL t\d+\.ts:3"\)\)$/,
+      /^\(\d+ calls in short: read_file ×\d+: file0\.ts, [^·]+, … · edit_file ×\d+: part0\.ts, [^·]+, … · run ×\d+: npm test \(\d+ failed, last: failed, "FAIL t\d+\.ts:3"\)\)$/,
     );
     expect(done.at(-1)).toContain('t39.ts:3');
   });
@@ -292,6 +292,29 @@ it('an item of a log counts its calls, whatever its commands and outcomes quote'
     Grep: 1,
     Edit: 2,
   });
+});
+
+it('calls in short hide no failure, in however many summaries they are joined', () => {
+  const lines = [
+    'Bash npm test (Run tests): 2 failed, a.test.ts:4',
+    'Read ×2: a.ts, b.ts',
+    'Read c.ts: failed, "File does not exist."',
+    'Edit a.ts (+scan) ×3',
+    'Edit a.ts: failed, "String to replace not found in file."',
+    'Edit a.ts (+scan)',
+    'Bash npm test (Run tests): ok',
+    '(4 calls left out: Edit ×3 (1 failed), Grep)',
+  ];
+  const told = spellRuns(lines.flatMap((line) => runsIn(line)));
+  expect(told).toBe(
+    '(14 calls in short: Bash ×2: Run tests (1 failed, last: ok) · Read ×3: a.ts, b.ts, c.ts (last: failed, "File does not exist.") · Edit ×8 (1 more failed): a.ts ×5 (1 failed), … · Grep)',
+  );
+  expect(spellRuns(runsIn(told))).toBe(told);
+  const counts = spellRuns(runsIn(told), 'counts');
+  expect(counts).toBe(
+    '(14 calls in short: Bash ×2 (1 failed) · Read ×3 (1 failed) · Edit ×8 (2 failed) · Grep)',
+  );
+  expect(spellRuns(runsIn(counts), 'counts')).toBe(counts);
 });
 
 it('a short answer stands with the question, and the next summary keeps it', () => {

@@ -206,8 +206,9 @@ export function filesIn(
   }
   for (const { at, words } of calls) {
     const { path, kind, hasFailed, user } = words;
-    // An edit that the user refused changed nothing.
+    // An edit that the user refused changed nothing, and a read that failed showed nothing.
     if (path === '' || (kind !== 'edit' && kind !== 'read') || user?.isRefusal) continue;
+    if (kind === 'read' && hasFailed) continue;
     const { edits = 0, reads = 0, hasFailed: hadFailed = false } = files.get(path) ?? {};
     const isEdit = kind === 'edit';
     files.set(path, {

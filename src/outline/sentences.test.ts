@@ -19,6 +19,10 @@ describe('the question before a short answer', () => {
       '1. Keep the flag and document it / Which one do you prefer?',
     );
     expect(questionBefore('### Option B: Rename it\nText.', 'B')).toBe('Option B: Rename it');
+    const table =
+      '| Option | Sense |\n|---|---|\n| **A. All** | Each one |\n| **B. Own** | Only of the branch |\n\nWhich?';
+    expect(questionBefore(table, "I'd like it to do B")).toBe('B. Own: Only of the branch / Which?');
+    expect(questionBefore('1. Now\n2. Later\nIt can wait.', "let's do 2 for now")).toBe('2. Later');
   });
 
   it('is the last question where the answer names no option, in any language', () => {
@@ -202,6 +206,25 @@ it.each([
   ['Yes, this is feasible! Both are ready.', 'Yes, this is feasible! Both are ready.'],
 ])('the first sentences of a text are no pieces of different places: %j', (said, told) => {
   expect(firstSentences(said, 160)).toBe(told);
+});
+
+it('the first sentences of a text tell no item without what announces it, and say where a list goes on', () => {
+  const list = ['- Files that the parser finds in the log', '- New files since the last prompt'];
+  const lead = 'But the decision of the hook is based on:';
+  const long =
+    'But the decision of the hook, which nobody has written down in any of the documents of the project so far, is based on this:';
+  const said = ['The command shows what changed.', lead, ...list, 'So it tests another thing.'].join('\n');
+  expect([
+    firstSentences(said, 200),
+    firstSentences(said, 120),
+    firstSentences(said.replace(lead, long), 200),
+    firstSentences(said.replace(lead, '## Sources'), 200),
+  ]).toEqual([
+    'The command shows what changed. … But the decision of the hook is based on: Files that the parser finds in the log; New files since the last prompt; So it tests another thing.',
+    'The command shows what changed. … But the decision of the hook is based on: Files that the parser finds in the log …',
+    'The command shows what changed. … So it tests another thing.',
+    'The command shows what changed. … Sources: Files that the parser finds in the log; New files since the last prompt; So it tests another thing.',
+  ]);
 });
 
 describe('a text in a user message', () => {

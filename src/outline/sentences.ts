@@ -100,8 +100,11 @@ export function firstSentences(text: string, max: number): string {
   let said = '';
   let lead = '';
   let isGap = false;
-  // A line with a colon that is left out, unless code follows it at once.
+  // A line with a colon that is left out, unless code or a list follows it at once, and the heading right ahead.
   let dropped = '';
+  let title = '';
+  // A list whose first items are told, or of which none is.
+  let list: 'none' | 'told' | 'left out' = 'none';
   const skip = (isCode: boolean): void => {
     isGap = true;
     // A line that announces code says what it is for; a heading stands between a reply's first words and what they announce.
@@ -111,9 +114,23 @@ export function firstSentences(text: string, max: number): string {
     if (lead !== '') lead = isCode || said !== '' ? '' : `${lead.replace(/ …$/, '')} …`;
   };
   for (const line of markedLines(text.slice(0, maxRead).replaceAll(fenced, codeLine), 20_000)) {
+    const ownTitle = title;
+    title = '';
+    if (!isItem(line)) list = 'none';
     if (isApart(line)) {
       skip(line.startsWith('|'));
+      if (!line.startsWith('|')) title = sentencesIn(line).join(' ').replace(/:$/, '');
       continue;
+    }
+    if (list === 'left out') continue;
+    if (list === 'none' && isItem(line)) {
+      // The items of a list say nothing without the line that announces them.
+      if (lead === '' && dropped !== '') {
+        if (dropped.length > maxLead) list = 'left out';
+        else lead = dropped;
+        isGap = true;
+      } else if (lead === '' && said !== '' && ownTitle !== '') lead = `${ownTitle}:`;
+      if (list === 'left out') continue;
     }
     for (const sentence of sentencesIn(line)) {
       if (/[:：]$/.test(sentence)) {
@@ -132,8 +149,13 @@ export function firstSentences(text: string, max: number): string {
       const piece = lead === '' ? sentence : `${lead} ${sentence}`;
       const more = said !== '' && isGap ? joinedApart(said, piece) : joinedAt(said, piece);
       // A word or two, such as `Done.`, say less than the beginning of the sentence behind them.
-      if (more.length > max) return said.length * 4 < max ? wholeWords(oneLine(more), max) : said;
+      if (more.length > max) {
+        if (said.length * 4 < max) return wholeWords(oneLine(more), max);
+        // A list of which items are left out must not read as a whole one.
+        return list === 'told' && said.length + 2 <= max ? joinedApart(said, '').trim() : said;
+      }
       [said, lead, dropped, isGap] = [more, '', '', false];
+      if (isItem(line)) list = 'told';
     }
   }
   return said;
@@ -218,6 +240,11 @@ export function joinedApart(before: string, sentence: string): string {
   return before.endsWith('...') ? `${before} ${sentence}` : `${before.replace(/ ?…$/, '')} … ${sentence}`;
 }
 
+/** True for an item of a list. */
+export function isItem(line: string): boolean {
+  return /^(?:[-*•+]|\d{1,3}[.)])\s+/.test(line);
+}
+
 /** Removes bullets, marks of headings and comments, and the line numbers that tools print. Numbers of items stay: answers refer to them. */
 function withoutBullet(line: string): string {
   return line.replace(/^\d{1,6}[→|\t]\s*/, '').replace(/^(?:[-*•+>]|#{1,6}|\/\/+|--)\s+/, '');
@@ -237,20 +264,22 @@ const maxQuestions = 480;
 const itemMark = /^(?:[-*•]\s+)?(?:\d{1,3}[.)]\s+)?/;
 
 /** Matches the number or letter of an option at the beginning of a line. */
-const optionMark = /^(?:[-*•]\s+)?(?:#{1,6}\s+)?\**(?:\p{L}+ )?(\d{1,2}|[A-Z])\**[.):：]/u;
+const optionMark = /^(?:\|\s*|[-*•]\s+)?(?:#{1,6}\s+)?\**(?:\p{L}+ )?(\d{1,2}|[A-Z])\**[.):：]/u;
 
 /**
  * Returns what a reply asked before a short answer: the options that the answer names, by their numbers, and the last question. Empty for an
  * answer that is long enough to be understood (longer, if the reply ends with its question), and without a question.
  */
 export function questionBefore(reply: string, answer: string): string {
-  const isLabeled = /^\W{0,3}(?:\p{L}+ )?(?:\d{1,2}|[A-Z])(?![\p{L}\d])/u.test(answer);
+  const isLabeled = /^\W{0,3}(?:[\p{L}’']+ ){0,2}(?:\d{1,2}|[A-Z])(?![\p{L}\d'’])/u.test(answer);
   if (answer.length > maxAnswerToLast && !isLabeled) return '';
   const lines = markedLines(reply, 20_000).map((line) => line.replaceAll('**', ''));
   const options = new Map<string, string>();
   for (const line of lines) {
     const label = optionMark.exec(line)?.[1];
-    if (label !== undefined) options.set(label, line.replace(/^(?:[-*•]|#{1,6})\s+/, ''));
+    // A row of a table tells an option in its cells.
+    const bare = line.replaceAll(/^\|\s*|\s*\|$/g, '').replaceAll(/\s*\|\s*/g, ': ');
+    if (label !== undefined) options.set(label, bare.replace(/^(?:[-*•]|#{1,6})\s+/, ''));
   }
   const named = [...new Set(answer.slice(0, 200).match(/(?<![\p{L}\d.])(?:\d{1,2}|[A-Z])(?![\p{L}\d])/gu))];
   const chosen = named.flatMap((label) => options.get(label) ?? []);
@@ -264,6 +293,40 @@ export function questionBefore(reply: string, answer: string): string {
     question === undefined || chosen.some((option) => option.includes(question)) ? [] : [question];
   const quoted = [...chosen, ...asked].map((text) => wholeWords(oneLine(text), maxQuestion));
   return wholeWords(quoted.filter((text) => text !== '').join(' / '), maxQuestions);
+}
+
+/** UTF-16 units of a short answer, and of the question and the reply with a list that the user agrees with so shortly. */
+export const maxAgreement = 60;
+const maxAsked = 320;
+const maxAgreed = 300;
+
+/** Returns what is told of a reply before an answer that says nothing without it. `told` is what is told of it elsewhere. */
+export function replyBefore(reply: string, told: string, answer: string): string {
+  const question = questionBefore(reply, answer);
+  const asked = wholeWords(question, maxAsked);
+  const isPick = isItem(asked) || asked.includes(' / ');
+  const lines = reply.split('\n');
+  const list = lines.findIndex((line) => isItem(line.trim()));
+  const isAgreed = answer.length <= maxAgreement && list >= 0 && !isPick;
+  // An agreement needs what is agreed with.
+  if (isAgreed && asked === '') return firstSentences(reply, maxAgreed) || told;
+  if (isAgreed) return told.includes(asked) ? told : joinedApart(told, asked);
+  if (asked === '') return told;
+  // A pick needs its options alone: the reply may have other lists.
+  const ahead = lines.slice(0, Math.max(0, list)).join('\n');
+  const text = isPick && list >= 0 ? firstSentences(ahead, told.length || maxAgreed) : told;
+  if (question.split(' / ').some((piece) => text.includes(piece))) return asked;
+  return text === '' ? asked : joinedApart(text, asked);
+}
+
+/** UTF-16 units of the shortest words beside a call that say more than the call: shorter ones mostly announce the work. */
+const minBeside = 80;
+
+/** Returns what words beside a call say, without the last sentence, which announces the call. Empty for hardly more than that. */
+export function wordsBeside(said: string, max: number): string {
+  const at = said.lastIndexOf(sentencesOf(said).at(-1) ?? '');
+  const words = firstSentences(said.slice(0, at < 0 ? said.trimEnd().lastIndexOf('\n') : at), max);
+  return words.length < minBeside ? '' : words;
 }
 
 // Terms

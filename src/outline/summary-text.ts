@@ -160,8 +160,12 @@ export function readFiles(item: string): { readonly group: string; readonly file
 export type Run = {
   readonly tool: string;
   readonly count: number;
-  readonly names: ReadonlyMap<string, { readonly count: number; readonly outcome: string }>;
+  /** How many of them failed. */
+  readonly failed: number;
+  readonly names: ReadonlyMap<string, NamedCalls>;
 };
+
+type NamedCalls = { readonly count: number; readonly failed: number; readonly outcome: string };
 
 /** UTF-16 units of the longest name and outcome. */
 const maxName = 60;
@@ -184,13 +188,21 @@ export function runsIn(line: string): readonly Run[] {
 function joinedRuns(runs: readonly Run[]): readonly Run[] {
   const byTool = new Map<string, Run>();
   for (const run of runs) {
-    const { count = 0, names = [] } = byTool.get(run.tool) ?? {};
+    const { count = 0, failed = 0, names = [] } = byTool.get(run.tool) ?? {};
     const all = new Map(names);
-    for (const [name, { count: times, outcome }] of run.names)
-      all.set(name, { count: (all.get(name)?.count ?? 0) + times, outcome });
-    byTool.set(run.tool, { tool: run.tool, count: count + run.count, names: all });
+    for (const [name, calls] of run.names) all.set(name, joinedCalls(all.get(name), calls));
+    byTool.set(run.tool, {
+      tool: run.tool,
+      count: count + run.count,
+      failed: failed + run.failed,
+      names: all,
+    });
   }
   return [...byTool.values()];
+}
+
+function joinedCalls(before: NamedCalls | undefined, { count, failed, outcome }: NamedCalls): NamedCalls {
+  return { count: (before?.count ?? 0) + count, failed: (before?.failed ?? 0) + failed, outcome };
 }
 
 /** So many calls are said to be told in short. */
@@ -210,39 +222,66 @@ export function spellRuns(runs: readonly Run[], detail: Detail = 'names'): strin
     : `(${countOf(all, 'call')} in short: ${text})`;
 }
 
-function spellRun({ tool, count, names: all }: Run, detail: Detail): string {
+function spellRun({ tool, count, failed, names: all }: Run, detail: Detail): string {
   const isTold = detail === 'names' || (detail === 'edits' && isEditing(wordsOf(tool)));
-  const names = isTold ? all : new Map<string, { count: number; outcome: string }>();
+  const names = isTold ? all : new Map<string, NamedCalls>();
   const isFiles = [...names.keys()].some(isFile);
   const most = [...names]
     .toSorted(([, a], [, b]) => b.count - a.count)
     .slice(0, isFiles ? maxFiles : maxNames);
   const chosen = new Set(most.map(([name]) => name));
-  const told = [...names].flatMap(([name, { count: times, outcome }]) => {
+  let failedTold = 0;
+  const told = [...names].flatMap(([name, calls]) => {
     if (!chosen.has(name)) return [];
-    return [`${name}${times > 1 ? ` ×${times}` : ''}${outcome === '' ? '' : ` (last: ${outcome})`}`];
+    failedTold += calls.failed;
+    return [`${name}${calls.count > 1 ? ` ×${calls.count}` : ''}${cameOf(calls)}`];
   });
   const counted = [...names.values()].reduce((sum, one) => sum + one.count, 0);
   const more = names.size > told.length || (isFiles && counted < count) ? ', …' : '';
   const times = count > 1 ? ` ×${count}` : '';
-  if (told.length === 0) return `${tool}${times}`;
+  // The failures of calls that have no name here.
+  const others =
+    failed > failedTold ? ` (${failed - failedTold} ${told.length > 0 ? 'more ' : ''}failed)` : '';
+  if (told.length === 0) return `${tool}${times}${others}`;
   // One thing that was used each time needs its number once.
   const [only] = names.size === 1 && [...names.values()][0]!.count === count ? names : [];
   const subject = only ? told[0]!.replace(` ×${count}`, '') : `${told.join(', ')}${more}`;
-  return `${tool}${times}${count > 1 || !isFiles ? ':' : ''} ${subject}`;
+  return `${tool}${times}${others}${count > 1 || others !== '' || !isFiles ? ':' : ''} ${subject}`;
+}
+
+/** Says what came of calls with one name: how many failed, unless the outcome of the last one says it, and that outcome. */
+function cameOf({ failed, outcome }: NamedCalls): string {
+  const isSaid = failed === 0 || (failed === 1 && hasFailed(outcome));
+  const said = [isSaid ? '' : `${failed} failed`, outcome === '' ? '' : `last: ${outcome}`];
+  const words = said.filter((one) => one !== '').join(', ');
+  return words === '' ? '' : ` (${words})`;
+}
+
+/** Matches what `cameOf` writes. */
+const came = / \((?:(\d{1,9}) failed)?(?:, )?(?:last: ([^()]*))?\)$/;
+
+/** True for an outcome that tells of a failure. */
+function hasFailed(outcome: string): boolean {
+  return /^(?:all )?(?:failed\b|interrupted by|[1-9]\d* (?:failed|failing|failures?|errors?|issues?|problems?)\b)/.test(
+    outcome,
+  );
 }
 
 /** Reads the calls of one tool; undefined for a text that does not begin with the name of a tool. */
 function runIn(part: string): Run | undefined {
-  const [begin, tool, times] = /^([\w.$/-]+(?::[\w.$/-]+)*)(?: ×(\d{1,9})(?=:|$))?(?=:| |$)/.exec(part) ?? [];
+  const [begin, tool, times, other = '0'] =
+    /^([\w.$/-]+(?::[\w.$/-]+)*)(?: ×(\d{1,9})(?=:|$| \(\d+ (?:more )?failed\)))?(?: \((\d{1,9}) (?:more )?failed\)(?=:|$))?(?=:| |$)/.exec(
+      part,
+    ) ?? [];
   if (begin === undefined || tool === undefined) return undefined;
   const rest = part.slice(begin.length).replace(/^:? /, '');
   const count = Number(times ?? 1);
   const pieces = split(rest, ': ');
   const outcome = pieces.length > 1 ? pieces.at(-1)! : '';
   const subject = pieces.length > 1 ? rest.slice(0, -outcome.length - 2) : rest;
-  const names = new Map<string, { count: number; outcome: string }>();
+  const names = new Map<string, NamedCalls>();
   let named = 0;
+  let failed = Number(other);
   // The plan itself says how far it has come.
   if (/^\d+ of \d+ done\b/.test(subject)) return undefined;
   // A pattern that was searched says little.
@@ -256,26 +295,31 @@ function runIn(part: string): Run | undefined {
   for (const one of subjects) {
     if (/^\d+-\d*$/.test(one)) named++;
     const name = nameIn(isEdit ? one.replace(/(?<=^\S+) \([^()]*\)(?= ×|$)/, '') : one);
-    const number = Number(/ ×(\d{1,9})(?= \(last: |$)/.exec(one)?.[1] ?? 1);
+    const [end, ofThese, lastOf] = came.exec(one) ?? [];
+    const number = Number(/ ×(\d{1,9})$/.exec(end === undefined ? one : one.slice(0, -end.length))?.[1] ?? 1);
+    const isFailure = hasFailed(lastOf ?? outcome);
+    const failedOf = Number(ofThese ?? (isFailure ? (outcome.startsWith('all ') ? number : 1) : 0));
+    failed += failedOf;
     if (name === '') continue;
     named += number;
-    const last = / \(last: ([^()]*)\)$/.exec(one)?.[1] ?? outcomeOf(outcome, name);
-    names.set(name, { count: (names.get(name)?.count ?? 0) + number, outcome: last });
+    const calls = { count: number, failed: failedOf, outcome: lastOf ?? outcomeOf(outcome, name) };
+    names.set(name, joinedCalls(names.get(name), calls));
   }
+  if (subjects.length === 0 && hasFailed(outcome)) failed++;
   // `Edit a.ts ×3: ok` has its number behind the file.
-  return { tool, count: times !== undefined ? count : isOneCall ? 1 : Math.max(1, named), names };
+  return { tool, count: times !== undefined ? count : isOneCall ? 1 : Math.max(1, named), failed, names };
 }
 
 /** Returns what a few words say of the outcome; that a file was read or edited goes without saying. */
 function outcomeOf(outcome: string, name: string): string {
   if (/^\d+ lines?$/.test(outcome)) return '';
-  if (outcome.length > maxOutcome || /[()]/.test(outcome)) return /^failed\b/.test(outcome) ? 'failed' : '';
-  return isFile(name) && !/^failed\b/.test(outcome) ? '' : outcome;
+  if (outcome.length > maxOutcome || /[()]/.test(outcome)) return hasFailed(outcome) ? 'failed' : '';
+  return isFile(name) && !hasFailed(outcome) ? '' : outcome;
 }
 
 /** Returns what a call was about: the title of a command, a file without its lines, or a few words. A pattern that was searched says little. */
 function nameIn(subject: string): string {
-  const text = subject.replace(/ \(last: [^()]*\)$/, '').replace(/ ×\d{1,9}$/, '');
+  const text = subject.replace(came, '').replace(/ ×\d{1,9}$/, '');
   const title = / ?\(([^()]{3,80})\)$/.exec(text)?.[1];
   if (title !== undefined && !/^\d+ lines?$/.test(title)) return wholeWords(title, maxName);
   const [first = '', ...others] = text.replace(/ \(\d+ lines?\)$/, '').split(' ');

@@ -134,14 +134,19 @@ Files touched:
         recalled: () => false,
       };
       const edits = strategy.propose(viewOf(body, 0, { protects }));
-      return edits.flatMap((edit) => (edit.kind === 'insert-message' ? edit.before : []));
+      return edits.flatMap((edit) =>
+        edit.kind === 'insert-message' ? [[edit.before, edit.text.split('\n').at(-1)]] : [],
+      );
     };
     expect(
       chatMessages(steps)
         .map(({ role }) => role)
         .indexOf('user'),
     ).toBe(1);
-    expect([placeWith(1), placeWith(4)]).toEqual([[7], [1]]);
+    expect([placeWith(1), placeWith(4)]).toEqual([
+      [[7, '[End of summary]']],
+      [[1, '[End of summary. A part of it is newer than the messages right behind it]']],
+    ]);
   });
 
   it('stands behind a message of the user that stays, quotes it at its place, and gives it its place once it is dropped', () => {
@@ -174,6 +179,29 @@ Files touched:
     expect(again).toMatch(
       /two\.ts\n(?:- YOU: [^\n]+\n)?- USER: 2 \(asked: "[^\n]*Which one\?"\)\n- read_file ×2: three\.ts, four\.ts\n- read_file ×2: five\.ts, six\.ts\n/,
     );
+  });
+
+  it('does not quote the text of a skill that stays as words of the user', () => {
+    const turn: readonly Step[] = [
+      ...steps.slice(0, 4),
+      { calls: [{ name: 'ask', result: 'User has answered your questions: "Ready?"="Start work".' }] },
+      { calls: [{ name: 'Skill', result: 'Launching skill: work' }] },
+      { user: `# Work\n\nExecute a work plan. ${'Do it well. '.repeat(40)}` },
+      read('four'),
+      read('five'),
+    ];
+    const messages = chatMessages(turn);
+    const skill = messages.findIndex(({ content }) => String(content).startsWith('# Work'));
+    const message = (index: number) => index >= messages.length - 2 || (index <= skill && index >= skill - 2);
+    const protects = { message, part: () => false, recalled: () => false };
+    const view = viewOf(chatBody(turn), messages.length, { protects });
+    const summary = contentsAfter(view, strategy.propose(view)).find((text) =>
+      String(text).startsWith('[Summary'),
+    );
+    expect(String(summary).match(/- USER.*/g)).toEqual([
+      '- USER: Make it faster. Never change the public API.',
+      '- USER: "Ready?"="Start work".',
+    ]);
   });
 
   it('tells the first demand first, although it was dropped later than the steps after it', () => {

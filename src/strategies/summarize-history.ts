@@ -204,13 +204,19 @@ function summaryEdit(view: FoldView, { earlier, dropped, steps, body }: Summariz
     memories: [...records.flatMap(({ memories }) => memories), { id: memory, messages: dropped.length }],
     body,
   };
-  const text = spellRecord(record, view.recallTool);
   const summary = earlier.length === 0 ? 'beside' : 'instead';
   // It stands behind the messages that stay among those it tells of: what follows it came later.
   const behind = indices.at(-1)! + 1;
   const places = beginsWithReply(view, { earlier, dropped }, behind) ? [] : [behind];
+  const taken = earlier.flatMap(({ before, isMessage }) => (isMessage ? before : []));
+  const gone = new Set([...placesEdited(view.edits).messages, ...indices, ...taken]);
+  const isAhead = (before: number): boolean =>
+    view.conversation.messages.slice(before, behind).some(({ index }) => !gone.has(index));
   const edit = [...places, fromOf(earlier, dropped)]
-    .map((before): SummaryEdit => ({ kind: 'insert-message', before, role: 'user', text, summary }))
+    .map((before): SummaryEdit => {
+      const text = spellRecord(record, view.recallTool, isAhead(before));
+      return { kind: 'insert-message', before, role: 'user', text, summary };
+    })
     .find((one) => view.mayEdit(one));
   return edit && { edit, memory };
 }

@@ -44,6 +44,17 @@ describe('what came of a command', () => {
     ]);
   });
 
+  it('tells no commit in a repository that begins with it as one of the project', () => {
+    const made = 'Initialized empty Git repository in x/.git/\n[main (root-commit) 3ac3f6b] initial';
+    expect([
+      line('git init && git commit -m initial', `${made}\n 1 file changed, 1 insertion(+)`),
+      line('sh try.sh', `${made}\n[main aef32eb] renamed\n 1 file changed`, 'Test renames'),
+    ]).toEqual([
+      'Bash git init && git commit -m initial: first commit of a new repository, 1 file changed',
+      'Bash sh try.sh (Test renames): commits in a new repository "renamed", 1 file changed',
+    ]);
+  });
+
   it('tells the state and the history of a repository, not how many lines they take', () => {
     expect([
       line('git status', 'On branch main\nnothing to commit, working tree clean'),

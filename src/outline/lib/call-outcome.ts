@@ -109,6 +109,41 @@ export function failureWords(failing: string, lines: readonly string[]): string 
   return [failed, [failing, ...lines].map(said).find(Boolean) ?? ''].filter(Boolean).join(', ');
 }
 
+type RepairedStep = Pick<CalledWords, 'kind' | 'about'> & {
+  readonly path: string;
+  readonly hasFailed: boolean;
+  readonly user: object | undefined;
+};
+
+/** Returns the failed steps that a later one repaired: an edit of the same file that worked, or the same command without a failure. */
+export function repairedSteps<Step extends RepairedStep>(steps: readonly Step[]): ReadonlySet<Step> {
+  const repaired = new Set<Step>();
+  const edited = new Set<string>();
+  const worked = new Set<string>();
+  for (const step of steps.toReversed()) {
+    const { kind, path, hasFailed, user } = step;
+    if (user || (kind !== 'edit' && kind !== 'command')) continue;
+    const names = kind === 'edit' ? [path] : commandNames(step.about);
+    const seen = kind === 'edit' ? edited : worked;
+    if (!hasFailed) for (const name of names) seen.add(name);
+    else if (names.length > 0 && seen.has(names.at(-1)!)) repaired.add(step);
+  }
+  return repaired;
+}
+
+/** Returns the commands of a line, by which it is told that one was run again: without what only shows or redirects their output. */
+function commandNames(about: string): readonly string[] {
+  return about
+    .split(/&&|;|\|\|/)
+    .map((command) =>
+      command
+        .replace(/\||\d?>.*$/s, '')
+        .trim()
+        .replaceAll(/ (?:-v|-count=\d+|--verbose)(?= |$)/g, ''),
+    )
+    .filter((command) => command !== '' && !/^(?:cd|echo) /.test(command));
+}
+
 // Commands
 
 /** Returns the outcome of a command that worked; undefined if its last line says it. `lines` are those of its result, trimmed. */
@@ -138,7 +173,13 @@ function changedIn(command: string, lines: readonly string[], total: string | un
   const commit = lines.map((line) => made.exec(line)).findLast((found) => found !== null);
   if (commit) {
     const [, hash = '', subject = ''] = commit;
-    said.push([`commit ${hash}`, command.includes(subject) ? '' : quoted(subject, 90)].join(' ').trim());
+    // A repository that begins with this command is one to try something in.
+    const isNew = lines.some((line) => made.test(line) && line.includes('(root-commit) '));
+    const told = command.includes(subject) ? '' : quoted(subject, 90);
+    const inNew = commit[0].includes('(root-commit) ')
+      ? 'first commit of a new repository'
+      : 'commits in a new repository';
+    said.push([isNew ? inNew : `commit ${hash}`, told].join(' ').trim());
     if (total !== undefined) said.push(total.replace(/ changed,.*$/, ' changed'));
   }
   // A fetch lists the same, behind where it comes from.

@@ -27,9 +27,21 @@ it('an edit is told by what it defines, removes, renames or changes, and quotes 
     '+trimmedText',
     'Close, +flushAll',
     '1.25.5 → 1.25.6',
-    '',
+    'Println',
     '',
   ]);
+});
+
+it('an edit without new names is told by what it imports, or by what its lines call', () => {
+  const test = 'import (\n\t"fmt"\n\t"os"\n)';
+  expect([
+    names(test, test.replace('\t"os"', '\t"os"\n\t"os/exec"\n\t"time"')),
+    names(test, test.replace('\n\t"os"', '')),
+    names('const x = 1;', "import fs from 'node:fs';\nconst x = 1;"),
+    names('  return nil', '  close(file)\n  return nil'),
+    names('  if err := save(1, 2)', '  if err := save(2, 3, 4)'),
+    names('  // one comment', '  // another comment: here (it is)'),
+  ]).toEqual(['imports +os/exec, +time', 'imports -os', 'imports +node:fs', '+close', 'save', '']);
 });
 
 it('a text for people is told by its headings, and a whole one by its title', () => {

@@ -60,7 +60,44 @@ function namesOf(before: readonly string[], after: readonly string[], isProse: b
   const word = gone.length === 1 && made.length === 1 ? changedWord(gone[0]!, made[0]!) : undefined;
   // A line that both have is changed, or stands above what is.
   const around = namesIn(made).at(0) ?? namesIn(before.slice(0, start)).at(-1) ?? '';
-  return [around, word ?? (isProse ? '' : freshName(gone, made))];
+  const named = word ?? (isProse ? '' : freshName(gone, made) || importedName(gone, made));
+  return [around, around + named === '' && !isProse ? plainName(gone, made) : named];
+}
+
+const imported =
+  /^\s*(?:(?:import|from|use|using|require|#include)\b.*?["'<\s]|[\w.]*\s*")([\p{L}_@][\p{L}\p{N}_@/.:-]*)["'>;]*\s*[,)]?\s*$/u;
+
+/** Tells what is imported that was not, or no longer is. */
+function importedName(gone: readonly string[], made: readonly string[]): string {
+  const [old, fresh] = [gone, made].map((lines) =>
+    lines.flatMap((line) => imported.exec(line.slice(0, 300))?.[1]?.split('/').slice(-2).join('/') ?? []),
+  );
+  const added = fresh!.filter((name) => !old!.includes(name) && name.length <= maxName);
+  const removed = old!.filter((name) => !fresh!.includes(name) && name.length <= maxName);
+  if (added.length > 0) return `imports +${added.slice(0, maxNames).join(', +')}`;
+  return removed.length > 0 ? `imports -${removed.slice(0, maxNames).join(', -')}` : '';
+}
+
+/** Matches a name that code calls, assigns or takes a member of. */
+const used = /(?<![\p{L}\p{N}_$."'])[\p{L}_$][\p{L}\p{N}_$]{3,}(?=\(|\.\p{L}| :?= |: )/gu;
+
+/** Matches a name that code calls. */
+const called = /(?<![\p{L}\p{N}_$])[\p{L}_$][\p{L}\p{N}_$]{3,}(?=\()/gu;
+
+/** Tells a name of one word that code uses anew, or no longer, or else what its changed lines call. Comments and quoted texts have none. */
+function plainName(gone: readonly string[], made: readonly string[]): string {
+  const [old, fresh] = [gone, made].map((lines) =>
+    lines
+      .filter((line) => !/^\s*(?:\/\/|#|\*|\/\*|--)/.test(line))
+      .map((line) => line.slice(0, 300).replaceAll(/"[^"]*"|'[^']*'|`[^`]*`/g, ''))
+      .join('\n'),
+  );
+  const [known, left] = [old, fresh].map((code): readonly string[] => code!.match(used) ?? []);
+  const added = left!.find((name) => name.length <= maxName && !known!.includes(name));
+  const removed = known!.find((name) => name.length <= maxName && !left!.includes(name));
+  if (added !== undefined) return `+${added}`;
+  if (removed !== undefined) return `-${removed}`;
+  return (fresh!.match(called) ?? []).find((name) => name.length <= maxName) ?? '';
 }
 
 const definition =

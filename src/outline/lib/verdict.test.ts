@@ -17,7 +17,7 @@ describe('a report in a line', () => {
     );
     const task = { tool: 'Task', input: '{"description":"Review PR 102"}', result: text, isError: undefined };
     expect(stepLine(stepWords(task))).toMatch(
-      /^Task "Review PR 102": "Verdict: APPROVE; All 17 packages pass\./,
+      /^Task "Review PR 102": "Verdict: APPROVE … All 17 packages pass\./,
     );
   });
 
@@ -37,6 +37,25 @@ describe('a report in a line', () => {
       expect.stringMatching(/^"store.tsのキャッシュは消去されない/),
       expect.stringMatching(/^"store.ts的缓存从不清除/),
     ]);
+  });
+
+  it('tells no items of a list without the line that announces them, and rather what is said behind it', () => {
+    const list = [
+      'And your plan proposes to add this:',
+      '- A struct with three fields',
+      '- A tree of commands',
+    ];
+    const ends = ['The best prompt is the one that interrupts nobody.', 'Delete it.'];
+    expect(
+      verdictOf(
+        report('## The real problem', 'The command asks too much. '.repeat(3), list.join('\n'), ...ends),
+      ),
+    ).toBe('"The command asks too much. … The best prompt is the one that interrupts nobody."');
+    expect(
+      verdictOf(report('## Plan', padding.slice(0, 9), [...list, `- ${padding}`, `- ${padding}`].join('\n'))),
+    ).toBe(
+      '"And your plan proposes to add this: A struct with three fields; A tree of commands; The module keeps its state in one place, and the tests cover each of its branches well. …"',
+    );
   });
 
   it('takes the newest of several verdicts, and no value that a label only announces', () => {

@@ -3,7 +3,15 @@
  * return reports of many sections, and begin them with what they are going to tell. Any language. Linear. Pure.
  */
 import { quoted, wholeWords } from '../outcome.ts';
-import { isProse, joinedSentences, markedLines, partsOf, termsOf } from '../sentences.ts';
+import {
+  isItem,
+  isProse,
+  joinedApart,
+  joinedSentences,
+  markedLines,
+  partsOf,
+  termsOf,
+} from '../sentences.ts';
 
 /** UTF-16 units and lines of the shortest text that counts as a report. */
 const minReport = 300;
@@ -51,26 +59,48 @@ export function verdictOf(text: string): string | undefined {
   if (lines.length < minLines) return undefined;
   const verdict = lines.findLast((line) => labeled.test(line)) ?? lines.findLast((line) => stated.test(line));
   if (verdict === undefined && !lines.some((line) => heading.test(line))) return undefined;
-  const said = [...(verdict === undefined ? [] : [bare(verdict)]), ...conclusionsIn(lines)];
+  const label = verdict === undefined ? [] : [{ text: bare(verdict), at: lines.indexOf(verdict) }];
   let words = '';
-  for (const sentence of said) {
+  let last = NaN;
+  for (const { text: sentence, at } of [...label, ...conclusionsIn(lines)]) {
     if (words.includes(sentence)) continue;
-    const more = words === '' ? sentence : joinedSentences(words, sentence);
+    const join = at === last || at === last + 1 ? joinedSentences : joinedApart;
+    const more = words === '' ? sentence : join(words, sentence);
     if (words !== '' && more.length > maxVerdict) break;
-    words = more;
+    [words, last] = [more, at];
   }
   return words === '' ? undefined : quoted(wholeWords(words, maxVerdict), maxVerdict);
 }
 
-/** Returns sentences of a report, the most telling section first: a conclusion, a summary, its beginning; then its end. */
-function conclusionsIn(lines: readonly string[]): readonly string[] {
-  const sections: { readonly title: string; readonly said: string[] }[] = [{ title: '', said: [] }];
-  for (const line of lines) {
-    if (heading.test(line)) sections.push({ title: line, said: [] });
-    else sections.at(-1)!.said.push(...partsOf(bare(line)).filter((part) => isProse(part)));
+/** A sentence of a report, and the index of its line. */
+type Said = { readonly text: string; readonly at: number };
+
+/**
+ * Returns sentences of a report, the most telling section first: a conclusion, a summary, its beginning; then its end. The items of a list say nothing without
+ * the line that announces them, so they stand with it, behind all sentences.
+ */
+function conclusionsIn(lines: readonly string[]): readonly Said[] {
+  const sections: { readonly title: string; readonly said: Said[] }[] = [{ title: '', said: [] }];
+  const lists: Said[] = [];
+  let isLed = false;
+  for (const [at, line] of lines.entries()) {
+    if (heading.test(line)) {
+      sections.push({ title: line, said: [] });
+      isLed = false;
+      continue;
+    }
+    const list = lists.at(-1);
+    if (isItem(line) && isLed && list)
+      lists[lists.length - 1] = { text: withItem(list.text, bare(line)), at };
+    else {
+      const parts = partsOf(bare(line)).filter((part) => isProse(part));
+      sections.at(-1)!.said.push(...parts.map((text) => ({ text, at })));
+      isLed = /[:：]$/.test(bare(line));
+      if (isLed) lists.push({ text: bare(line), at });
+    }
   }
   // A section, too, may begin with a sentence that only says what follows.
-  for (const { said } of sections) if (said.length > 1 && !hasNames(said[0]!)) said.push(said.shift()!);
+  for (const { said } of sections) if (said.length > 1 && !hasNames(said[0]!.text)) said.push(said.shift()!);
   // Ahead of its first heading, a report says what it is going to tell.
   const [preamble, ...titled] = sections;
   const filled = titled.filter(({ said }) => said.length > 0);
@@ -80,7 +110,14 @@ function conclusionsIn(lines: readonly string[]): readonly string[] {
   const told = [...(best ? [best] : []), ...rest].flatMap(({ said }) => said);
   const last = filled.at(-1)?.said.at(-1);
   if (best === undefined && told.length > 1) return [told[0]!, last!, ...told.slice(1)];
-  return told.length > 0 ? told : preamble!.said;
+  const all = [...told, ...lists.filter(({ text }) => !/[:：]$/.test(text))];
+  return all.length > 0 ? all : preamble!.said;
+}
+
+/** Adds an item to a list, or says that there are more. */
+function withItem(list: string, item: string): string {
+  const more = /[:：]$/.test(list) ? `${list} ${item}` : joinedSentences(list, item);
+  return more.length <= maxVerdict - 2 ? more : list.replace(/ …$|(?<=[^:：])$/, ' …');
 }
 
 /** True for a sentence with a name or number. */

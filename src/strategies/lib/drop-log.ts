@@ -8,7 +8,8 @@ import { inputOf, messagesPerStep, textInSteps, textOf, textsOf } from '../../co
 import type { Steps } from '../../conversation/steps.ts';
 import { type PartPlace, pairCalls, placeKey, unitsInSteps } from '../../conversation/turns.ts';
 import { maxUserWords, oneLine, wholeWords } from '../../outline/outcome.ts';
-import { firstSentences, joinedApart, questionBefore } from '../../outline/sentences.ts';
+import { firstSentences, maxAgreement, replyBefore, wordsBeside } from '../../outline/sentences.ts';
+import { repairedSteps } from '../../outline/lib/call-outcome.ts';
 import { clientSummary, summaryLines, typedText } from '../../outline/lib/typed-text.ts';
 import { type CallWords, type StepWords, callWords, stepWords } from '../../outline/step-line.ts';
 import type { FoldView } from '../strategy.ts';
@@ -130,35 +131,6 @@ function* allCalls(
     }
   }
   return { staying, paths };
-}
-
-/** Returns the failed steps that a later one repaired: an edit of the same file that worked, or the same command without a failure. */
-function repairedSteps(steps: readonly StepWords[]): ReadonlySet<StepWords> {
-  const repaired = new Set<StepWords>();
-  const edited = new Set<string>();
-  const worked = new Set<string>();
-  for (const step of steps.toReversed()) {
-    const { kind, path, hasFailed, user } = step;
-    if (user || (kind !== 'edit' && kind !== 'command')) continue;
-    const names = kind === 'edit' ? [path] : commandNames(step.about);
-    const seen = kind === 'edit' ? edited : worked;
-    if (!hasFailed) for (const name of names) seen.add(name);
-    else if (names.length > 0 && seen.has(names.at(-1)!)) repaired.add(step);
-  }
-  return repaired;
-}
-
-/** Returns the commands of a line, by which it is told that one was run again: without what only shows or redirects their output. */
-function commandNames(about: string): readonly string[] {
-  return about
-    .split(/&&|;|\|\|/)
-    .map((command) =>
-      command
-        .replace(/\||\d?>.*$/s, '')
-        .trim()
-        .replaceAll(/ (?:-v|-count=\d+|--verbose)(?= |$)/g, ''),
-    )
-    .filter((command) => command !== '' && !/^(?:cd|echo) /.test(command));
 }
 
 /** Returns the texts that folds put in the place of messages. */
@@ -287,7 +259,6 @@ function* unitsByPlace(conversation: Conversation): Steps<UnitsBetween> {
 
 /** Maximum UTF-16 units of a reply in a log, and those read of it. */
 const maxReply = 150;
-const maxQuestion = 200;
 const maxRead = 2_000;
 
 /** The entries of a page, and those of the page before it. */
@@ -304,6 +275,8 @@ function* addEntries(
   const { entries } = page;
   const isStep = unit.some(({ parts }) => parts.some(({ type }) => type === 'tool-call'));
   for (const message of unit) {
+    // Words beside a call, until it is known whether the user answered the call.
+    let beside = '';
     for (const [at, part] of message.parts.entries()) {
       yield;
       if (part.type === 'text' && message.role === 'user') {
@@ -313,11 +286,16 @@ function* addEntries(
           addSaid(page, text, before);
           before = text;
         }
-      } else if (part.type === 'text' && message.role === 'assistant' && !isStep) {
+      } else if (part.type === 'text' && message.role === 'assistant') {
         for (const span of part.texts) {
           const said = yield* textInSteps(body, message, span);
-          const text = firstWords(said.slice(0, maxRead));
-          if (text !== '') entries.push({ kind: 'reply', text, said });
+          const text = isStep
+            ? wordsBeside(said.slice(0, maxRead), maxReply)
+            : firstWords(said.slice(0, maxRead));
+          if (text === '') continue;
+          const isReply = !isStep || (entries.length > 0 ? entries : page.earlier).at(-1)?.kind === 'user';
+          if (isReply) entries.push(isStep ? { kind: 'reply', text } : { kind: 'reply', text, said });
+          else beside = text;
         }
       } else if (part.type === 'media' && message.role === 'user') {
         entries.push({ kind: 'note', text: '(The user sent a file.)' });
@@ -334,6 +312,8 @@ function* addEntries(
           result: isResult ? texts.join('\n') : undefined,
           isError: isResult ? result.isError : undefined,
         });
+        if (step.user && beside !== '') entries.push({ kind: 'reply', text: beside });
+        beside = '';
         entries.push({ kind: 'step', step });
         if (place && protects.hasGivenWay && protects.isInView?.(place.message, place.part))
           entries.push({ kind: 'note', text: '(The request did not fit with this, but it still holds.)' });
@@ -367,11 +347,10 @@ function addSaid({ entries, earlier }: PageEntries, text: string, before: string
 /** Adds the question of a short answer to the reply that asked it: without the question, the answer says nothing. */
 function askedBefore(entries: LogEntry[], answer: string): void {
   const last = entries.at(-1);
-  const question = last?.kind === 'reply' && last.said !== undefined ? questionBefore(last.said, answer) : '';
-  if (last?.kind !== 'reply' || question === '') return;
-  const asked = wholeWords(question, maxQuestion);
-  const isSaid = question.split(' / ').some((piece) => last.text.includes(piece));
-  entries[entries.length - 1] = { kind: 'reply', text: isSaid ? asked : joinedApart(last.text, asked) };
+  if (last?.kind !== 'reply' || last.said === undefined || answer === '') return;
+  const text = replyBefore(last.said, last.text, answer);
+  const isNeeded = text !== last.text || answer.length <= maxAgreement;
+  entries[entries.length - 1] = { kind: isNeeded ? 'answered' : 'reply', text };
 }
 
 /** Returns what the user typed in a message. */

@@ -4,7 +4,7 @@
  */
 import { failureWords } from '../../outline/lib/call-outcome.ts';
 import {
-  addTo,
+  addCall,
   answerWords,
   countIn,
   countOf,
@@ -117,9 +117,9 @@ export function mediaStub(
   return `[Folded ${name === 'PDF' ? name : name.toLowerCase()}: ${measured}, ${from}. ${shows(memory, recallTool)}]`;
 }
 
-/** An entry of a log: what somebody said, or a step. */
+/** An entry of a log: what somebody said, or a step. A short answer says nothing without an `answered` reply. */
 export type LogEntry =
-  | { readonly kind: 'user' | 'summary' | 'reply' | 'note'; readonly text: string; readonly said?: string }
+  | { readonly kind: keyof typeof speakers; readonly text: string; readonly said?: string }
   | { readonly kind: 'step'; readonly step: StepWords };
 
 /** Messages that one id recalls, in order, and what was said and done in them. */
@@ -173,7 +173,7 @@ const lastRank = ranks.search;
 
 function rankOf(entry: LogEntry, { plan, repaired }: KnownNames): number {
   if (entry.kind === 'user' || entry.kind === 'summary') return ranks.words;
-  if (entry.kind !== 'step') return ranks.outcome;
+  if (entry.kind !== 'step') return entry.kind === 'answered' ? ranks.failure : ranks.outcome;
   const { step } = entry;
   if (step.user) return ranks.words;
   if (step.kind === 'plan') return step === plan?.call ? ranks.edit : ranks.plan;
@@ -229,7 +229,7 @@ function* spellPages(
   const names = namesOnce(known);
   let at = 0;
   const spelled: { readonly memory: string; readonly lines: string[] }[] = [];
-  const leftOut = new Map<string, number>();
+  const leftOut: Parameters<typeof addCall>[0] = new Map();
   for (const { memory, entries } of pages) {
     yield;
     const lines: string[] = [];
@@ -243,7 +243,7 @@ function* spellPages(
       const isKept = own < rank || (own === rank && at >= from) || at === 0;
       at++;
       if (at % entriesPerStep === 0) yield;
-      if (!isKept && entry.kind === 'step') addTo(leftOut, entry.step.tool, 1);
+      if (!isKept && entry.kind === 'step') addCall(leftOut, entry.step.tool, entry.step.hasFailed);
       if (!isKept) continue;
       if (countIn(leftOut) >= minLeftOut) {
         flush();
@@ -290,7 +290,7 @@ const entriesPerStep = 500;
 /** So many calls that are left out get a line; fewer are counted with the next ones. */
 const minLeftOut = 3;
 
-const speakers = { user: 'USER: ', summary: '', reply: 'YOU: ', note: '' };
+const speakers = { user: 'USER: ', summary: '', reply: 'YOU: ', answered: 'YOU: ', note: '' };
 
 /** The names that a reader of a log has elsewhere, and facts about its steps together. */
 export type KnownNames = {
