@@ -66,12 +66,14 @@ function findReadsAtWork(conversation: Conversation): ReadonlyMap<number, readon
   for (let at = pairs.length - 1; at >= 0; at--) {
     const { call, result } = pairs[at]!;
     while (from > call.message) if (beginsReply(messages, --from)) requests++;
-    if (requests > atWorkFor.unedited) break;
+    // Some formats divide a reply into several messages. All are as old as the first.
+    const age = requests + (beginsReply(messages, call.message) ? 0 : 1);
+    if (age > atWorkFor.unedited) break;
     const message = messages[call.message]!;
     const { path, isEdit } = fileOf(body, message, message.parts[call.part]!);
     const name = nameOf(path);
     if (isEdit) edited.add(name);
-    const isOld = edited.has(name) && requests > atWorkFor.edited;
+    const isOld = edited.has(name) && age > atWorkFor.edited;
     if (!result || isEdit || path === '' || isOld) continue;
     naming ??= namingTexts(conversation);
     if (naming.some((text) => text.includes(name)))
