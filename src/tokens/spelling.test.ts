@@ -1,39 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { Codec, ReadBlock } from '../codecs/codec.ts';
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { gemini } from '../codecs/gemini/index.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
-import { sha256 } from '../store/encrypted-store.ts';
-import { conversationCounter } from './count-conversation.ts';
 import { loadTokenCounter } from './load-counter.ts';
 import { renderTool } from './spelling.ts';
+import { counted, instructions, question, weather } from '../../test/support/counted-request.ts';
 
-async function counted(codec: Codec, model: string, request: object): Promise<number> {
-  const body = new TextEncoder().encode(JSON.stringify({ model, ...request }));
-  const conversation = codec.read(body, { digest: sha256, blocks: new Map<string, ReadBlock>() });
-  return conversationCounter(await loadTokenCounter(model)).total(conversation);
-}
-
-const weather = {
-  name: 'get_current_weather',
-  description: 'Get the current weather in a given location',
-  parameters: {
-    type: 'object',
-    properties: {
-      location: { type: 'string', description: 'The city and state, e.g. San Francisco, CA' },
-      unit: {
-        type: 'string',
-        description: 'The unit of temperature to return',
-        enum: ['celsius', 'fahrenheit'],
-      },
-    },
-    required: ['location'],
-  },
-};
-
-const instructions = 'You are a helpful assistant that can answer to questions about the weather.';
-const question = "What's the weather like in San Francisco?";
 const asked = {
   messages: [
     { role: 'system', content: instructions },

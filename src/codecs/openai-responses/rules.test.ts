@@ -88,7 +88,7 @@ describe('what may be edited', () => {
 
   it('excludes calls that a program of the model waits for, and outputs whose call we do not see', () => {
     const program = recorded('server-tools');
-    // What the provider ran goes with the reasoning that led to it.
+    // A call that the provider ran goes with the reasoning that led to it.
     expect(allowed(program, drop)).toEqual([0, 2, 3, 4, 8, 9, 18]);
     expect(allowed(program, (message) => replace(message))).toEqual([0, 15, 18]);
     expect(allowed(recorded('references'), drop)).toEqual([1, 6]);
