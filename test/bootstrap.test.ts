@@ -97,6 +97,19 @@ describe('the set-up', () => {
     ]);
   });
 
+  it('keeps the tools of a checkout that has them when a changed lockfile is installed for production', async () => {
+    const project = newProject(succeeds);
+    await ended(bootstrap(project, ['hello.mjs']));
+    writeLock(project, '2.0.0');
+    await ended(bootstrap(project, ['hello.mjs'], { isProduction: true }));
+    await ended(bootstrap(project, ['hello.mjs']));
+    expect(npmRuns(project)).toEqual(
+      Array<string>(2).fill(
+        'ci --include=dev --include=optional --ignore-scripts --no-audit --no-fund --no-progress',
+      ),
+    );
+  });
+
   it('fetches a Node that runs TypeScript if this one does not, and runs the script with it', async () => {
     // The stand-in for npm installs the Node of this test as if it were the platform's package.
     const project = newProject(`

@@ -3,7 +3,7 @@
  * stopped once it listens. Other programs (agents, curl, git) are stand-ins that succeed.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -37,6 +37,11 @@ describe('a shell block in the docs', () => {
       for (const name of standIns) writeFileSync(join(bin, name), '#!/bin/sh\nexit 0\n');
       writeFileSync(join(bin, 'leporello'), leporello);
       for (const name of [...standIns, 'leporello']) chmodSync(join(bin, name), 0o755);
+      // A checkout in the home folder.
+      mkdirSync(join(folder, 'leporello'));
+      symlinkSync(bin, join(folder, 'leporello', 'bin'));
+      symlinkSync(resolve('examples'), join(folder, 'examples'));
+      mkdirSync(join(folder, '.local', 'bin'), { recursive: true });
       writeFileSync(join(bin, 'package.json'), '{"type":"module"}');
       const end = spawnSync('sh', ['-e'], {
         input: code,

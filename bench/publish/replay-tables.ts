@@ -31,8 +31,8 @@ export function whatItSaves(figures: ReplayFigures): string {
   const rows = (
     [
       ['**Leporello**', 'Leporello', '**'],
-      ['LangChain context editing', 'LangChain contextEditing', ''],
-      ['AI SDK `pruneMessages`, applied above 100,000 tokens', 'AI SDK pruneMessages over 100k', ''],
+      ['LangChain context editing, above 100,000 tokens', 'LangChain contextEditing', ''],
+      ['AI SDK `pruneMessages`, above 100,000 tokens', 'AI SDK pruneMessages over 100k', ''],
       ['keep the last 10 results', 'keep last 10', ''],
       ["the client's own compaction at 160,000 tokens", "client's own compaction at 160,000", ''],
       ['full context', 'full context', ''],
@@ -159,9 +159,25 @@ export function breakEvenTable(rows: readonly Row[]): string {
     '': ({ source = '' }) => (source === longHorizonId ? 'long session' : 'coding sessions'),
     'tokens folded': 'tokens folded',
     recalls: 'recalls',
-    'break-even at 25 % tools and system text': ({ 'at 25 %': at = 0 }) => Number(at).toFixed(2),
-    'at 66 %': ({ 'at 66 %': at = 0 }) => Number(at).toFixed(2),
+    requests: 'requests',
+    'break-even at 25 % tools and system text': breakEvenAt('at 25 %'),
+    'at 66 %': breakEvenAt('at 66 %'),
   });
+}
+
+/** Writes the extra requests at which nothing is saved, in all and for 1,000 folded tokens. */
+function breakEvenAt(share: string): (row: Row) => string {
+  return ({ [share]: at = 0, 'tokens folded': folded = 0 }) =>
+    `${number(Math.round((Number(at) * Number(folded)) / 1_000))} extra requests (${Number(at).toFixed(2)})`;
+}
+
+/** Says in a sentence what a model costs that does not know what it lacks. */
+export function blindSentence(rows: readonly Row[]): string {
+  const blind = rows.filter(({ isBlind }) => String(isBlind) === 'true');
+  const of = (source: string) => blind.find((row) => row['source'] === source) ?? {};
+  const [sessions, long] = [of(codingSessions), of(longHorizonId)];
+  const both = (text: (row: Row) => string) => `${text(sessions)} and ${text(long)}`;
+  return `In this table the model knows which value it lacks. One that asks with its own words alone costs ${both((row) => Number(row['cost']).toFixed(2))}, and for ${both((row) => `${row['run again %']} %`)} of the values it must run the tool again ([how](docs/benchmarks.md#a-model-that-does-not-know-the-value)).`;
 }
 
 /** Shows what a model that does not know the values costs, beside one that does, as bench/blind-replay.ts measured it. */

@@ -4,6 +4,7 @@ import type { Origin } from '../results.ts';
 import type { StepTimes } from '../steps.ts';
 import { type Cell, columns, markdown, number, percent, type Row, significant } from './markdown.ts';
 import {
+  blindSentence,
   blindTable,
   breakEvenTable,
   costByPolicy,
@@ -29,6 +30,7 @@ export const blocks: Readonly<Record<string, FigureBlock>> = {
   summaries: block('summaries', summaries),
   planted: block('planted', planted),
   presets: block('presets', (result) => presetTable(rowsOf(result))),
+  blind: { from: 'blind-replay', text: (result) => blindSentence(rowsOf(result)) },
   'blind-replay': block('blind-replay', (result) => blindTable(rowsOf(result))),
   'break-even': { from: 'break-even', text: (result) => breakEvenTable(rowsOf(result)) },
   images: block('images', images),
@@ -274,9 +276,7 @@ function peers(result: Result): string {
   return `${versions}, each with its own defaults and one process.\n\n${table}`;
 }
 
-function sizesOf(rows: readonly GatewayRow[]): readonly number[] {
-  return [...new Set(rows.map(({ kB }) => kB))];
-}
+const sizesOf = (rows: readonly GatewayRow[]) => [...new Set(rows.map(({ kB }) => kB))];
 
 function figuresAt(rows: readonly GatewayRow[], kB: number) {
   const find = (target: string, connections: number): GatewayRow =>

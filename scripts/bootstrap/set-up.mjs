@@ -46,16 +46,19 @@ export async function setUp(root, { isProduction = false, nodeVersion = process.
     // Another process may have installed everything while this one waited.
     const installedMeanwhile = readyNode();
     if (installedMeanwhile !== undefined) return installedMeanwhile;
+    // A checkout that has the tools for tests keeps them.
+    const hasTools = textOf(stampFile)?.endsWith(' all');
+    const isSmall = isProduction && hasTools !== true;
     rmSync(stampFile, { force: true });
     const toolchain = JSON.parse(lockfile).packages['node_modules/node'].version;
     const start = Date.now();
     try {
-      await install(root, { isProduction, nodeVersion, toolchain });
+      await install(root, { isProduction: isSmall, nodeVersion, toolchain });
     } catch (error) {
       process.stderr.write(`failed\n${error instanceof Error ? error.message : String(error)}\n`);
       return undefined;
     }
-    writeFileSync(stampFile, `${stamp} ${isProduction ? 'production' : 'all'}`);
+    writeFileSync(stampFile, `${stamp} ${isSmall ? 'production' : 'all'}`);
     process.stderr.write(`${((Date.now() - start) / 1000).toFixed(1)} s\n`);
     return readyNode();
   });

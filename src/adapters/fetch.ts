@@ -14,11 +14,12 @@ import type { GatewayLog } from '../gateway/receipts/metrics.ts';
 import type { AnyReceipt } from '../gateway/receipts/receipts.ts';
 import { callOf } from '../gateway/routing/routes.ts';
 import { storeChecks } from '../library/settings.ts';
-import { type Leporello, strategiesIn, strategyList, triggerList } from '../library/leporello.ts';
+import { type Leporello, isTriggerList, strategyList, triggersCheck } from '../library/leporello.ts';
 import { isTenantLabel, secretFor, tenantWords } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
 import type { StrategyChoice } from '../strategies/by-name.ts';
+import { strategiesIn } from '../strategies/default-strategies.ts';
 import type { Strategy } from '../strategies/strategy.ts';
 import type { TriggerSettings } from '../triggers/default-triggers.ts';
 import type { Trigger } from '../triggers/trigger.ts';
@@ -87,9 +88,8 @@ export function createLeporelloFetch(options: LeporelloFetchOptions = {}): Platf
     log = silent,
     ...settings
   } = options;
-  const isList = Array.isArray as (value: unknown) => value is readonly Trigger[];
   const parts = gatewayParts(
-    { ...settings, tenant, ...(triggers && !isList(triggers) && { triggers }) },
+    { ...settings, tenant, ...(triggers && !isTriggerList(triggers) && { triggers }) },
     {
       store,
       secret: secretFor(options.store, secret),
@@ -97,7 +97,10 @@ export function createLeporelloFetch(options: LeporelloFetchOptions = {}): Platf
       log,
       ...(onReceipt && { onReceipt }),
     },
-    { ...(strategies && { strategies: strategiesIn(strategies) }), ...(isList(triggers) && { triggers }) },
+    {
+      ...(strategies && { strategies: strategiesIn({ ...settings, strategies }) }),
+      ...(isTriggerList(triggers) && { triggers }),
+    },
   );
   return async function leporelloFetch(input, init) {
     const call = modelCallAt(input, init, baseUrls);
@@ -265,8 +268,7 @@ const checks: Checks<LeporelloFetchOptions> = {
     'URLs, such as https://api.openai.com/v1',
     (value) => typeof value === 'string' && URL.canParse(value),
   ),
-  triggers: (value, path) =>
-    Array.isArray(value) ? triggerList(value, path) : gatewayChecks.triggers(value, path),
+  triggers: triggersCheck,
   strategies: strategyList,
   tenant: allowed(tenantWords, isTenantLabel),
   onReceipt: isFunction,

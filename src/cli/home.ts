@@ -1,6 +1,8 @@
 /** Finds the user's home folder, for configuration, data and caches, the version and the command of this package, and whether this Node can run it. */
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 /** Returns the home folder; undefined for a user without one. An empty variable counts as missing. */
 export function homeOf(env: Readonly<Record<string, string | undefined>>): string | undefined {
@@ -14,8 +16,40 @@ export function homeOf(env: Readonly<Record<string, string | undefined>>): strin
   }
 }
 
-/** The command as the user types it. Only a checkout runs TypeScript, and there the command is a script of npm. */
-export const ownCommand = import.meta.url.endsWith('.ts') ? 'npm run leporello --' : 'leporello';
+/** Quotes a word for a POSIX shell, where that is needed. */
+export function quoted(word: string): string {
+  return /^[\w./:@=+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** The command as the user types it in any folder. Only a checkout runs TypeScript, and there a file starts it. */
+export const ownCommand = import.meta.url.endsWith('.ts') ? checkoutCommand(process.platform) : 'leporello';
+
+function checkoutCommand(platform: string): string {
+  return platform === 'win32'
+    ? `node ${fileOfCheckout('scripts/bootstrap.mjs')} --production src/cli/main.ts`
+    : fileOfCheckout('bin/leporello');
+}
+
+function fileOfCheckout(path: string): string {
+  return quoted(fileURLToPath(new URL(`../../${path}`, import.meta.url)));
+}
+
+/** Returns the command that starts an agent whose requests go through this gateway. It names what is not the default. */
+export function wrapCommand(
+  client: string,
+  {
+    port,
+    dataDir,
+    home,
+  }: { readonly port: number; readonly dataDir: string | undefined; readonly home: string | undefined },
+): string {
+  const isOther = dataDir !== undefined && dataDir !== join(home ?? '', '.leporello');
+  const flags = [
+    ...(port === 8787 ? [] : ['--port', `${port}`]),
+    ...(isOther ? ['--data', quoted(dataDir)] : []),
+  ];
+  return [ownCommand, 'wrap', client, ...flags].join(' ');
+}
 
 /** Adds to a help text how to write its commands in a checkout. */
 export function withCheckoutNote(help: string): string {

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { helpText } from './help/help.ts';
 import { run } from './run.ts';
@@ -14,7 +15,7 @@ const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readon
 
 describe('run', () => {
   it('prints help, and in a checkout how to write a command', async () => {
-    const note = '\nIn this checkout, write npm run leporello -- in place of leporello.\n';
+    const note = `\nIn this checkout, write ${resolve('bin/leporello')} in place of leporello.\n`;
     expect(await runs()).toEqual({ code: 0, out: helpText(undefined) + note, err: '' });
     expect(await runs('--help')).toEqual({ code: 0, out: helpText(undefined) + note, err: '' });
     expect(await runs('recall', '--help')).toEqual({ code: 0, out: helpText('recall') + note, err: '' });

@@ -20,11 +20,6 @@ export interface Terminal {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Returns the folder in which the user called `npm run leporello`, which npm runs in the checkout; undefined for every other start. */
-function folderOf(env: Environment): string | undefined {
-  return env['npm_lifecycle_event'] === 'leporello' ? env['INIT_CWD'] : undefined;
-}
-
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
 /** Returns the terminal of this process. */
@@ -46,7 +41,7 @@ export function processTerminal(): Terminal {
       err: stderr.isTTY,
     },
     env: process.env,
-    cwd: folderOf(process.env) ?? process.cwd(),
+    cwd: process.cwd(),
     onStop(listener) {
       for (const signal of signals) process.on(signal, listener);
       return () => {

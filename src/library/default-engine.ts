@@ -9,7 +9,7 @@ import { type EncryptedStore, base32Digits, commonLength, sha256 } from '../stor
 import { createFoldStore } from '../store/fold-store.ts';
 import { createHiddenRecalls, createKeptReplies } from '../store/hidden-recalls.ts';
 import { createReadySummaries } from '../store/ready-summaries.ts';
-import { type StrategySettings, defaultStrategies } from '../strategies/default-strategies.ts';
+import { type StrategySettings, strategiesIn } from '../strategies/default-strategies.ts';
 import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import { dropOldest } from '../strategies/drop-messages.ts';
 import type { Strategy } from '../strategies/strategy.ts';
@@ -80,7 +80,7 @@ export function createDefaultEngine(
 ): Engine {
   const { clock = Date.now, isHistoryKept } = others;
   const { triggers = defaultTriggers(settings.triggers, settings.preset) } = others;
-  const { strategies = defaultStrategies(strategySettingsIn(settings)) } = others;
+  const { strategies = strategiesIn(settings) } = others;
   const caches = createCaches(settings.cacheMb);
   const kept = { encryptedStore, ttlMs: settings.memoryTtlMs, clock, caches };
   const { keptReplies = createKeptReplies(kept) } = others;
@@ -160,12 +160,6 @@ export function drawerOf(encryptedStore: Pick<EncryptedStore, 'idOf'>) {
     const digits = encryptedStore.idOf(tenant, new TextEncoder().encode(key)).slice('mem_'.length);
     return digits.split('').reduceRight((after, digit) => (base32Digits.indexOf(digit) + after) / 32, 0);
   };
-}
-
-/** Returns the settings of strategies alone. */
-function strategySettingsIn(settings: FoldSettings): StrategySettings {
-  const { strategies, minResultBytes, keepNewestMedia, items, summaries, subgoals, preset } = settings;
-  return { strategies, minResultBytes, keepNewestMedia, items, summaries, subgoals, preset };
 }
 
 function aheadOf(

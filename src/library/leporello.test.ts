@@ -6,7 +6,8 @@ import type { OwnCounter } from '../tokens/own-counter.ts';
 import { defaultStrategies } from '../strategies/default-strategies.ts';
 import { defaultTriggers } from '../triggers/default-triggers.ts';
 import { mustFit, tokenBudget } from '../triggers/limits.ts';
-import { createLeporello } from '../library/leporello.ts';
+import { type LeporelloOptions, createLeporello } from '../library/leporello.ts';
+import { offloadResults } from '../strategies/offload.ts';
 
 const log = (job: number) =>
   Array.from({ length: 100 }, (_, at) => `job ${job}: step ${at} took ${at} ms\n`).join('');
@@ -114,6 +115,42 @@ describe('Leporello in process', () => {
     };
     expect(await seen(undefined)).toEqual(['bytes / 4', 20_419, 30_000]);
     expect(await seen(false)).toEqual(['bytes / 4', 20_419, 20_419]);
+  });
+});
+
+describe('settings', () => {
+  it('may be those of a configuration file, or lists', async () => {
+    const models = { 'gpt-*': { windowTokens: 20_000 } };
+    const triggers = {
+      cacheRent: false,
+      tokenBudget: { triggerTokens: 8_000, targetTokens: 4_000 },
+    } as const;
+    const strategies = { minResultBytes: 300, summaries: { kind: 'extractive' } } as const;
+    const sent = async (options: Partial<LeporelloOptions>) => {
+      const { outcome, json } = await createLeporello({ secret, models, ...options }).prepare({
+        codec: openaiChat,
+        body,
+      });
+      return { outcome, body: json() };
+    };
+    const asSettings = await sent({ triggers, ...strategies });
+    expect(asSettings.outcome.status).toBe('compacted');
+    expect(asSettings).toEqual(
+      await sent({ triggers: defaultTriggers(triggers), strategies: defaultStrategies(strategies) }),
+    );
+    // Settings of strategies also apply to those that a list names.
+    expect(
+      await sent({
+        triggers,
+        strategies: ['offload-results', 'drop-oldest', 'clip-newest'],
+        minResultBytes: 300,
+      }),
+    ).toEqual(
+      await sent({
+        triggers,
+        strategies: [offloadResults({ minResultBytes: 300 }), 'drop-oldest', 'clip-newest'],
+      }),
+    );
   });
 });
 

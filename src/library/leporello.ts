@@ -20,29 +20,28 @@ import {
   preparedFor,
 } from './prepared.ts';
 import { bytesOfBody, codecFor } from './request-body.ts';
-import { engineChecks, storeChecks } from './settings.ts';
+import { foldChecks, storeChecks } from './settings.ts';
 import { recallToolFor, answerRecall, noteAnswer, notesToolFor } from '../recall/tool.ts';
 import { type EncryptedStore, createEncryptedStore, secretFor } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
-import { type StrategyChoice, choiceCheck, chosenStrategy } from '../strategies/by-name.ts';
-import { type StrategySettings, defaultStrategies } from '../strategies/default-strategies.ts';
+import { choiceCheck } from '../strategies/by-name.ts';
+import { type ProgramStrategies, strategiesIn } from '../strategies/default-strategies.ts';
 import type { Strategy, Reach } from '../strategies/strategy.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
-import { defaultTriggers } from '../triggers/default-triggers.ts';
+import { type TriggerSettings, defaultTriggers } from '../triggers/default-triggers.ts';
 import type { Trigger } from '../triggers/trigger.ts';
 import { LeporelloError, reasonOf } from '../errors.ts';
 
-export type LeporelloOptions = defaultEngine.EngineSettings & {
-  /** The strategies, least harm first: strategies, or names with options. Default: `defaultStrategies()`. */
-  readonly strategies?: readonly (Strategy | StrategyChoice)[];
-  /** The triggers, in their order of priority. Default: `defaultTriggers()`. */
-  readonly triggers?: readonly Trigger[];
-  /** Keeps originals and folds. Default: in this process, at most 128 MiB. */
-  readonly store?: Store;
-  /** At least 32 bytes, the same on every start: ids and encryption keys are derived from it. Required with a `store`; random without one. */
-  readonly secret?: Uint8Array;
-};
+export type LeporelloOptions = defaultEngine.EngineSettings &
+  ProgramStrategies & {
+    /** The triggers: settings, or a list in the order of priority. Default: `defaultTriggers()`. */
+    readonly triggers?: TriggerSettings | readonly Trigger[];
+    /** Keeps originals and folds. Default: in this process, at most 128 MiB. */
+    readonly store?: Store;
+    /** At least 32 bytes, the same on every start: ids and encryption keys are derived from it. Required with a `store`; random without one. */
+    readonly secret?: Uint8Array;
+  };
 
 export interface Leporello {
   /**
@@ -108,7 +107,6 @@ export interface Leporello {
  * await fetch(url, { method: 'POST', headers, body: prepared.body });
  */
 export function createLeporello(options: LeporelloOptions = {}): Leporello {
-  checkOldForm(options);
   checkSettings(leporelloCheck, options);
   const { store = inMemoryStore() } = options;
   const secret = secretFor(options.store, options.secret);
@@ -118,8 +116,9 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   const open = () =>
     createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs, caches: createCaches(cacheMb) });
   const encryptedStore = open();
-  const { strategies: listed, triggers = defaultTriggers(), ...others } = options;
-  const strategies = listed ? strategiesIn(listed) : defaultStrategies();
+  const { triggers: wanted, strategies: _, ...others } = options;
+  const strategies = strategiesIn(options);
+  const triggers = isTriggerList(wanted) ? wanted : defaultTriggers(wanted, options.preset);
   const settings = { ...others, cacheMb };
   const engine = openedLater(({ createDefaultEngine }) =>
     createDefaultEngine(settings, encryptedStore, { strategies, triggers }),
@@ -292,12 +291,18 @@ export const strategyList = listOfThings(
   (thing) => typeof thing === 'string' || (isRecord(thing) && !Object.hasOwn(thing, 'propose')),
 );
 
-export const triggerList = listOfThings(
+const triggerList = listOfThings(
   'trigger',
   'mustFit()',
   (thing) => isNamed(thing) && typeof thing['demand'] === 'function',
   '{ name, demand }',
 );
+
+/** Checks triggers: their settings, or a list of them. */
+export const triggersCheck: Check = (value, path) =>
+  Array.isArray(value) ? triggerList(value, path) : foldChecks.triggers(value, path);
+
+export const isTriggerList = Array.isArray as (value: unknown) => value is readonly Trigger[];
 
 function listOfThings(
   word: string,
@@ -325,40 +330,8 @@ function isStrategy(thing: unknown): thing is Strategy {
   );
 }
 
-/** Creates the strategies that a list names. */
-export function strategiesIn(list: readonly (Strategy | StrategyChoice)[]): readonly Strategy[] {
-  return list.map((one) => (isStrategy(one) ? one : chosenStrategy(one, {}, list)));
-}
-
 function isNamed(thing: unknown): thing is Readonly<Record<string, unknown>> {
   return isRecord(thing) && typeof thing['name'] === 'string' && thing['name'] !== '';
-}
-
-/** The settings that only a configuration has: a program passes lists instead. */
-const strategySettings: Readonly<Record<Exclude<keyof StrategySettings, 'strategies'>, true>> = {
-  minResultBytes: true,
-  keepNewestMedia: true,
-  summaries: true,
-  items: true,
-  subgoals: true,
-  preset: true,
-};
-
-/** Throws `bad-config` for settings in the form of a configuration file, and says how a program writes them. */
-function checkOldForm(options: unknown): void {
-  if (!isRecord(options)) return;
-  const problems = Object.keys(strategySettings)
-    .filter((key) => options[key] !== undefined)
-    .map(
-      (key) =>
-        `${key} is an option of strategies: write strategies: defaultStrategies({ ${key}: ${shown(options[key])} }).`,
-    );
-  if (isRecord(options['triggers'])) {
-    problems.push(
-      `triggers is ${shown(options['triggers'])}, but must be a list: write triggers: defaultTriggers(${shown(options['triggers'])}), or a list such as [mustFit(), tokenBudget({ triggerTokens: 60_000, targetTokens: 25_000 })].`,
-    );
-  }
-  if (problems.length > 0) throw new LeporelloError('bad-config', problems.join('\n'));
 }
 
 /** Counts like the usual models. It is loaded when a text is first counted. */
@@ -371,8 +344,8 @@ async function loadUsualCounter(): Promise<TokenCounter> {
 const notAText = 'This is an image or a document, and only texts can be shown here. Go on without it.';
 
 const leporelloCheck = object<LeporelloOptions>({
-  ...engineChecks,
+  ...foldChecks,
   strategies: strategyList,
-  triggers: triggerList,
+  triggers: triggersCheck,
   ...storeChecks,
 });

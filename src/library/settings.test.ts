@@ -17,7 +17,7 @@ type WrongSettings = Readonly<Record<string, unknown>>;
 const counterWords =
   '{ encoding: "o200k_base" } or { encoding: "cl100k_base" }, a function that returns the tokens of a text (or a promise of them), or { count } with such a function';
 const optionsThere =
-  'Known options: pins, shrinks, models, mode, usdPerMillionTokens, cacheMarks, calibration, offerRecall, offerNotes, repairEdits, memoryTtlMs, cacheMb, storeDeadlineMs, strategies, triggers, store, secret.';
+  'Known options: triggers, strategies, minResultBytes, keepNewestMedia, summaries, preset, subgoals, items, pins, shrinks, models, mode, usdPerMillionTokens, cacheMarks, calibration, offerRecall, offerNotes, repairEdits, memoryTtlMs, cacheMb, storeDeadlineMs, store, secret.';
 const withTokenizer = (tokenizer: unknown): WrongSettings => ({ models: { 'my-*': { tokenizer } } });
 
 const wrong: readonly (readonly [settings: WrongSettings, message: string])[] = [
@@ -139,19 +139,6 @@ const wrong: readonly (readonly [settings: WrongSettings, message: string])[] = 
     { store: inMemoryStore() },
     'secret is missing: without it, nothing in the in-memory store could be read after a restart. Create a secret once (openssl rand -base64 32), keep it where you keep passwords, and pass it with every start: secret: new TextEncoder().encode(text).',
   ],
-  [
-    { triggers: { tokenBudget: { triggerTokens: 60_000 } } },
-    'triggers is {"tokenBudget":{"triggerTokens":60000}}, but must be a list: write triggers: defaultTriggers({"tokenBudget":{"triggerTokens":60000}}), or a list such as [mustFit(), tokenBudget({ triggerTokens: 60_000, targetTokens: 25_000 })].',
-  ],
-  [
-    { preset: 'cost', summaries: { kind: 'extractive' } },
-    'summaries is an option of strategies: write strategies: defaultStrategies({ summaries: {"kind":"extractive"} }).\npreset is an option of strategies: write strategies: defaultStrategies({ preset: "cost" }).',
-  ],
-  [
-    { minResultBytes: 5 },
-    'minResultBytes is an option of strategies: write strategies: defaultStrategies({ minResultBytes: 5 }).',
-  ],
-  [{ triggers: 5 }, 'triggers is 5, but must be a list, such as [mustFit()].'],
   [{ triggers: [mustFit] }, 'triggers[0] is a function, but must be called, such as mustFit().'],
   [
     { triggers: [mustFit(), { name: 'mine' }] },
@@ -388,10 +375,17 @@ describe('settings that are allowed', () => {
       cacheMb: 64,
       memoryTtlMs: 1,
       storeDeadlineMs: 100,
+      minResultBytes: 0,
+      keepNewestMedia: 2,
+      summaries: { kind: 'extractive', maxTokens: 500 },
+      items: { kind: 'extractive' },
+      subgoals: false,
+      preset: 'cost',
       store: inMemoryStore(),
       secret,
     };
     expect(() => createLeporello(all)).not.toThrow();
+    expect(() => createLeporello({ ...all, triggers, strategies: ['drop-oldest'] })).not.toThrow();
     expect(() => createLeporello({ triggers: undefined as never })).not.toThrow();
   });
 });

@@ -68,7 +68,7 @@ const model = object<ModelOverride>({
 const usd = numberFrom(0);
 
 /** The settings that the library and the gateway share. */
-export const engineChecks: Checks<EngineSettings> = {
+const engineChecks: Checks<EngineSettings> = {
   pins: object<Pins>({
     tools: listOf('names of tools', isText),
     texts: listOf('texts of at least one character', isText),

@@ -60,6 +60,17 @@ const strategiesCheck = object<StrategySettings>(strategyChecks);
  */
 export function defaultStrategies(settings: StrategySettings = {}): readonly Strategy[] {
   checkSettings(strategiesCheck, settings, 'defaultStrategies');
+  return strategiesIn(settings);
+}
+
+/** Settings of strategies in a program, whose list may also hold strategies of its own. */
+export type ProgramStrategies = StrategyDefaults & {
+  /** The strategies, least harm first: strategies, or names with options. Default: those of `defaultStrategies`. */
+  readonly strategies?: readonly (Strategy | StrategyChoice)[] | undefined;
+};
+
+/** Does the same for settings that were checked. */
+export function strategiesIn(settings: ProgramStrategies): readonly Strategy[] {
   const all = withPreset(settings);
   const { summaries, subgoals, items } = all;
   const usual = strategyNames.filter(
@@ -70,11 +81,13 @@ export function defaultStrategies(settings: StrategySettings = {}): readonly Str
     items && name === 'offload-results' ? [{ name: 'compress-items', reach: 'history' }, name] : [name],
   );
   const { strategies = withItems } = all;
-  return strategies.map((choice) => chosenStrategy(choice, all, strategies));
+  return strategies.map((one) =>
+    typeof one === 'object' && 'propose' in one ? one : chosenStrategy(one, all, strategies),
+  );
 }
 
 /** Adds what the preset sets and the settings leave out. */
-function withPreset(settings: StrategySettings): StrategySettings {
+function withPreset<Settings extends StrategyDefaults>(settings: Settings): Settings {
   const { preset } = settings;
   const { subgoals, summaries = false } = preset ? presets[preset] : {};
   return {

@@ -3,10 +3,12 @@ import { mkdtempSync, readdirSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { ownCommand } from '../home.ts';
 import { run } from '../run.ts';
 import { testTerminal } from '../../../test/support/test-terminal.ts';
 
-const masked = (text: string) => text.replace(/The demo took [\d.]+ s\./, 'The demo took TIME.');
+const masked = (text: string) =>
+  text.replace(/The demo took [\d.]+ s\./, 'The demo took TIME.').replaceAll(ownCommand, 'leporello');
 
 describe('leporello demo', () => {
   it('shows what was sent, what was folded and a recall', async () => {
@@ -53,9 +55,9 @@ describe('leporello demo', () => {
       The gateway restored 6 of 6 folded texts exactly. The demo took TIME.
 
       Next steps
-        npm run leporello -- serve                 run the gateway for your own agent: change its base URL
-        npm run leporello -- compact FILE          fold a recorded conversation, offline
-        npm run leporello -- help                  show all commands
+        leporello serve                 run the gateway for your own agent: change its base URL
+        leporello compact FILE          fold a recorded conversation, offline
+        leporello help                  show all commands
       "
     `);
   });

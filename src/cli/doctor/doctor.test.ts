@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ownCommand } from '../home.ts';
 import { freePort as findFreePort } from '../../../test/support/free-port.ts';
 import { testTerminal } from '../../../test/support/test-terminal.ts';
 import { isOfOtherSecret } from '../../store/secret.ts';
@@ -55,10 +56,8 @@ type Setup = {
 
 /** Runs the doctor, and returns its exit code and what it found that is not in order. */
 async function examined({ env = {}, set = {}, deps = {} }: Setup = {}) {
-  const terminal = testTerminal({
-    cwd: home,
-    env: { HOME: home, LEPORELLO_PORT: String(freePort), ...env },
-  });
+  const variables = { HOME: home, LEPORELLO_PORT: String(freePort), ...env };
+  const terminal = testTerminal({ cwd: home, env: variables });
   const values = Object.entries(set).map(([key, text]) => ({ flag: '--set', key, text }));
   const settings = { file: undefined, values };
   const code = await doctor({ command: 'doctor', settings, json: true }, terminal, { ...inOrder, ...deps });
@@ -68,8 +67,12 @@ async function examined({ env = {}, set = {}, deps = {} }: Setup = {}) {
 
 /** Replaces the parts of a text that differ from run to run. */
 function neutral(finding: Finding): Finding {
-  const text = JSON.stringify(finding).replaceAll(home, 'HOME').replaceAll(String(freePort), 'PORT');
-  return JSON.parse(text) as Finding;
+  return JSON.parse(neutralText(JSON.stringify(finding))) as Finding;
+}
+
+function neutralText(text: string): string {
+  const names = { [ownCommand]: 'leporello', [home]: 'HOME', [freePort]: 'PORT' };
+  return Object.entries(names).reduce((now, [word, name]) => now.replaceAll(word, name), text);
 }
 
 const failing =
@@ -82,9 +85,9 @@ describe('leporello doctor', () => {
   it('finds nothing in a set-up that is in order, says what it looked at, and writes nothing', async () => {
     expect(await examined()).toEqual({ code: 0, found: [] });
     const terminal = testTerminal({ cwd: home, env: { HOME: home, LEPORELLO_PORT: String(freePort) } });
-    const settings = { file: undefined, values: [] };
-    expect(await doctor({ command: 'doctor', settings, json: false }, terminal, inOrder)).toBe(0);
-    expect(terminal.written.out().replaceAll(home, 'HOME').replaceAll(String(freePort), 'PORT')).toBe(
+    const command = { command: 'doctor', settings: { file: undefined, values: [] }, json: false } as const;
+    expect(await doctor(command, terminal, inOrder)).toBe(0);
+    expect(neutralText(terminal.written.out())).toBe(
       `ok       Node 24.1.0.
 ok       The configuration is valid.
 ok       The data folder HOME/.leporello can be used. It holds no store yet.
@@ -93,9 +96,9 @@ ok       https://api.anthropic.com can be reached.
 ok       https://api.openai.com/v1 can be reached.
 ok       https://generativelanguage.googleapis.com can be reached.
 ok       No gateway runs on http://127.0.0.1:PORT now.
-         fix: npm run leporello -- serve, or npm run leporello -- wrap claude, which starts one.
+         fix: leporello serve, or leporello wrap claude, which starts one.
 ok       No base URL is set in this shell or in a settings file of a client.
-         fix: npm run leporello -- wrap claude, or docs/clients.md for a permanent setting.
+         fix: leporello wrap claude, or docs/clients.md for a permanent setting.
 
 9 checks: 0 failures, 0 warnings.
 `,
@@ -235,9 +238,7 @@ ok       No base URL is set in this shell or in a settings file of a client.
         check: 'gateway',
         level: 'failure',
         says: 'Port PORT is used by another program, not by Leporello.',
-        fix: expect.stringMatching(
-          /^Stop it, or use another port: npm run leporello -- serve --port \d+$/,
-        ) as string,
+        fix: expect.stringMatching(/^Stop it, or use another port: leporello serve --port \d+$/) as string,
       },
     ],
     [
@@ -250,7 +251,7 @@ ok       No base URL is set in this shell or in a settings file of a client.
         check: 'base-url',
         level: 'failure',
         says: 'The base URL in ANTHROPIC_BASE_URL is http://127.0.0.1:PORT, but nothing listens there: clients that use it fail.',
-        fix: 'npm run leporello -- serve --port PORT, or remove it from ANTHROPIC_BASE_URL.',
+        fix: 'leporello serve --port PORT, or remove it from ANTHROPIC_BASE_URL.',
       },
     ],
     [
@@ -264,7 +265,7 @@ ok       No base URL is set in this shell or in a settings file of a client.
         check: 'base-url',
         level: 'failure',
         says: 'The base URL in HOME/.codex/config.toml is http://127.0.0.1:PORT/v1, but nothing listens there: clients that use it fail.',
-        fix: 'npm run leporello -- serve --port PORT, or remove it from HOME/.codex/config.toml.',
+        fix: 'leporello serve --port PORT, or remove it from HOME/.codex/config.toml.',
       },
     ],
     [
@@ -320,7 +321,7 @@ ok       No base URL is set in this shell or in a settings file of a client.
         check: 'codex',
         level: 'warning',
         says: 'Codex ignores OPENAI_BASE_URL, so its requests do not go there.',
-        fix: 'npm run leporello -- wrap codex, or openai_base_url = "https://proxy.example/v1" in ~/.codex/config.toml.',
+        fix: 'leporello wrap codex, or openai_base_url = "https://proxy.example/v1" in ~/.codex/config.toml.',
       },
     ],
     [

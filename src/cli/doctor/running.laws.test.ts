@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ownCommand } from '../home.ts';
 import { type FakeProvider, startFakeProvider } from '../../../test/support/fake-provider/fake-provider.ts';
 import { testTerminal, type TestTerminal } from '../../../test/support/test-terminal.ts';
 import { run } from '../run.ts';
@@ -146,9 +147,9 @@ describe('leporello without arguments', () => {
   wraps     0
   page      ${gateway.url}/
 
-  npm run leporello -- wrap claude   connects an agent for one run
-  npm run leporello -- doctor        checks the set-up
-  npm run leporello -- help          shows all commands
+  ${ownCommand} wrap claude   connects an agent for one run
+  ${ownCommand} doctor        checks the set-up
+  ${ownCommand} help          shows all commands
 `,
     );
   });
@@ -171,7 +172,7 @@ describe('a second leporello serve', () => {
     );
     const other = port === 65_535 ? port - 1 : port + 1;
     await expect(second).rejects.toThrow(
-      `A Leporello (version 0.1.0, originals in ${home}/.leporello) already runs on ${gateway.url}. Use it: npm run leporello -- wrap claude, or ${gateway.url} as the base URL of a client. For a second one: npm run leporello -- serve --port ${other}.`,
+      `A Leporello (version 0.1.0, originals in ${home}/.leporello) already runs on ${gateway.url}. Use it: ${ownCommand} wrap claude --port ${port}, or ${gateway.url} as the base URL of a client. For a second one: ${ownCommand} serve --port ${other}.`,
     );
   });
 });

@@ -14,6 +14,7 @@ import { spawnSync } from 'node:child_process';
 import { afterAll, describe, expect, it } from 'vitest';
 import { testTerminal } from '../../../test/support/test-terminal.ts';
 import { run } from '../run.ts';
+import { ownCommand } from '../home.ts';
 import { hookContracts, hookedClients } from './contracts.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'leporello-hook-'));
@@ -284,27 +285,13 @@ describe('leporello hook', () => {
     }
   });
 
-  it('prints an entry for a shell also if the path of Node has a space', async () => {
-    const original = process.execPath;
-    process.execPath = join(home, 'no such program');
-    try {
-      const { reply } = await replyTo('codex', '', ['--print', '--json']);
-      const { command } = (reply as { entry: { hooks: { PostToolUse: { hooks: { command: string }[] }[] } } })
-        .entry.hooks.PostToolUse[0]!.hooks[0]!;
-      const end = spawnSync('sh', ['-c', command], { encoding: 'utf8' });
-      expect({ status: end.status, out: end.stdout + end.stderr }).toEqual({ status: 0, out: '' });
-    } finally {
-      process.execPath = original;
-    }
-  });
-
   it('prints an entry that does nothing where Leporello is not installed', async () => {
     for (const client of hookedClients) {
       const { reply } = await replyTo(client, '', ['--print', '--json']);
       const { file, entry } = reply as { readonly file: string; readonly entry: object };
       expect(file).toBe(hookContracts[client].file(home, {}));
       const command = /"command":("(?:[^"\\]|\\.)*")/.exec(JSON.stringify(entry))![1]!;
-      const text = (JSON.parse(command) as string).replaceAll(process.execPath, 'no-such-program');
+      const text = (JSON.parse(command) as string).replaceAll(ownCommand, 'no-such-program');
       const end = spawnSync('sh', ['-c', text], { encoding: 'utf8' });
       expect({ status: end.status, out: end.stdout + end.stderr }).toEqual({ status: 0, out: '' });
     }

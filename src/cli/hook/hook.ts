@@ -5,7 +5,6 @@
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { mayLose } from '../../arrival/kind.ts';
 import { shrink } from '../../arrival/shrink.ts';
 import { type JsonRecord, parseRecord } from '../../conversation/json-scan.ts';
@@ -16,7 +15,7 @@ import { kindOf, pathIn } from '../../outline/step-line.ts';
 import { createEncryptedStore } from '../../store/encrypted-store.ts';
 import type { HookArgs } from '../command-args.ts';
 import { loadConfig } from '../config/load-config.ts';
-import { homeOf, ownCommand } from '../home.ts';
+import { homeOf, ownCommand, quoted } from '../home.ts';
 import { openStore } from '../open-store.ts';
 import type { Environment, Terminal } from '../terminal.ts';
 import { parsedJson, readSettings } from '../wrap/read-settings.ts';
@@ -134,7 +133,7 @@ export function hookNote(shrunk: {
 }
 
 function recallCommand(args: HookArgs, terminal: Terminal): string {
-  return [...ownWords(), 'recall', ...placeFlags(args, terminal)].join(' ');
+  return [ownCommand, 'recall', ...placeFlags(args, terminal)].join(' ');
 }
 
 /** Returns the flags with which a process in another folder finds the same store. */
@@ -146,24 +145,12 @@ function placeFlags({ settings: { file, values } }: HookArgs, { cwd }: Terminal)
   ]);
 }
 
-/** Returns the words of the command for a shell in any folder. In a checkout there is none, so Node runs the entry. */
-function ownWords(): readonly [program: string, ...arguments_: readonly string[]] {
-  if (ownCommand === 'leporello') return [ownCommand];
-  return [quoted(process.execPath), quoted(fileURLToPath(new URL('../main.ts', import.meta.url)))];
-}
-
-/** Quotes a word for a POSIX shell, where that is needed. */
-function quoted(word: string): string {
-  return /^[\w./:@=+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
-}
-
 async function printEntry(args: HookArgs, terminal: Terminal): Promise<number> {
   const { title, file, entry, note } = hookContracts[args.client];
   const place = file(homeOf(terminal.env) ?? '~', terminal.env);
-  const run = [...ownWords(), 'hook', args.client, ...placeFlags(args, terminal)].join(' ');
+  const run = [ownCommand, 'hook', args.client, ...placeFlags(args, terminal)].join(' ');
   // Without Leporello, the entry does nothing.
-  const [program] = ownWords();
-  const command = `command -v ${program} >/dev/null || exit 0; ${run}`;
+  const command = `command -v ${ownCommand} >/dev/null || exit 0; ${run}`;
   const content = entry(command);
   if (args.json) {
     await terminal.out(`${JSON.stringify({ file: place, entry: content })}\n`);
@@ -172,7 +159,7 @@ async function printEntry(args: HookArgs, terminal: Terminal): Promise<number> {
   const intro = `Put this into ${place} of ${title}, beside what is there:\n\n`;
   const notes = [
     ...(note === undefined ? [] : [note]),
-    `To let the model read originals as a tool, add the MCP server ${[...ownWords(), 'mcp', ...placeFlags(args, terminal)].join(' ')}.`,
+    `To let the model read originals as a tool, add the MCP server ${[ownCommand, 'mcp', ...placeFlags(args, terminal)].join(' ')}.`,
     `Nothing was written. ${ownCommand} off removes the entry again.`,
   ];
   await terminal.out(`${intro}${JSON.stringify(content, null, 2)}\n\n${notes.join('\n')}\n`);

@@ -13,6 +13,7 @@ import { parseArgs } from '../args.ts';
 import type { ServeArgs } from '../command-args.ts';
 import { run } from '../run.ts';
 import { serve } from './serve.ts';
+import { ownCommand } from '../home.ts';
 import { clientHelp } from '../wrap/clients.ts';
 import {
   testTerminal,
@@ -188,7 +189,7 @@ describe('leporello serve', () => {
     await terminal.shows('/_leporello/receipts');
     const url = /http:\/\/[\d.:]+/.exec(terminal.written.out())![0];
     expect(terminal.written.out()).toBe(
-      `Leporello listens on ${url}   store: ${join(folder, '.leporello')}\n\n${clientHelp(url)}\n`,
+      `Leporello listens on ${url}   store: ${join(folder, '.leporello')}\n\n${clientHelp(url, `${ownCommand} wrap claude --port ${new URL(url).port}`)}\n`,
     );
     // With only a base URL, some versions send all tools in full.
     expect(terminal.written.out()).toContain(
@@ -351,7 +352,7 @@ describe('leporello serve with a problem', () => {
       return terminal.written.err();
     };
     expect(await said('--port', String(port))).toBe(
-      `leporello: Port ${port} on 127.0.0.1 is in use by another program. Stop it, or use another port: npm run leporello -- serve --port ${port === 65_535 ? port - 1 : port + 1} (0 uses any free port).\n`,
+      `leporello: Port ${port} on 127.0.0.1 is in use by another program. Stop it, or use another port: ${ownCommand} serve --port ${port === 65_535 ? port - 1 : port + 1} (0 uses any free port).\n`,
     );
     taken.close();
     expect(await said('--port', '0', '--host', '192.0.2.1')).toBe(

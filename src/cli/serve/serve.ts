@@ -3,7 +3,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { assembleGateway } from '../../gateway/app.ts';
 import { type ReceiptArchive, receiptArchive } from '../../gateway/receipts/archive.ts';
 import { type FoldThread, foldThread } from '../../gateway/fold-thread/fold-thread.ts';
-import { idleMoment, type NodeServer, serveNode } from '../../gateway/http/node-server.ts';
+import { idleMoment, type NodeServer } from '../../gateway/http/node-server.ts';
 import { prometheusMetrics } from '../../gateway/receipts/prometheus.ts';
 import { undiciUpstream } from '../../gateway/http/undici-upstream.ts';
 import type { GatewayTracing } from '../../gateway/options.ts';
@@ -16,8 +16,8 @@ import { gatewaySettings, isLoopback } from '../config/to-settings.ts';
 import { setGcFlags, smallHeapFlagsFor } from '../gc-flags.ts';
 import { type StoreProblems, openStoreOrFallBack, storeServer } from '../open-store.ts';
 import { clientHelp, clientSnippets } from '../wrap/clients.ts';
-import { ownCommand, packageVersion } from '../home.ts';
-import { type LocalAddress, type PortUser, anotherPort, portUser, urlFor } from '../running-gateway.ts';
+import { homeOf, packageVersion, wrapCommand } from '../home.ts';
+import { urlFor } from '../running-gateway.ts';
 import type { Terminal } from '../terminal.ts';
 import { smallCacheMb } from '../../caches.ts';
 import { LeporelloError } from '../../errors.ts';
@@ -25,6 +25,7 @@ import { withResolvers } from '../../es2024.ts';
 import { defaultUpstreams } from '../../gateway/routing/routes.ts';
 import { type Handler, jsonResponse } from '../../gateway/http/http.ts';
 import { loadVocabulary, provideVocabularies } from '../../tokens/load-counter.ts';
+import { listen } from './listen.ts';
 import { type Log, createLog, pathOf, withRequestLog } from './log.ts';
 import { createWraps } from './wraps.ts';
 import { cacheFolder, saveCode, saveVocabulary, vocabulariesIn } from '../start-cache.ts';
@@ -50,6 +51,8 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
   const wraps = wrapsOf(args, config, memory.secret, place);
   // The port of the gateway, which is known for sure only when it listens.
   let { port } = config;
+  const home = homeOf(terminal.env);
+  const wrapFor = (onPort: number) => wrapCommand('claude', { port: onPort, dataDir, home });
   const stopped = whenStopped(terminal);
   const warming = createBackgroundWarmUp();
   try {
@@ -62,7 +65,7 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
       ...(traces && { tracing: traces.tracing }),
       archive,
       pageClients: {
-        snippets: clientSnippets,
+        snippets: (url) => clientSnippets(url, wrapFor(port)),
         async findings() {
           const { checksOf } = await import('../doctor/doctor.ts');
           return checksOf({ config: { ...config, port }, dataDir, unknownVariables }, terminal, portUserMs);
@@ -74,12 +77,11 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
     });
     // The first request would load this: its client would wait longer than one that waits for the port.
     await Promise.all([upstream.load(), warmUp(usualModel, undefined, 1)]);
-    const server = await listen(
-      wraps.watched(withRequestLog(warming.watched(handler), log)),
-      config,
+    const server = await listen(wraps.watched(withRequestLog(warming.watched(handler), log)), config, {
       log,
       portUserMs,
-    );
+      home,
+    });
     ({ port } = server);
     warming.start(async (pause) => {
       await metrics.page({ summariesRunning: 0 });
@@ -91,7 +93,9 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
       await pause();
       saveCode();
     });
-    await terminal.out(startText(server, args.json, place, memory.store.name)).catch(() => undefined);
+    await terminal
+      .out(startText(server, args.json, { place, store: memory.store.name, wrap: wrapFor(port) }))
+      .catch(() => undefined);
     warn(log, config, memory, unknownVariables);
     await Promise.race([stopped.first, wraps.unused]);
     wraps.end();
@@ -250,26 +254,6 @@ function createBackgroundWarmUp() {
   };
 }
 
-async function listen(
-  handler: ReturnType<typeof withRequestLog>,
-  config: Config,
-  log: Log,
-  portUserMs: number,
-): Promise<NodeServer> {
-  const { host, port } = config;
-  try {
-    return await serveNode(handler, {
-      host,
-      port,
-      onError: (error, stage) => log.error({ stage, ...fieldsOf(error) }, 'a request failed in the gateway'),
-    });
-  } catch (error) {
-    const isTaken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
-    const user = isTaken ? await portUser({ host, port }, undefined, portUserMs) : undefined;
-    throw listenProblem(error, { host, port }, user);
-  }
-}
-
 /** Waits for the requests in progress. A second signal cuts them off. */
 async function drain(
   server: NodeServer,
@@ -306,14 +290,22 @@ function placeOf({ memory }: Config, dataDir: string | undefined): string | unde
   return storeServer(memory)?.place ?? dataDir;
 }
 
-function startText(server: NodeServer, json: boolean, place: string | undefined, store: string): string {
+function startText(
+  server: NodeServer,
+  json: boolean,
+  {
+    place,
+    store,
+    wrap,
+  }: { readonly place: string | undefined; readonly store: string; readonly wrap: string },
+): string {
   const url = urlFor(server);
   if (json) {
     const data = store === 'sqlite' && place !== undefined ? place : null;
     return `${JSON.stringify({ url, host: server.host, port: server.port, store, data })}\n`;
   }
   const memory = place === undefined ? 'store: only in this process' : `store: ${place}`;
-  return `Leporello listens on ${url}   ${memory}\n\n${clientHelp(url)}\n`;
+  return `Leporello listens on ${url}   ${memory}\n\n${clientHelp(url, wrap)}\n`;
 }
 
 function warn(
@@ -346,48 +338,4 @@ function warn(
     );
   }
   if (unknown.length > 0) log.warn({ variables: unknown }, 'unknown variables are ignored');
-}
-
-/** Returns log fields of an error: its kind and stack, but not its message, which can quote content. */
-function fieldsOf(error: unknown): Readonly<Record<string, unknown>> {
-  if (!(error instanceof Error)) return { error: typeof error };
-  const at = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
-  const code = 'code' in error ? { code: error.code } : {};
-  return { error: error.name, ...code, at: at.slice(0, 5).map((line) => line.trim()) };
-}
-
-/** Explains why the gateway cannot listen, and what to do. Errors of another kind are returned unchanged. */
-function listenProblem(cause: unknown, { host, port }: LocalAddress, user: PortUser | undefined): unknown {
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
-  const sentence =
-    user?.kind === 'leporello' ? alreadyRuns(user, { host, port }) : sentenceFor(code, host, port);
-  return sentence === undefined ? cause : new LeporelloError('bad-config', sentence, { cause });
-}
-
-function alreadyRuns({ state }: Extract<PortUser, { kind: 'leporello' }>, address: LocalAddress): string {
-  const url = urlFor(address);
-  const store = state.store === undefined ? 'originals in memory' : `originals in ${state.store}`;
-  return (
-    `A Leporello (version ${state.leporello}, ${store}) already runs on ${url}. ` +
-    `Use it: ${ownCommand} wrap claude, or ${url} as the base URL of a client. For a second one: ${ownCommand} serve --port ${anotherPort(address.port)}.`
-  );
-}
-
-function sentenceFor(code: unknown, host: string, port: number): string | undefined {
-  switch (code) {
-    case 'EADDRINUSE':
-      return (
-        `Port ${port} on ${host} is in use by another program. ` +
-        `Stop it, or use another port: ${ownCommand} serve --port ${anotherPort(port)} (0 uses any free port).`
-      );
-    case 'EACCES':
-      return `This user may not listen on port ${port} of ${host}. Use a port above 1023, such as --port 8787.`;
-    case 'EADDRNOTAVAIL':
-      return `${host} is not an address of this machine. Use 127.0.0.1, or 0.0.0.0 for all addresses (--host).`;
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return `The host ${host} is unknown. Use an address of this machine, such as 127.0.0.1 (--host).`;
-    default:
-      return undefined;
-  }
 }

@@ -57,7 +57,7 @@ describe('a client', () => {
   });
 
   it('is named in the text at the start of the gateway', () => {
-    const text = clientHelp(url);
+    const text = clientHelp(url, 'leporello wrap claude');
     for (const { title, name, setting } of agentClis) {
       expect(text).toContain(name);
       expect(text).toContain(`  ${title.padEnd(14)}  ${setting(url)}\n`);

@@ -306,8 +306,8 @@ export function agentCliIn(operands: readonly string[]): AgentCliName {
   );
 }
 
-/** Explains how to connect clients and SDKs. `url` is the gateway's, without a path and a slash at its end. */
-export function clientHelp(url: string): string {
+/** Explains how to connect clients and SDKs. `url` is the gateway's, without a path and a slash at its end; `wrap` starts its first client. */
+export function clientHelp(url: string, wrap: string): string {
   const names = agentClis.map(({ name }) => name);
   const rows = [
     ...agentClis.map(({ title, setting }) => [title, setting(url)] as const),
@@ -317,7 +317,7 @@ export function clientHelp(url: string): string {
   ] as const;
   return `Connect an agent for one run, without changing its settings:
 
-  ${ownCommand} wrap ${names[0]}   (or ${names.slice(1).join(', ')}; arguments of the agent come after --)
+  ${wrap}   (or ${names.slice(1).join(', ')}; arguments of the agent come after --)
   ${ownCommand} doctor        checks the set-up
 
 Or set the base URL of a client to this gateway. The client keeps its key.
@@ -329,10 +329,10 @@ ${rows.map(([title, setting]) => `  ${title.padEnd(14)}  ${setting}\n`).join('')
 }
 
 /** Explains the same for the page: one text to copy for each client. */
-export function clientSnippets(url: string): readonly ClientSnippet[] {
+export function clientSnippets(url: string, wrap: string): readonly ClientSnippet[] {
   const toolSearch = 'Without ENABLE_TOOL_SEARCH, some versions send all tool definitions in every request.';
   return [
-    { name: 'For one run', text: `${ownCommand} wrap claude`, note: 'Or codex, gemini, opencode, pi, qwen.' },
+    { name: 'For one run', text: wrap, note: 'Or codex, gemini, opencode, pi, qwen.' },
     ...agentClis.map(({ name, title, setting }) => ({
       name: title,
       text: setting(url),

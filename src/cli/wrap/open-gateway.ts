@@ -1,5 +1,6 @@
 /** Finds the gateway that a wrap uses, or starts one in a process of its own, which several wraps share and which ends with the last (serve/wraps.ts). */
 import { spawn } from 'node:child_process';
+import { isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LeporelloError } from '../../errors.ts';
@@ -96,8 +97,11 @@ function whyNotThis(
 ): string | undefined {
   if (port === 0 || found.kind === 'nobody') return undefined;
   if (found.kind === 'another program') return `Port ${port} is used by another program, not by Leporello.`;
-  if (!found.isOurs)
-    return `Port ${port} is used by a Leporello with another data folder or of another user.`;
+  if (!found.isOurs) {
+    const { store } = found.state;
+    const hint = isAbsolute(store ?? '') ? ` With --data ${store}, it can be used.` : '';
+    return `Port ${port} is used by a Leporello with another data folder or of another user.${hint}`;
+  }
   const other = otherUpstream(found.state, upstreams);
   return (
     other &&
@@ -141,17 +145,8 @@ async function start(
 ): Promise<StartedGateway> {
   const ending = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   const main = fileURLToPath(new URL(`../main.${ending}`, import.meta.url));
-  const argv = [
-    main,
-    'serve',
-    '--for-wraps',
-    '--json',
-    ...wish.flags,
-    '--host',
-    host,
-    '--port',
-    String(port),
-  ];
+  const place = ['--host', host, '--port', String(port)];
+  const argv = [main, 'serve', '--for-wraps', '--json', ...wish.flags, ...place];
   const child = spawn(process.execPath, [...process.execArgv, ...argv], {
     cwd: wish.cwd,
     env: { ...wish.env, ...variablesOf(wish.upstreams) },

@@ -15,6 +15,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ownCommand } from '../home.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { type FakeProvider, startFakeProvider } from '../../../test/support/fake-provider/fake-provider.ts';
 import { freePort } from '../../../test/support/free-port.ts';
@@ -191,7 +192,7 @@ describe('leporello wrap', () => {
     expect(await wraps('claude', '--port', String(port), '--', 'ask').ended).toEqual({
       code: 2,
       out: '',
-      err: `leporello: Port ${port} is used by another program, not by Leporello. Use another port: npm run leporello -- wrap --port ${port === 65_535 ? port - 1 : port + 1} ... (0 uses any free port).\n`,
+      err: `leporello: Port ${port} is used by another program, not by Leporello. Use another port: ${ownCommand} wrap --port ${port === 65_535 ? port - 1 : port + 1} ... (0 uses any free port).\n`,
     });
     taken.close();
     taken.closeAllConnections();
@@ -216,7 +217,7 @@ describe('leporello wrap', () => {
   });
 
   it('prints the command line for editors', async () => {
-    const none = `leporello: no Leporello listens on http://127.0.0.1:${port} now. Start it with npm run leporello -- serve.\n`;
+    const none = `leporello: no Leporello listens on http://127.0.0.1:${port} now. Start it with ${ownCommand} serve.\n`;
     expect(await wraps('claude', '--print', '--', '-p', "it's").ended).toEqual({
       code: 0,
       out: `ANTHROPIC_BASE_URL=http://127.0.0.1:${port} ENABLE_TOOL_SEARCH=true claude -p 'it'\\''s'\n`,

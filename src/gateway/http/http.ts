@@ -332,7 +332,8 @@ export function createEventSplitter(maxBytes = maxEventBytes): EventSplitter {
 
 /** Returns a reader of whole events. `ending` replaces a blank line that never arrived. */
 function createReader(): (raw: Uint8Array, ending: string) => StreamEvent {
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  // Only the first event may begin with a byte order mark.
+  let decoder = new TextDecoder('utf-8');
   let found: { readonly event?: string | undefined; readonly data: string } = { data: '' };
   const parser = createParser({
     onEvent: (message) => {
@@ -341,7 +342,9 @@ function createReader(): (raw: Uint8Array, ending: string) => StreamEvent {
   });
   return (raw, ending) => {
     found = { data: '' };
-    parser.feed(decoder.decode(raw) + ending);
+    // At a carriage return, the parser would wait for the line feed that may follow.
+    parser.feed(decoder.decode(raw) + (ending || (raw.at(-1) === CR ? '\n' : '')));
+    if (!decoder.ignoreBOM) decoder = new TextDecoder('utf-8', { ignoreBOM: true });
     return { raw, event: found.event, data: found.data };
   };
 }

@@ -235,7 +235,7 @@ describe('any chunking', () => {
 /** Returns what a parser of the whole text finds. The end of the stream counts as a blank line. */
 function dataOf(input: Uint8Array): string[] {
   const found: string[] = [];
-  createParser({ onEvent: ({ data }) => found.push(data) }).feed(`${text(input)}\n\n`);
+  createParser({ onEvent: ({ data }) => found.push(data) }).feed(`${new TextDecoder().decode(input)}\n\n`);
   return found.filter(Boolean);
 }
 

@@ -86,10 +86,15 @@ function loadSqlite(): typeof Sqlite {
     Reflect.apply(emitWarning, process, [warning, ...rest]);
   };
   try {
-    return process.getBuiltinModule('node:sqlite');
+    const sqlite = process.getBuiltinModule('node:sqlite') as typeof Sqlite | undefined;
+    if (sqlite) return sqlite;
   } finally {
     process.emitWarning = emitWarning;
   }
+  throw new LeporelloError(
+    'store-failed',
+    `A SQLite store needs Node 22.13 or newer, which has node:sqlite; this is Node ${process.versions.node}. Update Node, or use redisStore or httpStore.`,
+  );
 }
 
 const codes = {
