@@ -47,7 +47,7 @@ export function leporelloMiddleware(
       const rounds: Generated[] = [];
       for (let reply: Generated | undefined = call.reply; reply; ) {
         rounds.push(reply);
-        reply = await call.next(roundOf(reply, recallTool, wantsJson(params) ? reply.content : []));
+        reply = await call.next(roundOf(reply, recallTool, wantsJson(params)));
       }
       return joined(rounds, recallTool, wantsJson(params));
     },

@@ -16,7 +16,7 @@ import type {
   Usage,
 } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
-import type { Member } from '../conversation/json-scan.ts';
+import type { JsonRecord, Member } from '../conversation/json-scan.ts';
 import type { Steps } from '../conversation/steps.ts';
 
 export type { RecallAnswer, ToolCall } from '../conversation/conversation.ts';
@@ -239,6 +239,8 @@ export type ModelReply = {
   readonly finish: string | undefined;
   /** The assistant turn as the provider's own JSON bytes, to be sent back verbatim in a continuation. */
   readonly turn: Uint8Array;
+  /** True when the client is not shown the texts: it asks for structured output, and the model continues after a recall. */
+  readonly hidesText?: true | undefined;
   /**
    * The id under which the provider keeps this reply, if it does. A client knows only one id of several rounds: that of the first
    * round of a stream, or of the last round of a complete response.
@@ -287,7 +289,16 @@ export interface StreamRelay {
   fail(problem: GatewayProblem, providerBody?: Uint8Array): readonly Uint8Array[];
   /** Returns the usage of all rounds so far. */
   usage(): Usage | undefined;
+  /** Reads what an event adds to the reply. */
+  contentOf(data: JsonRecord): EventContent;
+  /** Leaves out the texts of this round that were not taken yet. The round ends with a recall. */
+  hideText(): void;
+  /** Returns the bytes that were held back when the upstream response has ended, before `end`. Undefined for a relay that holds nothing back. */
+  release?(): readonly Uint8Array[];
 }
+
+/** `text`: the text that an event adds, empty if one only begins; undefined without one. `calls`: the names of calls that begin. */
+export type EventContent = { readonly text: string | undefined; readonly calls: readonly string[] };
 
 export type RelayEnd =
   /** `reply` is the reply of the last round; undefined when it broke off. It may hold recalls and calls of the client's. */

@@ -102,7 +102,10 @@ export function hiddenRecallInserter(
 function readShown(reader: HiddenRecallReader, { rounds, closing }: HiddenRecall): VisibleRounds {
   const recallTool = privateToolsOf(rounds.flatMap(({ answers }) => answers.map(({ call }) => call.name)));
   return {
-    rounds: rounds.map(({ turn }) => visiblePieces(reader, turn, recallTool)),
+    rounds: rounds.map(({ turn, hidesText }) => {
+      const visible = visiblePieces(reader, turn, recallTool);
+      return hidesText ? { ...visible, texts: [] } : visible;
+    }),
     closing: closing && visiblePieces(reader, closing, recallTool),
   };
 }

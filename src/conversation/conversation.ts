@@ -114,6 +114,8 @@ export type Conversation = {
   /** System text and tool definitions outside the messages: counted, never edited. */
   readonly preamble: readonly Block[];
   readonly messages: readonly Message[];
+  /** True when the client asks for structured output in a reply that may hold calls: it reads all text of the reply as one value, mostly JSON. */
+  readonly wantsJson?: boolean | undefined;
   /** True when the client itself marks what its provider should cache. */
   readonly marked?: boolean | undefined;
   /** Milliseconds for which the client asks its provider to keep any of the prompt cached; undefined when it does not say. */
@@ -147,7 +149,12 @@ export type HiddenRecall = {
 };
 
 /** The model's turn as the provider's own JSON bytes, and the answers to its recalls. */
-export type RecallRound = { readonly turn: Uint8Array; readonly answers: readonly RecallAnswer[] };
+export type RecallRound = {
+  readonly turn: Uint8Array;
+  readonly answers: readonly RecallAnswer[];
+  /** True when the client was not shown the texts of the turn. */
+  readonly hidesText?: true | undefined;
+};
 
 export type ToolCall = { readonly id: string; readonly name: string; readonly argumentsJson: string };
 

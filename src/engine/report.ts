@@ -80,6 +80,7 @@ export function preparedFrom(
     identity: identityOf(conversation, clientLinks),
     recallTool: result.offers ? input.recallTool?.name : undefined,
     notesTool: result.offers ? input.recallTool?.notes?.name : undefined,
+    wantsJson: conversation.wantsJson,
     original: originalFinder(fullConversation, edits),
     titleOf: titleFinder(fullConversation, edits),
     searched: () => searchIdsOf(result.edits, result.shrinks),

@@ -183,6 +183,8 @@ export type PreparedRequest = {
   readonly recallTool: string | undefined;
   /** The name of the tool for notes that the body offers besides the recall tool; undefined when it offers none. */
   readonly notesTool?: string | undefined;
+  /** True when the client asks for structured output. */
+  readonly wantsJson?: boolean | undefined;
   /** Returns the original for an id of this conversation, as exact JSON bytes; undefined for any other id. */
   readonly original: (id: string) => Uint8Array | undefined;
   /**

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import type { PreparedRequest } from '../engine/types.ts';
 import { createEventSplitter } from './http/http.ts';
-import { openBudget, relayChunk } from './recall-loop.ts';
+import { openBudget } from '../recall/tool.ts';
+import { relayChunk } from './recall-loop.ts';
 
 /** Opens a budget for a request with this many tokens left in its window, in which every character is a token. */
 function budgetOf(room: number | undefined, limits = { maxRounds: 2, maxTokens: 800 }) {

@@ -4,6 +4,7 @@
  */
 import type { Codec, ModelReply, RecallAnswer, StreamRelay } from '../codecs/codec.ts';
 import type { Usage } from '../conversation/conversation.ts';
+import { holdText } from '../codecs/hold-text.ts';
 import { awaitsRecall, recallsWithCalls } from '../codecs/shared-json.ts';
 import type { KeptReply, RecallRound } from '../conversation/conversation.ts';
 import { privateToolsOf } from '../conversation/turns.ts';
@@ -12,7 +13,14 @@ import { LeporelloError } from '../errors.ts';
 import { peekBody, peekBytes } from './http/body.ts';
 import { type EventSplitter, type UpstreamResponse, createEventSplitter } from './http/http.ts';
 import { type ContinuationDeps, sendContinuation, storeWaitMs, waitAtMost } from './send-with-retries.ts';
-import { type RecallText, answerRecall, noteAnswer } from '../recall/tool.ts';
+import {
+  type RecallBudget,
+  type RecallLimits,
+  type RecallText,
+  answerRecall,
+  noteAnswer,
+  openBudget,
+} from '../recall/tool.ts';
 import type { RecallReport } from '../receipts/receipt.ts';
 import { addedUsage, noUsage } from '../receipts/cost.ts';
 
@@ -46,13 +54,19 @@ const maxResponseBytes = 64 * 1024 * 1024;
 /** Yields the client's bytes of a streamed response as they arrive. An error of the first response ends the stream with that error. */
 export async function* relayStream(exchange: Exchange, first: UpstreamResponse): AsyncGenerator<Uint8Array> {
   const { codec, prepared, note } = exchange;
-  const relay = codec.openStream({ recallTool: privateToolsOf([prepared.recallTool, prepared.notesTool]) });
+  const recallTool = privateToolsOf([prepared.recallTool, prepared.notesTool]);
+  const plain = codec.openStream({ recallTool });
+  let round = 1;
+  const isLastRound = () => budget.isSpent(round);
+  const relay = prepared.wantsJson
+    ? holdText(plain, { recallTool, mayRecall: prepared.searched().length > 0, isLastRound })
+    : plain;
   const recorder = recordHiddenRecalls(prepared, note, 'first');
   const budget = openBudget(exchange);
   let sent = prepared.body;
   let response = first;
   try {
-    for (let round = 1; ; round++) {
+    for (; ; round++) {
       const splitter = createEventSplitter();
       try {
         for await (const chunk of response.body) {
@@ -60,7 +74,9 @@ export async function* relayStream(exchange: Exchange, first: UpstreamResponse):
         }
         const rest = splitter.end();
         if (rest !== undefined) yield* relay.take(rest);
+        yield* relay.release?.() ?? [];
       } catch (error) {
+        yield* relay.release?.() ?? [];
         // Before the first recall, the client sees the same error as without the gateway.
         if (round === 1) throw error;
         yield* await failed(exchange, relay, recorder, error);
@@ -180,9 +196,10 @@ export async function relayWhole(
       return { response, body: isChanged ? codec.writeResponse(body, earlier, reply) : body };
     }
     const answers = await answersTo(exchange, reply, round, budget);
-    recorder.answered(reply, answers);
+    const shown = prepared.wantsJson ? { ...reply, hidesText: true as const } : reply;
+    recorder.answered(shown, answers);
     sent = codec.continueWith(sent, reply, answers);
-    earlier.push(reply);
+    earlier.push(shown);
     response = await sendContinuation(exchange, sent);
   }
 }
@@ -273,53 +290,6 @@ function sumUsage(replies: readonly ModelReply[]): Usage | undefined {
   return known.length > 1 ? known.reduce(addedUsage, noUsage) : known[0];
 }
 
-export type RecallLimits = {
-  /** Maximum number of rounds of recalls in one request. In one further round the model is told that there are no more. */
-  readonly maxRounds: number;
-  /** Maximum number of tokens of one answer. */
-  readonly maxTokens: number;
-};
-
-/**
- * Limits what the model may still recall in one request: the number of rounds, and the tokens, so that answers never make the request
- * exceed the window. When the budget is spent the model is told so once, and continues without further recalls.
- */
-interface RecallBudget {
-  /** Returns how many tokens each of `calls` answers may have, or a text for the model when no more can be recalled. */
-  forEach(round: number, calls: number): number | string;
-  /** Subtracts a text by which the request grows, or its tokens. */
-  spend(added: string | number): void;
-  /** True when the model keeps recalling after it was told that there are no more rounds. */
-  isSpent(round: number): boolean;
-}
-
-/** Tokens of the smallest useful answer: fewer hold only the hint how to read the rest. */
-const minAnswerTokens = 200;
-
-export function openBudget({
-  prepared,
-  recall,
-}: {
-  readonly prepared: PreparedRequest;
-  readonly recall: RecallLimits;
-}): RecallBudget {
-  let left = prepared.room ?? Number.POSITIVE_INFINITY;
-  return {
-    forEach(round, calls) {
-      if (round > recall.maxRounds)
-        return 'No more memory can be read in this answer. Go on with what is there.';
-      const each = Math.min(recall.maxTokens, Math.floor(left / calls));
-      return each < minAnswerTokens
-        ? 'The context window has no room left to read memory. Go on with what is there.'
-        : each;
-    },
-    spend(added) {
-      left -= typeof added === 'number' ? added : (prepared.counter?.count(added) ?? added.length);
-    },
-    isSpent: (round) => round > recall.maxRounds + 1,
-  };
-}
-
 // Recorder of hidden recalls: it collects those of one reply, and stores them for later requests of the conversation
 
 /** Records the hidden recalls of one reply. */
@@ -376,7 +346,8 @@ export function recordHiddenRecalls(
 
   return {
     answered(reply, answers) {
-      rounds.push({ turn: reply.turn, answers });
+      const { turn, hidesText } = reply;
+      rounds.push({ turn, answers, ...(hidesText && { hidesText }) });
       reached(reply, answers);
     },
     complete(last) {

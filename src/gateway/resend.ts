@@ -13,7 +13,8 @@ import type { Receipt } from '../receipts/receipt.ts';
 import type { PriceList } from '../tokens/model-facts.ts';
 import type { ModelInfo } from '../tokens/models.ts';
 import { type HeaderList, headerOf, type UpstreamResponse } from './http/http.ts';
-import { type Exchange, type RecallLimits, relayStream, relayWhole } from './recall-loop.ts';
+import type { RecallLimits } from '../recall/tool.ts';
+import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
 import { pauseUnless } from './send-with-retries.ts';
 
 /** One request to the provider. `most`: the USD that it can have cost if its usage is not known. */

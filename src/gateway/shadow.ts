@@ -21,7 +21,7 @@ import {
 import { isNewFold } from '../receipts/detail.ts';
 import type { Receipt, ShadowReceipt } from '../receipts/receipt.ts';
 import type { ModelInfo } from '../tokens/models.ts';
-import type { RecallLimits } from './recall-loop.ts';
+import type { RecallLimits } from '../recall/tool.ts';
 import type { GatewayLog } from './receipts/metrics.ts';
 import type { Prices, Resender } from './receipts/receipts.ts';
 import {

@@ -190,6 +190,55 @@ async function recallMedia(
   return { text: `The ${name} of ${id}, as it was:`, tokens, media: [{ json, inResult }] };
 }
 
+// Limits of the recalls of one request
+
+export type RecallLimits = {
+  /** Maximum number of rounds of recalls in one request. In one further round the model is told that there are no more. */
+  readonly maxRounds: number;
+  /** Maximum number of tokens of one answer. */
+  readonly maxTokens: number;
+};
+
+/**
+ * Limits what the model may still recall in one request: the number of rounds, and the tokens, so that answers never make the request
+ * exceed the window. When the budget is spent the model is told so once, and continues without further recalls.
+ */
+export interface RecallBudget {
+  /** Returns how many tokens each of `calls` answers may have, or a text for the model when no more can be recalled. */
+  forEach(round: number, calls: number): number | string;
+  /** Subtracts a text by which the request grows, or its tokens. */
+  spend(added: string | number): void;
+  /** True when the model keeps recalling after it was told that there are no more rounds. */
+  isSpent(round: number): boolean;
+}
+
+/** Tokens of the smallest useful answer: fewer hold only the hint how to read the rest. */
+const minAnswerTokens = 200;
+
+export function openBudget({
+  prepared,
+  recall,
+}: {
+  readonly prepared: { readonly room: number | undefined; readonly counter: RecallSource['counter'] };
+  readonly recall: RecallLimits;
+}): RecallBudget {
+  let left = prepared.room ?? Number.POSITIVE_INFINITY;
+  return {
+    forEach(round, calls) {
+      if (round > recall.maxRounds)
+        return 'No more memory can be read in this answer. Go on with what is there.';
+      const each = Math.min(recall.maxTokens, Math.floor(left / calls));
+      return each < minAnswerTokens
+        ? 'The context window has no room left to read memory. Go on with what is there.'
+        : each;
+    },
+    spend(added) {
+      left -= typeof added === 'number' ? added : (prepared.counter?.count(added) ?? added.length);
+    },
+    isSpent: (round) => round > recall.maxRounds + 1,
+  };
+}
+
 // Titles of originals: the message where each stood, and the call that it answered or made. Searches rank by them, and answers show them.
 
 /** Returns the title of each original by its id. */

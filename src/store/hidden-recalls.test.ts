@@ -72,6 +72,14 @@ describe('hidden recalls', () => {
     expect(await find(hiddenRecalls, 't', [])).toEqual([]);
   });
 
+  it('keep whether the client saw the texts of a round', async () => {
+    const store = inMemoryStore();
+    const { rounds, closing } = recallOf('mem_1', 'One.');
+    const hidden = { rounds: rounds.map((round) => ({ ...round, hidesText: true as const })), closing };
+    await open(store).record('t', 'a', hidden);
+    expect(await find(open(store), 't', [reply('a')])).toEqual([[hidden]]);
+  });
+
   it('of several replies to one prefix are found, the newest four, newest first', async () => {
     const store = inMemoryStore();
     const hiddenRecalls = open(store);

@@ -182,6 +182,7 @@ type StoredRecall = {
   readonly rounds: readonly {
     readonly turn: string;
     readonly answers: HiddenRecall['rounds'][0]['answers'];
+    readonly hidesText?: true | undefined;
   }[];
   readonly closing?: string;
 };
@@ -196,7 +197,7 @@ function bytesOf(turns: readonly HiddenRecall[], at: number): Uint8Array {
 
 function storedOf({ rounds, closing }: HiddenRecall): StoredRecall {
   return {
-    rounds: rounds.map(({ turn, answers }) => ({ turn: decoder.decode(turn), answers })),
+    rounds: rounds.map((round) => ({ ...round, turn: decoder.decode(round.turn) })),
     ...(closing ? { closing: decoder.decode(closing) } : {}),
   };
 }
@@ -206,7 +207,7 @@ function parseTurns(
 ): { readonly turns: readonly HiddenRecall[]; readonly at: number | undefined } | undefined {
   const stored = record && (decodeRecord(record, 'A hidden recall') as StoredRecalls | undefined);
   const turns = stored?.turns.map(({ rounds, closing }) => ({
-    rounds: rounds.map(({ turn, answers }) => ({ turn: encoder.encode(turn), answers })),
+    rounds: rounds.map((round) => ({ ...round, turn: encoder.encode(round.turn) })),
     closing: closing === undefined ? undefined : encoder.encode(closing),
   }));
   return turns && { turns, at: stored?.at };

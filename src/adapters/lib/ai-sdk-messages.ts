@@ -281,22 +281,13 @@ function revived(part: JsonRecord, { thinking }: JsonRecord): JsonRecord {
 
 // Replies
 
-/**
- * Returns the content of a reply as blocks that keep the parts they came from: a later request needs these, in any process. `unseen`: content whose texts
- * the program does not see.
- */
-export function replyBlocks(content: readonly object[], unseen: readonly object[]): readonly JsonRecord[] {
+/** Returns the content of a reply as blocks that keep the parts they came from: a later request needs these, in any process. */
+export function replyBlocks(content: readonly object[]): readonly JsonRecord[] {
   return objectsOf(content).flatMap((part) => {
     const sent = promptPart(part);
-    if (sent && part['type'] === 'text' && unseen.includes(part)) return [unseenText(sent)];
     const block = sent && replyBlock(sent);
     return block ? [block] : [];
   });
-}
-
-/** Writes a text that the program does not see. As a block of an unknown type it need not be in the program's copy of the reply. */
-function unseenText(part: JsonRecord): JsonRecord {
-  return withOrigin(unknownBlock('ai-sdk-unseen-text', part), part);
 }
 
 function replyBlock(part: JsonRecord): JsonRecord | undefined {

@@ -19,11 +19,11 @@ type ReplyParts = {
   readonly usage: SdkUsage;
 };
 
-/** `unseen`: content whose texts the program does not see if the reply goes on after a recall. */
+/** `hidesText`: the program does not see the texts if the reply goes on after a recall. */
 export function roundOf(
   { content, finishReason, usage }: ReplyParts,
   recallTool: string | undefined,
-  unseen: Generated['content'],
+  hidesText: boolean,
 ) {
   const called = content.flatMap((part) =>
     part.type === 'tool-call' && part.providerExecuted !== true
@@ -32,7 +32,8 @@ export function roundOf(
   );
   const calls = called.filter(({ name }) => !isPrivateTool(name, recallTool));
   return {
-    content: replyBlocks(content, calls.length === 0 && called.length > 0 ? unseen : []),
+    content: replyBlocks(content),
+    hidesText,
     recalls: called.filter(({ name }) => isPrivateTool(name, recallTool)),
     calls,
     isComplete: !['length', 'content-filter', 'error', 'interrupted'].includes(finishReason.unified),
@@ -125,12 +126,12 @@ async function* relay(
     for (let number = 1; ; number++) {
       const round = openRound(number, recallTool, wantsJson && recallTool !== undefined);
       for await (const part of partsIn(source.reader)) yield* round.take(part);
-      const { content, finish, held, unseen } = round.end();
+      const { content, finish, held, isHolding } = round.end();
       shown.push(...content.filter((part) => !isRecall(part, recallTool)));
       // The provider's stream broke off, or the program cancelled it.
       if (!finish) return yield* held;
       finished.push(finish);
-      const reply = await call.next(roundOf({ ...finish, content }, recallTool, unseen));
+      const reply = await call.next(roundOf({ ...finish, content }, recallTool, isHolding));
       yield* reply ? held.filter((part) => !isText(part)) : held;
       if (!reply) break;
       source.reader = reply.stream.getReader();
@@ -231,7 +232,7 @@ function openRound(number: number, recallTool: string | undefined, holdsText: bo
     take,
     end() {
       const read = content as Generated['content'];
-      return { content: read, finish, held, unseen: isHolding ? read : [] };
+      return { content: read, finish, held, isHolding };
     },
   };
 }

@@ -367,23 +367,16 @@ function partOf(block: JsonRecord): JsonRecord {
 
 /** Returns a block without the members that are written here. */
 function plain(block: JsonRecord): JsonRecord {
-  if (block['type'] === unseenText) return block['part'] as JsonRecord;
   const { at: _, origin: __, ...others } = block;
   return others;
 }
 
 // Replies
 
-const unseenText = 'langchain-unseen-text';
-/**
- * Returns a reply as blocks. The last one, a call, keeps the whole message: a later request needs it, in any process. Texts that the program does not
- * see are blocks of an unknown type, which need not be in its copy of the reply.
- */
-export function replyBlocks(message: AIMessage, hidesText = false): readonly JsonRecord[] {
+/** Returns a reply as blocks. The last one, a call, keeps the whole message: a later request needs it, in any process. */
+export function replyBlocks(message: AIMessage): readonly JsonRecord[] {
   const [origin] = mapChatMessagesToStoredMessages([message]);
-  const blocks = blocksIn(message).map((block) =>
-    hidesText && block['type'] === 'text' ? unknownBlock(unseenText, block) : block,
-  );
+  const blocks = blocksIn(message);
   return blocks.map((block, at) => (at === blocks.length - 1 ? withOrigin(block, origin) : block));
 }
 

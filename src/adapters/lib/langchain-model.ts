@@ -243,7 +243,8 @@ function roundOf(
   const isBroken = (message.invalid_tool_calls ?? []).some(({ name }) => Boolean(name));
   return {
     message,
-    content: replyBlocks(message, hidesText && calls.length > 0 && calls.every(isRecall)),
+    content: replyBlocks(message),
+    hidesText,
     recalls: calls.filter(isRecall),
     calls: calls.filter((call) => !isRecall(call)),
     isComplete: !isCut && !incomplete && !isBroken,

@@ -7,10 +7,10 @@ import { awaitsRecall, recallsWithCalls } from '../../codecs/shared-json.ts';
 import { type JsonRecord, isRecord, jsonBytes } from '../../conversation/json-scan.ts';
 import type { PreparedRequest } from '../../engine/types.ts';
 import type { HeaderList, UpstreamResponse } from '../../gateway/http/http.ts';
-import { openBudget, recordHiddenRecalls } from '../../gateway/recall-loop.ts';
+import { recordHiddenRecalls } from '../../gateway/recall-loop.ts';
 import { pauseUnless, sendContinuation, sendPrepared } from '../../gateway/send-with-retries.ts';
 import { type Leporello, partsOf } from '../../library/leporello.ts';
-import { answerRecall, noteAnswer } from '../../recall/tool.ts';
+import { answerRecall, noteAnswer, openBudget } from '../../recall/tool.ts';
 import {
   type FoldedRequest,
   type FrameworkRequest,
@@ -53,6 +53,8 @@ export type ModelRound = {
   readonly recalls: readonly ToolCall[];
   /** The calls that the program runs. */
   readonly calls: readonly ToolCall[];
+  /** True when the program does not see the texts if the reply goes on after a recall. */
+  readonly hidesText?: boolean;
   /** False for a reply that was cut off or refused: it may hold half a call. */
   readonly isComplete: boolean;
   /** The provider's count of the whole prompt. */
@@ -134,7 +136,7 @@ export async function openModelCall<Message, Reply>(
     reply: outcome.reply,
     recallTool: folded.recallTool,
     left: () => recorder.disconnected(),
-    async next({ content, recalls, calls, isComplete, promptTokens }) {
+    async next({ content, recalls, calls, hidesText = false, isComplete, promptTokens }) {
       number++;
       if (number === 1 && promptTokens !== undefined) prepared.reportPromptTokens(promptTokens);
       const reply = replyOf(content, recalls, calls);
@@ -145,7 +147,7 @@ export async function openModelCall<Message, Reply>(
         return undefined;
       }
       const answers = await answersTo(reply);
-      recorder.answered(reply, answers);
+      recorder.answered(hidesText ? { ...reply, hidesText } : reply, answers);
       sent = frameworkCodec.continueWith(sent, reply, answers);
       try {
         return await continued(call, wire.read(sent));

@@ -50,6 +50,7 @@ import {
   writesLong,
   jsonList,
   memberBytes,
+  recordAt,
   setMembers,
   stringIn,
   withMembers,
@@ -83,7 +84,10 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
     const messages = readMessages(fields, reading, parseMessage);
     const system = readPreamble(fields, 'system', reading, parseSystem);
     const tools = readPreamble(fields, 'tools', reading, parseTools);
-    const { model, stream, max_tokens, cache_control } = parseOtherFields(fields, blockFields);
+    const others = parseOtherFields(fields, blockFields);
+    const { model, stream, max_tokens, cache_control, output_config } = others;
+    const formats = [others['output_format'], recordAt(output_config, 'format')];
+    const mayCall = stringIn(others['tool_choice'], 'type') !== 'none';
     const preamble = [tools, system].filter((block) => block !== undefined);
     const keptMs = longestOf([markMs(cache_control), longestMark(preamble), longestMark(messages)]);
     return {
@@ -95,6 +99,8 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
       toolNames: toolNamesOf(tools),
       preamble,
       messages,
+      // https://platform.claude.com/docs/en/build-with-claude/structured-outputs
+      wantsJson: mayCall && formats.some((wanted) => stringIn(wanted, 'type') !== undefined),
       marked: keptMs !== undefined,
       keptMs,
       writesLong: writesLong(keptMs),

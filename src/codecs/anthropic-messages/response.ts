@@ -162,7 +162,8 @@ export function refusesReasoning(status: number, body: string): boolean {
 function visibleBlocks(reply: ModelReply): readonly Uint8Array[] {
   const recallTool = privateToolsOf(reply.recalls.map(({ name }) => name));
   const isPrivate = (block: unknown) =>
-    stringIn(block, 'type') === 'tool_use' && isPrivateTool(stringIn(block, 'name'), recallTool);
+    (stringIn(block, 'type') === 'tool_use' && isPrivateTool(stringIn(block, 'name'), recallTool)) ||
+    (reply.hidesText === true && stringIn(block, 'type') === 'text');
   return elementsOf(reply.turn)
     .filter(({ value }) => !isPrivate(value))
     .map(({ bytes }) => bytes);

@@ -37,6 +37,8 @@ type AnthropicRound = {
   readonly shown: Map<number, number>;
   /** Blocks of private calls, which the client does not get. */
   readonly held: Set<number>;
+  /** True when the client does not get texts either. */
+  hidesText: boolean;
   usage: unknown;
   finish: string | undefined;
   stopped: boolean;
@@ -90,6 +92,14 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       return [eventBytes('error', reported ? withMembers(reported.whole, type) : errorBody(problem))];
     },
     usage: () => usageFrom(usage()),
+    contentOf(data) {
+      const block = recordAt(data, 'content_block');
+      const text = stringIn(block, 'text') ?? stringIn(data['delta'], 'text');
+      return { text, calls: block['type'] === 'tool_use' ? [stringIn(block, 'name') ?? ''] : [] };
+    },
+    hideText() {
+      relaying.round.hidesText = true;
+    },
   });
 }
 
@@ -140,7 +150,9 @@ function startBlock(relaying: AnthropicRelay, event: StreamEvent, data: JsonReco
   const index = numberAt(data, 'index');
   const block = data['content_block'];
   if (isRecord(block)) round.recorder.start(index, objectBytes(encoder.encode(event.data), 'content_block'));
-  if (stringIn(block, 'type') === 'tool_use' && isPrivateTool(stringIn(block, 'name'), recallTool)) {
+  const type = stringIn(block, 'type');
+  const isRecall = type === 'tool_use' && isPrivateTool(stringIn(block, 'name'), recallTool);
+  if (isRecall || (type === 'text' && round.hidesText)) {
     round.held.add(index);
     return [];
   }
@@ -200,6 +212,7 @@ function newRound(number: number): AnthropicRound {
     recorder: recordBlocks(),
     shown: new Map(),
     held: new Set(),
+    hidesText: false,
     usage: undefined,
     finish: undefined,
     stopped: false,

@@ -84,10 +84,18 @@ function readConversation(
     streaming: route.streaming,
     replies: numberOf(config, 'candidateCount') ?? 1,
     maxOutputTokens: numberOf(config, 'maxOutputTokens'),
+    wantsJson: wantsJson(others),
     toolNames: takesOurTool(others) ? offered : [],
     preamble: [...tools, ...system],
     messages,
   };
+}
+
+/** True when the client asks for structured output in a reply that may hold calls. */
+function wantsJson(fields: Readonly<Record<string, unknown>>): boolean {
+  const type = stringOf(valueOf(fields, 'generationConfig'), 'responseMimeType') ?? 'text/plain';
+  const calling = valueOf(valueOf(fields, 'toolConfig'), 'functionCallingConfig');
+  return type !== 'text/plain' && stringOf(calling, 'mode') !== 'NONE';
 }
 
 /**

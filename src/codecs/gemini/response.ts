@@ -177,7 +177,12 @@ export function refusesReasoning(): boolean {
 
 function visibleParts(reply: ModelReply): readonly JsonElement[] {
   const hide = hideRecalls(reply.recalls[0]?.name);
-  return partsOf(reply.turn).flatMap((part) => hide(part) ?? []);
+  return partsOf(reply.turn).flatMap((part) => (reply.hidesText && isText(part) ? [] : (hide(part) ?? [])));
+}
+
+/** True for a part with words for the client. */
+export function isText({ value }: JsonElement): boolean {
+  return saidIn(value)?.isThought === false;
 }
 
 /** Calls without an id get one from their position, which is never written. */

@@ -5,7 +5,7 @@
  * came in pieces is joined; every part with more than text keeps its bytes ("don't merge one part with a signature with
  * another").
  */
-import { type JsonRecord, isRecord, jsonBytes } from '../../conversation/json-scan.ts';
+import { type JsonRecord, isRecord, jsonBytes, objectsOf } from '../../conversation/json-scan.ts';
 import type {
   GatewayProblem,
   ModelReply,
@@ -38,6 +38,7 @@ import {
   firstCandidate,
   hideRecalls,
   isComplete,
+  isText,
   partsOf,
   replyFrom,
   saidIn,
@@ -49,7 +50,7 @@ import { isPrivateTool } from '../../conversation/turns.ts';
 type GeminiRound = {
   readonly number: number;
   readonly recorder: ContentRecorder;
-  readonly hide: (part: JsonElement) => JsonElement | undefined;
+  hide: (part: JsonElement) => JsonElement | undefined;
   recalled: boolean;
   usage: unknown;
   finish: string | undefined;
@@ -173,6 +174,17 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       eventBytes(undefined, providerError(providerBody)?.whole ?? errorBody(problem)),
     ],
     usage: () => usageFrom(addUsage(earlierUsage, round.usage)),
+    contentOf(chunk) {
+      const parts = objectsOf(recordAt(firstCandidate(chunk), 'content')['parts']);
+      const said = parts.flatMap((part) => saidIn(part) ?? []).filter(({ isThought }) => !isThought);
+      const text = said.map((piece) => piece.text).join('');
+      return { text: text || undefined, calls: parts.flatMap((part) => callIn(part)?.name ?? []) };
+    },
+    hideText() {
+      const { hide } = round;
+      round.hide = (part) => (isText(part) ? undefined : hide(part));
+      round.recalled = true;
+    },
   });
 }
 

@@ -41,6 +41,7 @@ import {
   retentionMs,
   writesLong,
   jsonList,
+  stringIn,
   withMembers,
 } from '../shared-json.ts';
 import { inSteps, oneStep } from '../../conversation/steps.ts';
@@ -75,6 +76,8 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
     const functions = readPreamble(fields, 'functions', reading, parseFunctions);
     const others = parseOtherFields(fields, blockFields);
     const { model, stream, n, max_tokens, max_completion_tokens, prompt_cache_key, cache_control } = others;
+    const wanted = stringIn(others['response_format'], 'type') ?? 'text';
+    const mayCall = others['tool_choice'] !== 'none';
     const limit = max_completion_tokens ?? max_tokens;
     const marks = longestOf([markMs(cache_control), tools?.markedForMs, longestMark(messages)]);
     return {
@@ -86,6 +89,7 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
       toolNames: [...toolNamesOf(tools), ...toolNamesOf(functions)],
       preamble: [tools, functions].filter((block) => block !== undefined),
       messages,
+      wantsJson: mayCall && wanted !== 'text',
       // https://developers.openai.com/api/docs/guides/prompt-caching
       keptMs: longestOf([marks, retentionMs(others)]),
       writesLong: writesLong(marks),

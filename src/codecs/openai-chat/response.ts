@@ -1,5 +1,5 @@
 /** Reads and rewrites complete Chat Completions responses, continues a reply after a recall, and spells our own errors in OpenAI's shape. */
-import type { Codec, GatewayProblem, ModelReply, ToolCall, Overflow } from '../codec.ts';
+import type { Codec, EventContent, GatewayProblem, ModelReply, ToolCall, Overflow } from '../codec.ts';
 import type { RecallRound, Usage } from '../../conversation/conversation.ts';
 import {
   addUsage,
@@ -20,6 +20,7 @@ import {
   isRecord,
   jsonBytes,
   listSplices,
+  objectsOf,
   parseSpan,
   scanArray,
 } from '../../conversation/json-scan.ts';
@@ -87,7 +88,7 @@ export function writeResponse(
   const choices = memberBytes(body, 'choices');
   const first = choices && scanArray(choices, 0).elements[0];
   if (!first || rounds.every((round) => round.recalls.length === 0)) return body;
-  const text = rounds.map((round) => round.text).join('');
+  const text = rounds.map((round) => (round.hidesText ? '' : round.text)).join('');
   const choice = choices.subarray(first.start, first.end);
   const said = text === '' ? {} : { content: jsonBytes(text) };
   const bytes = setMembers(choice, {
@@ -219,27 +220,55 @@ export function firstChoice(chunk: JsonRecord): JsonRecord | undefined {
   return isRecord(first) ? first : undefined;
 }
 
-/** True when a delta holds anything besides its role, its calls and a private call of the legacy function form. */
-export function hasText(delta: JsonRecord, keepsFunction: boolean): boolean {
+/** The members of a delta that the client gets besides its calls. */
+type KeptOfDelta = {
+  readonly keepsRole: boolean;
+  /** False to leave out a private call of the legacy function form. */
+  readonly keepsFunction: boolean;
+  readonly keepsText: boolean;
+};
+
+/** True when a delta holds anything for the client besides its role and its calls. */
+export function hasText(
+  delta: JsonRecord,
+  { keepsFunction, keepsText }: Omit<KeptOfDelta, 'keepsRole'>,
+): boolean {
   return Object.entries(delta).some(
     ([key, value]) =>
       key !== 'role' &&
       key !== 'tool_calls' &&
       (key !== 'function_call' || keepsFunction) &&
+      (key !== 'content' || keepsText) &&
       value !== null &&
       value !== '',
   );
+}
+
+/** Reads the text and the names of calls in a chunk. */
+export function contentOf(chunk: JsonRecord): EventContent {
+  const delta = recordAt(firstChoice(chunk), 'delta');
+  const { content } = delta;
+  const isEmpty = content === undefined || content === null || content === '';
+  const names = [
+    ...objectsOf(delta['tool_calls']).map((call) => callFrom(call).name),
+    ...functionCallIn(delta).map(({ name }) => name),
+  ];
+  return {
+    text: isEmpty ? undefined : typeof content === 'string' ? content : '',
+    calls: names.filter((name) => name !== ''),
+  };
 }
 
 /** Replaces the calls of a choice, and keeps or removes its role. */
 export function withCalls(
   choice: Uint8Array,
   calls: readonly JsonRecord[],
-  { keepsRole, keepsFunction }: { readonly keepsRole: boolean; readonly keepsFunction: boolean },
+  { keepsRole, keepsFunction, keepsText }: KeptOfDelta,
 ): Uint8Array {
   const delta = setMembers(objectBytes(choice, 'delta'), {
     ...(keepsRole ? {} : { role: undefined }),
     ...(keepsFunction ? {} : { function_call: undefined }),
+    ...(keepsText ? {} : { content: undefined }),
     tool_calls: undefined,
   });
   const list = calls.length > 0 ? { tool_calls: jsonList(calls.map(jsonBytes)) } : {};

@@ -17,6 +17,7 @@ import {
   changeChoice,
   clientFinish,
   closedChoice,
+  contentOf,
   errorBody,
   firstChoice,
   hasText,
@@ -47,6 +48,8 @@ type ChatRound = {
   /** Client-side index of each call; private ones have none. */
   readonly shown: Map<CallKey, number>;
   readonly recalls: Set<CallKey>;
+  /** True when the client does not get texts. */
+  hidesText: boolean;
   /** True when the one call of the legacy function form is private. Its name comes with its first fragment. */
   recallsFunction: boolean;
   /** Calls whose name has not arrived yet: they may still turn out private. */
@@ -104,6 +107,8 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       eventBytes(undefined, providerError(providerBody)?.whole ?? errorBody(problem)),
     ],
     usage: () => usageFrom(usage()),
+    contentOf,
+    hideText: () => void (relaying.round.hidesText = true),
   });
 }
 
@@ -216,20 +221,21 @@ function show(
   split: boolean,
 ): readonly Uint8Array[] {
   const { delta, fragments, visible } = said;
-  const keepsFunction = !relaying.round.recallsFunction;
+  const kept = { keepsFunction: !relaying.round.recallsFunction, keepsText: !relaying.round.hidesText };
   const isSame =
     visible.length === fragments.length &&
     visible.every((call, at) => call === fragments[at]) &&
-    (keepsFunction || !isRecord(delta['function_call']));
+    (kept.keepsFunction || !isRecord(delta['function_call'])) &&
+    (kept.keepsText || !delta['content']);
   const keepsRole = !relaying.hasRole;
   relaying.hasRole ||= stringIn(delta, 'role') !== undefined;
   if (isSame && relaying.round.number === 0 && !split) return [event.raw];
   const bringsRole = keepsRole && relaying.hasRole;
-  if (visible.length === 0 && !bringsRole && !hasText(delta, keepsFunction)) return [];
+  if (visible.length === 0 && !bringsRole && !hasText(delta, kept)) return [];
   const shown = changeChoice(encoder.encode(event.data), (choice) =>
     withCalls(split ? setMembers(choice, { finish_reason: jsonBytes(null) }) : choice, visible, {
       keepsRole,
-      keepsFunction,
+      ...kept,
     }),
   );
   // Running totals of a continuation would be lower than those of the first response, so only the end tells the sum.
@@ -270,6 +276,7 @@ function newRound(number: number): ChatRound {
     recalls: new Set(),
     unnamed: new Set(),
     recallsFunction: false,
+    hidesText: false,
     usage: undefined,
     finish: undefined,
     ending: [],

@@ -52,7 +52,7 @@ import {
 } from '../read-body.ts';
 import { Paused, inSteps, oneStep } from '../../conversation/steps.ts';
 import { builtInName, parseItem } from './read-items.ts';
-import { continuesElsewhere, itemText, recalledPart, screenshotSplices } from './structure.ts';
+import { continuesElsewhere, itemText, recalledPart, screenshotSplices, wantsJson } from './structure.ts';
 import type { Edit } from '../../conversation/edit.ts';
 import {
   type MessageWriter,
@@ -110,6 +110,7 @@ function readRequest(
     toolNames: takesNoTool(others) ? [] : [...additional, ...own],
     preamble: [tools, instructions].filter((block) => block !== undefined),
     messages,
+    wantsJson: wantsJson(others),
     previousReplyId: typeof previous_response_id === 'string' ? previous_response_id : undefined,
     // https://developers.openai.com/api/docs/guides/prompt-caching
     keptMs: retentionMs(others),

@@ -195,18 +195,24 @@ export function visibleItems(reply: ModelReply): readonly JsonElement[] {
   const items = elementsOf(reply.turn);
   const recallTool = privateToolsOf(reply.recalls.map(({ name }) => name));
   if (recallTool === undefined) return items;
+  const isHidden = ({ value }: JsonElement) =>
+    isPrivate(value, recallTool) || (reply.hidesText === true && stringIn(value, 'type') === 'message');
   return items.filter((item, index) =>
-    isReasoning(item) ? !ledToRecallsOnly(items, index, recallTool) : !isPrivate(item.value, recallTool),
+    isReasoning(item) ? !ledToHiddenOnly(items, index, isHidden) : !isHidden(item),
   );
 }
 
-function ledToRecallsOnly(items: readonly JsonElement[], index: number, recallTool: string): boolean {
+function ledToHiddenOnly(
+  items: readonly JsonElement[],
+  index: number,
+  isHidden: (item: JsonElement) => boolean,
+): boolean {
   const behind = items.slice(index + 1);
   const start = behind.findIndex((item) => !isReasoning(item));
   if (start < 0) return true;
   const rest = behind.slice(start);
   const end = rest.findIndex(isReasoning);
-  return rest.slice(0, end < 0 ? undefined : end).every(({ value }) => isPrivate(value, recallTool));
+  return rest.slice(0, end < 0 ? undefined : end).every(isHidden);
 }
 
 export function isReasoning({ value }: JsonElement): boolean {

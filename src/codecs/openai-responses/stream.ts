@@ -12,7 +12,13 @@
  * ends with the private call: a request that continues it by `previous_response_id` must name the last response instead
  * (`continueReply` in request.ts).
  */
-import { type JsonRecord, isRecord, jsonBytes, parseRecord } from '../../conversation/json-scan.ts';
+import {
+  type JsonRecord,
+  isRecord,
+  jsonBytes,
+  objectsOf,
+  parseRecord,
+} from '../../conversation/json-scan.ts';
 import type {
   GatewayProblem,
   ModelReply,
@@ -185,7 +191,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
         return { status: 'done', tail: ending(reply), reply: isSaid ? reply : undefined };
       }
       earlierUsage = addUsage(earlierUsage, reply.rawUsage);
-      earlierItems.push(...visibleItems(reply));
+      earlierItems.push(...visibleItems({ ...reply, hidesText: round.recorder.hidesText() }));
       round = { ...newRound(round.number + 1, recallTool), ending: round.ending };
       return { status: 'recall', reply };
     },
@@ -194,6 +200,17 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       eventBytes('error', errorEvent(providerError(providerBody)?.error ?? errorOf(problem), nextNumber)),
     ],
     usage: () => usageFrom(addUsage(earlierUsage, round.response?.['usage']), round.recorder.items()),
+    contentOf(data) {
+      // Some servers stream no items and send them all in the last event.
+      const items = [...objectsOf(recordAt(data, 'response')['output']), recordAt(data, 'item')];
+      const isSaid = items.some(({ type }) => type === 'message');
+      return {
+        text:
+          data['type'] === 'response.output_text.delta' ? stringIn(data, 'delta') : isSaid ? '' : undefined,
+        calls: items.filter(({ type }) => type === 'function_call').map(({ name }) => String(name)),
+      };
+    },
+    hideText: () => round.recorder.hideTexts(),
   });
 }
 
@@ -237,6 +254,9 @@ interface ItemRecorder {
   isHeld(index: number): boolean;
   anyHeld(): boolean;
   isFinished(index: number): boolean;
+  /** Holds back messages from here on. */
+  hideTexts(): void;
+  hidesText(): true | undefined;
   /** Returns the finished items, in order of their index. */
   items(): readonly JsonElement[];
 }
@@ -244,9 +264,10 @@ interface ItemRecorder {
 function recordItems(recallTool: string | undefined): ItemRecorder {
   const finished = new Map<number, JsonElement>();
   const held = new Set<number>();
+  let hidesText: true | undefined;
 
   function begin(index: number, head: unknown): void {
-    if (isPrivate(head, recallTool)) held.add(index);
+    if (isPrivate(head, recallTool) || (hidesText && stringIn(head, 'type') === 'message')) held.add(index);
   }
 
   return {
@@ -258,6 +279,10 @@ function recordItems(recallTool: string | undefined): ItemRecorder {
     isHeld: (index) => held.has(index),
     anyHeld: () => held.size > 0,
     isFinished: (index) => finished.has(index),
+    hideTexts() {
+      hidesText = true;
+    },
+    hidesText: () => hidesText,
     items: () => [...finished].toSorted(([a], [b]) => a - b).map(([, item]) => item),
   };
 }

@@ -8,7 +8,7 @@ import { type Splice, jsonBytes, parseSpan, scanObject, skipSpace } from '../../
 import { inputOf, memoized } from '../../conversation/messages.ts';
 import { callsByResult, pairCalls, placeKey } from '../../conversation/turns.ts';
 import { lastMembers, stringAt } from '../read-body.ts';
-import { setMembers, stringIn } from '../shared-json.ts';
+import { recordAt, setMembers, stringIn } from '../shared-json.ts';
 import type { MessageEdits } from '../write-body.ts';
 
 /**
@@ -174,6 +174,11 @@ function headOf(body: Uint8Array): Readonly<Record<string, unknown>> {
     ({ key }) => key === 'previous_response_id' || key === 'conversation',
   );
   return Object.fromEntries(wanted.map(({ key, value }) => [key, parseSpan(body, value)]));
+}
+
+/** True when the client asks for structured output in a reply that may hold calls. */
+export function wantsJson({ text, tool_choice: choice }: Readonly<Record<string, unknown>>): boolean {
+  return (stringIn(recordAt(text, 'format'), 'type') ?? 'text') !== 'text' && choice !== 'none';
 }
 
 /** True for a request whose history the provider keeps. */

@@ -204,6 +204,7 @@ async function dataOf(
     identity,
     recallTool,
     notesTool: prepared.notesTool,
+    wantsJson: prepared.wantsJson,
     searched: prepared.searched(),
     heldBack: prepared.heldBack?.strategies,
     media,
