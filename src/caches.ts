@@ -153,8 +153,11 @@ const maxChanges = 32;
 /** A map that drops entries that were not used lately. */
 export type Cache<K extends Cacheable, V extends Cacheable> = BoundedMap<K, V>;
 
+/** The default budget of a gateway, or of a Leporello in process, for all its engines, in megabytes. */
+export const defaultCacheMb = 256;
+
 /** The default budget of one engine, in megabytes. */
-export const engineCacheMb = 256;
+export const engineCacheMb = defaultCacheMb / 2;
 
 /** The smallest budget that settings may set, in megabytes. */
 export const minCacheMb = 16;

@@ -6,10 +6,14 @@ describe('gcFlagsFor', () => {
   it.each([
     [
       '13.6.233.17-node.53',
-      ['--scavenger-max-new-space-capacity-mb=8', '--external-memory-accounted-in-global-limit'],
+      [
+        '--scavenger-max-new-space-capacity-mb=8',
+        '--external-memory-accounted-in-global-limit',
+        '--heap-growing-percent=75',
+      ],
     ],
     ['12.4.254.21-node.27', []],
-    ['14.6.202.34-node.34', ['--external-memory-accounted-in-global-limit']],
+    ['14.6.202.34-node.34', ['--external-memory-accounted-in-global-limit', '--heap-growing-percent=75']],
     ['15.0.1', []],
     ['', []],
   ])('of V8 %s are %j', (version, flags) => {

@@ -1,5 +1,5 @@
 /** Assembles the gateway from its settings. Nothing is opened here: the store and the upstream are passed in. */
-import { createCaches, engineCacheMb } from '../caches.ts';
+import { createCaches, defaultCacheMb } from '../caches.ts';
 import type { Engine } from '../engine/types.ts';
 import { type BackgroundSummarizer, createBackgroundSummarizer } from './background-summarizer.ts';
 import type { Experiments, ExperimentSettings } from './experiments.ts';
@@ -274,9 +274,6 @@ function isBaseUrl(value: unknown): boolean {
   const { protocol, username, password, search, hash } = new URL(value);
   return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
 }
-
-/** Megabytes for the caches of a gateway with its threads. */
-export const defaultCacheMb = 3 * engineCacheMb;
 
 /** The check of each setting. */
 export const gatewayChecks: Checks<GatewaySettings> = {

@@ -52,10 +52,7 @@ export type EngineSettings = {
    * reject with `store-failed`. Default 500.
    */
   readonly storeDeadlineMs?: number;
-  /**
-   * Megabytes of memory for caches (docs/memory.md). Default 256 for each engine: 512 for a Leporello in process, which has two, and 768 for a
-   * gateway, which has three.
-   */
+  /** Megabytes of memory for caches (docs/memory.md). Default 256: for the three engines of a gateway, or the two of a Leporello in process. */
   readonly cacheMb?: number;
 };
 

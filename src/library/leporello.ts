@@ -3,7 +3,7 @@ import { isRecord } from '../conversation/json-scan.ts';
 import type { RecalledMedia } from '../conversation/conversation.ts';
 import type { Codec, RecallTool } from '../codecs/codec.ts';
 import { type Engine, type PreparedRequest, passThrough } from '../engine/types.ts';
-import { createCaches, engineCacheMb } from '../caches.ts';
+import { createCaches, defaultCacheMb } from '../caches.ts';
 import type { CompressedResult, PendingWords, ResultRequest } from './compress-result.ts';
 import type * as defaultEngine from './default-engine.ts';
 import { type Check, checkSettings, object, shown } from '../checks.ts';
@@ -111,7 +111,7 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   const { store = inMemoryStore() } = options;
   const secret = secretFor(options.store, options.secret);
   // There is an engine for `prepare` and one for `compact`, each with half of the memory for caches.
-  const { memoryTtlMs: ttlMs, storeDeadlineMs, cacheMb: bothCacheMb = 2 * engineCacheMb } = options;
+  const { memoryTtlMs: ttlMs, storeDeadlineMs, cacheMb: bothCacheMb = defaultCacheMb } = options;
   const cacheMb = bothCacheMb / 2;
   const open = () =>
     createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs, caches: createCaches(cacheMb) });

@@ -2,10 +2,9 @@
  * Defines the configuration: every option with its default and its allowed values. Files, variables, flags, errors and the table in
  * docs/configuration.md are derived from it, so an option is added only here.
  */
-import { minCacheMb, smallCacheMb } from '../../caches.ts';
+import { defaultCacheMb, minCacheMb, smallCacheMb } from '../../caches.ts';
 import { z } from 'zod';
 import { switchable, described, fraction, tokens, whole } from './kinds.ts';
-import { defaultCacheMb } from '../../gateway/app.ts';
 import { defaultFoldThreadBytes } from '../../gateway/fold-thread/fold-thread.ts';
 import { items, preset, shrinks, strategies, subgoals, summaries, triggers } from './folding-options.ts';
 
