@@ -2,7 +2,7 @@
  * Measures the time and CPU that the gateway adds to a request: chat bodies of 20 kB, 200 kB and 2 MB through each target of
  * gateway/targets.ts and each installed gateway of peers/peers.ts, with one connection and with sixteen. Run
  * `node bench/gateway.ts [--rounds N] [--kB N]... [--own]`; `--own` leaves the other gateways out. It prints a table and, without options, writes
- * bench/results/gateway.json. It takes about a minute, and five with the other gateways.
+ * bench/results/gateway.json. It takes about three minutes, and six with the other gateways.
  *
  * Traps: (1) Client and upstream share this process, the target has its own. On two cores each process gets one; on one core all figures are
  * worse. `direct` measures only the client and the upstream. (2) CPU per request counts the target's process only. On a busy machine trust it
@@ -29,8 +29,8 @@ import { median } from './tokens/arithmetic.ts';
 const concurrencies = [1, 16];
 /** Each target runs this long before the first round, so that its code is compiled: a gateway runs for days. */
 const firstWarmMs = 3_000;
-const warmMs = 300;
-const roundMs = 1_000;
+const warmMs = 200;
+const roundMs = 700;
 
 type Running = {
   readonly name: string;

@@ -1,6 +1,6 @@
 /** Sends requests in a closed loop: each connection sends its next request when the last one is answered. */
 import { Pool } from 'undici';
-import { growingBodies, rewrittenBodies } from './chat-body.ts';
+import { type NextBody, growingBodies, rewrittenBodies } from './chat-body.ts';
 
 export type Load = {
   readonly requests: number;
@@ -32,10 +32,13 @@ export async function load(options: LoadOptions): Promise<Load> {
   const { origin, headers, connections, bytes, grows = false, ms = Infinity, requests = Infinity } = options;
   const pool = new Pool(origin, { connections });
   const latencies: number[] = [];
+  // They are built before the time begins: 16 of 2 MB take 0.2 s.
+  const bodies = Array.from({ length: connections }, (_, connection) =>
+    grows ? growingBodies(bytes, connection + 1) : rewrittenBodies(bytes),
+  );
   const start = performance.now();
   let begun = 0;
-  const loop = async (connection: number): Promise<void> => {
-    const nextBody = grows ? growingBodies(bytes, connection + 1) : rewrittenBodies(bytes);
+  const loop = async (nextBody: NextBody): Promise<void> => {
     while (performance.now() < start + ms && begun < requests) {
       begun += 1;
       turn += 1;
@@ -53,7 +56,7 @@ export async function load(options: LoadOptions): Promise<Load> {
       latencies.push(performance.now() - sent);
     }
   };
-  await Promise.all(Array.from({ length: connections }, (_, connection) => loop(connection)));
+  await Promise.all(bodies.map(loop));
   const seconds = (performance.now() - start) / 1000;
   await pool.close();
   return { requests: latencies.length, seconds, latencies: latencies.sort((a, b) => a - b) };
