@@ -50,7 +50,7 @@ describe('parseArgs', () => {
     expect(parse('serve')).toEqual({ command: 'serve', settings: nothing, forWraps: false, json: false });
     expect(
       parse(
-        'serve --port 1 --host=::1 --data d --config c.json --openai-url u --anthropic-url v --log-level w --set a.b=c=d --set e= --json',
+        'serve --port 1 --host=::1 --data d --config c.json --openai-url u --anthropic-url v --gemini-url x --log-level w --set a.b=c=d --set e= --json',
       ),
     ).toEqual({
       command: 'serve',
@@ -64,6 +64,7 @@ describe('parseArgs', () => {
           { flag: '--data', key: 'data', text: 'd' },
           { flag: '--openai-url', key: 'openaiUrl', text: 'u' },
           { flag: '--anthropic-url', key: 'anthropicUrl', text: 'v' },
+          { flag: '--gemini-url', key: 'geminiUrl', text: 'x' },
           { flag: '--log-level', key: 'logLevel', text: 'w' },
           { flag: '--set', key: 'a.b', text: 'c=d' },
           { flag: '--set', key: 'e', text: '' },
@@ -234,7 +235,7 @@ describe('parseArgs', () => {
     ['--json serve', 'The command must come before the flags: leporello serve ...'],
     [
       'serve --prot 1',
-      'serve has no flag --prot. Did you mean --port? Its flags are --anthropic-url, --config, --data, --for-wraps, --help, --host, --json, --log-level, --lossless, --openai-url, --port, --preset, --set.',
+      'serve has no flag --prot. Did you mean --port? Its flags are --anthropic-url, --config, --data, --for-wraps, --gemini-url, --help, --host, --json, --log-level, --lossless, --openai-url, --port, --preset, --set.',
     ],
     ['demo --port=1', 'demo has no flag --port. Its flags are --help, --json.'],
     [

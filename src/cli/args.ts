@@ -51,6 +51,7 @@ const flagsOf: Readonly<Record<CommandName, ParseArgsOptionsConfig>> = {
     ...settingFlags,
     'openai-url': text,
     'anthropic-url': text,
+    'gemini-url': text,
     'log-level': text,
     'for-wraps': yes,
     lossless: yes,

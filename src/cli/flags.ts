@@ -19,6 +19,7 @@ export const keyOfFlag: Readonly<Record<string, string>> = {
   data: 'data',
   'openai-url': 'openaiUrl',
   'anthropic-url': 'anthropicUrl',
+  'gemini-url': 'geminiUrl',
   'log-level': 'logLevel',
   'min-result-bytes': 'minResultBytes',
   lossless: 'shrinks.lossless',

@@ -1,6 +1,6 @@
 /**
  * Measures what real agent CLIs send to their vendor's own host and what they send once their base URL is the gateway's: the table
- * of docs/clients.md. Usage: npm run measure:clients [-- [--bodies FOLDER] CLIENT...].
+ * of docs/clients-measured.md. Usage: npm run measure:clients [-- [--bodies FOLDER] CLIENT...].
  * It runs in its own network namespace, in which every host is 127.0.0.1, so nothing leaves the machine. Linux only.
  */
 import { rmSync } from 'node:fs';

@@ -44,6 +44,7 @@ Environment (all options: docs/configuration.md)
   LEPORELLO_HOST           address to listen on; default 127.0.0.1
   LEPORELLO_OPENAI_URL     upstream of the OpenAI formats; default https://api.openai.com/v1
   LEPORELLO_ANTHROPIC_URL  upstream of the Anthropic format; default https://api.anthropic.com
+  LEPORELLO_GEMINI_URL     upstream of the Gemini format; default https://generativelanguage.googleapis.com
   LEPORELLO_ADMIN_TOKEN    credential that shows the receipts and originals of all tenants
   LEPORELLO_LOG_LEVEL      debug, info, warn, error or silent; default info
   LEPORELLO_SECRET         secret for ids and encryption; default: created once, kept in the data folder
@@ -68,6 +69,7 @@ Flags
   --config FILE          configuration, JSON
   --openai-url URL       default https://api.openai.com/v1
   --anthropic-url URL    default https://api.anthropic.com
+  --gemini-url URL       default https://generativelanguage.googleapis.com
   --log-level LEVEL      debug, info, warn, error or silent; default info
   --lossless             leave nothing out of new tool results
   --preset NAME          settings for a kind of work; the first keeps least, the last keeps most:

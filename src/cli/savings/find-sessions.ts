@@ -100,10 +100,18 @@ async function isNew(file: string, since: number): Promise<boolean> {
   );
 }
 
+/** Returns the folders in which sessions are looked for. */
+export function sessionFolders(place: SessionPlace): readonly string[] {
+  return [...fileKinds.flatMap(({ folders }) => folders(place)), opencodeFolder(place)];
+}
+
+function opencodeFolder({ env, home }: SessionPlace): string {
+  return env['OPENCODE_DATA_DIR'] || join(env['XDG_DATA_HOME'] || join(home, '.local', 'share'), 'opencode');
+}
+
 /** opencode keeps its sessions in an SQLite database: tables of messages and of their parts, each with a column of JSON. */
-async function* opencodeSessions({ env, home }: SessionPlace, since: number): AsyncGenerator<ClientSession> {
-  const folder =
-    env['OPENCODE_DATA_DIR'] || join(env['XDG_DATA_HOME'] || join(home, '.local', 'share'), 'opencode');
+async function* opencodeSessions(place: SessionPlace, since: number): AsyncGenerator<ClientSession> {
+  const folder = opencodeFolder(place);
   const names = await readdir(folder).catch(() => []);
   for (const name of names.filter((one) => /^opencode.*\.db$/.test(one)).toSorted()) {
     const copy = await mkdtemp(join(tmpdir(), 'leporello-savings-'));

@@ -299,7 +299,16 @@ describe('leporello savings', () => {
     expect(await run()).toEqual({
       code: 1,
       out: '',
-      err: 'leporello: no session of Claude Code, Codex, Gemini CLI, opencode, pi, Qwen Code in the last 7 days was found.\n',
+      err: `leporello: no session of Claude Code, Codex, Gemini CLI, opencode, pi, Qwen Code in the last 7 days was found. These folders were searched:
+  ${home}/.claude/projects
+  ${home}/.codex/sessions
+  ${home}/.codex/archived_sessions
+  ${home}/.gemini/tmp
+  ${home}/.pi/agent/sessions
+  ${home}/.qwen/projects
+  ${home}/.local/share/opencode
+With --days 28 it looks further back.
+`,
     });
   });
 

@@ -29,7 +29,7 @@ import { chat } from '../replay/sources.ts';
 import { conversationBody, replayedModel } from '../replay/conversation-body.ts';
 import { openExistingStore } from '../open-store.ts';
 import type { Environment, Terminal } from '../terminal.ts';
-import { findSessions } from './find-sessions.ts';
+import { findSessions, sessionFolders } from './find-sessions.ts';
 import { type ClientSession, type SessionCall, type SessionConversation, replayable } from './session.ts';
 
 /** The clock, and the time that the replay may take. Tests replace both. */
@@ -60,7 +60,12 @@ export async function savings(
   const paid = await paidIn(findSessions(place, since), since, prices);
   if (paid.length === 0) {
     const names = agentClis.map(({ title }) => title).join(', ');
-    terminal.err(`leporello: no session of ${names} in the last ${days} days was found.\n`);
+    terminal.err(
+      `leporello: no session of ${names} in the last ${days} days was found. These folders were searched:\n` +
+        `${sessionFolders(place)
+          .map((folder) => `  ${folder}\n`)
+          .join('')}With --days ${4 * days} it looks further back.\n`,
+    );
     return 1;
   }
   const servedBefore = await servedRequests(loaded, terminal.env);
