@@ -46,6 +46,7 @@ import { foldChecks, storeChecks } from '../library/settings.ts';
 import { textWriterOf } from '../strategies/default-strategies.ts';
 import type { PageClients } from '../page/setup.ts';
 import { createReceiptTotals } from '../receipts/totals.ts';
+import { usualRecallLimits } from '../recall/tool.ts';
 import {
   type EncryptedStore,
   createEncryptedStore,
@@ -184,7 +185,7 @@ export function gatewayParts(
     openMetrics: settings.openMetrics ?? isOneTenant(settings.tenant),
     log: deps.log,
     summaries: backgroundSummarizer(settings, deps.log),
-    recall: { maxRounds: settings.recall?.maxRounds ?? 5, maxTokens: settings.recall?.maxTokens ?? 8_000 },
+    recall: { ...usualRecallLimits, ...settings.recall },
     maxBodyBytes: settings.maxBodyBytes ?? 64 * 1024 * 1024,
     prepareDeadlineMs: settings.prepareDeadlineMs ?? 2_000,
     adminToken: settings.adminToken,

@@ -212,6 +212,9 @@ export interface RecallBudget {
   isSpent(round: number): boolean;
 }
 
+/** The limits of recalls in one reply, unless a program or a configuration sets others. */
+export const usualRecallLimits: RecallLimits = { maxRounds: 5, maxTokens: 8_000 };
+
 /** Tokens of the smallest useful answer: fewer hold only the hint how to read the rest. */
 const minAnswerTokens = 200;
 

@@ -10,7 +10,7 @@ import type { HeaderList, UpstreamResponse } from '../../gateway/http/http.ts';
 import { recordHiddenRecalls } from '../../gateway/recall-loop.ts';
 import { pauseUnless, sendContinuation, sendPrepared } from '../../gateway/send-with-retries.ts';
 import { type Leporello, partsOf } from '../../library/leporello.ts';
-import { answerRecall, noteAnswer, openBudget } from '../../recall/tool.ts';
+import { answerRecall, noteAnswer, openBudget, usualRecallLimits } from '../../recall/tool.ts';
 import {
   type FoldedRequest,
   type FrameworkRequest,
@@ -23,7 +23,7 @@ import {
 export type AdapterOptions = {
   /** The owner of the conversations. Originals of one tenant are never read for another. Default `local`. */
   readonly tenant?: string;
-  /** How often the model may recall during one reply. Default 8. */
+  /** How often the model may recall during one reply. Default 5. */
   readonly maxRecallRounds?: number;
   /** The largest answer to a recall, in tokens. Default 8,000. */
   readonly maxRecallTokens?: number;
@@ -79,7 +79,9 @@ export async function openModelCall<Message, Reply>(
   options: AdapterOptions = {},
 ): Promise<OpenModelCall<Reply>> {
   const { engine } = partsOf(leporello);
-  const { tenant = 'local', maxRecallRounds = 8, maxRecallTokens = 8_000, onPrepared } = options;
+  const { tenant = 'local', onPrepared } = options;
+  const { maxRecallRounds: maxRounds = usualRecallLimits.maxRounds } = options;
+  const { maxRecallTokens: maxTokens = usualRecallLimits.maxTokens } = options;
   const wire = wireRequest(call.request, call.form);
   const engineRequest = { codec: frameworkCodec, body: wire.body, tenant, upstream: call.upstream };
   let last: { readonly folded: FoldedRequest<Message>; readonly outcome: SendOutcome<Reply> } | undefined;
@@ -103,7 +105,7 @@ export async function openModelCall<Message, Reply>(
   if (outcome.status === 'refused') throw outcome.error;
 
   const recorder = recordHiddenRecalls(prepared, { problem: () => undefined }, 'last');
-  const budget = openBudget({ prepared, recall: { maxRounds: maxRecallRounds, maxTokens: maxRecallTokens } });
+  const budget = openBudget({ prepared, recall: { maxRounds, maxTokens } });
   let sent = prepared.body;
   let number = 0;
 
