@@ -6,12 +6,10 @@ import type { Edit } from '../conversation/edit.ts';
 import { finishedSteps, idleContent, type IdleSteps, mayPay } from './idle-content.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import { foldableTokens } from './protect.ts';
-import type { FoundLastRequest } from './finish.ts';
-
-import type { CachePrices, ModelWindow, Refusal } from './types.ts';
+import type { CachePrices, FoundLastRequest, ModelWindow, Refusal } from './types.ts';
 import type { Compression, FoldStep } from '../receipts/receipt.ts';
 import type { FoundFolds } from '../store/fold-store.ts';
-import type { Calibration, Correction } from '../tokens/calibration.ts';
+import type { Calibration, CalibrationKeys, Correction } from '../tokens/calibration.ts';
 import type {
   Demand,
   Economy,
@@ -308,12 +306,20 @@ export function calibratorFor(
   conversation: Conversation,
   clientLinks: readonly string[],
 ): Calibrator {
-  const model = `${tenant} ${conversation.model?.slice(0, maxModelNameLength) ?? ''}`;
-  const name = beginningOf(conversation, clientLinks);
+  const { model, conversation: name } = calibrationKeys(tenant, conversation, clientLinks);
   return {
     correction: calibration.correctionFor(model, name),
     learn: (counted, reported) => calibration.learn(model, name, { counted, reported }),
   };
+}
+
+export function calibrationKeys(
+  tenant: string,
+  conversation: Conversation,
+  clientLinks: readonly string[],
+): CalibrationKeys {
+  const model = `${tenant} ${conversation.model?.slice(0, maxModelNameLength) ?? ''}`;
+  return { model, conversation: beginningOf(conversation, clientLinks) };
 }
 
 const maxModelNameLength = 200;

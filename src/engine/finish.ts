@@ -11,7 +11,17 @@ import { runInSlices, type Steps } from '../conversation/steps.ts';
 import { lastAssistant } from '../conversation/turns.ts';
 import { type Draft, type FoldPlan, type PlanInput, draft as draftOf } from './plan.ts';
 import { newFault, newProblems, noteSound } from './protect.ts';
-import type { EngineOptions, EngineRequest, FinishOptions } from './types.ts';
+import type {
+  CacheHabit,
+  EngineOptions,
+  EngineRequest,
+  FinishOptions,
+  FoundLastRequest,
+  LastSent,
+  PackedRequest,
+  SentMessages,
+  SentRequest,
+} from './types.ts';
 import type { FoldReport } from '../receipts/receipt.ts';
 import { saysTextNotFound } from '../outline/outcome.ts';
 import { placesEdited } from '../strategies/lib/editable-texts.ts';
@@ -111,14 +121,6 @@ function requestAfter(found: FoundLastRequest | undefined, input: FinishInput, a
 // Cache marks, for clients that set none and providers that cache only marked content. Marked content costs more the first time and less later, so it
 // pays off only if it is read again. The earlier requests of the conversation tell whether it will be.
 
-/** How often a request of the conversation found its prefix in the cache, or would have found it with marks. */
-type CacheHabit = {
-  /** The number of requests that were followed by another. */
-  readonly followed: number;
-  /** The share of the last few requests whose prefix was still cached when the next one arrived. */
-  readonly kept: number;
-};
-
 export const noCacheHabit: CacheHabit = { followed: 0, kept: 0 };
 
 /** The number of requests that the share is averaged over. It is small, so that a pause, or a change of habit, has a short effect. */
@@ -215,27 +217,6 @@ function isLaterFold(edits: readonly Edit[], before: readonly Edit[]): boolean {
 // The last request of each conversation that this process sent, found by its prefix hashes. It holds digests and counts, never content, and is
 // only compared with the next request. After a restart it is empty.
 
-type SentRequest = {
-  /** The messages as they were sent, without cache marks. */
-  readonly messages: SentMessages;
-  /** The edits of folds that were applied. */
-  readonly edits: readonly Edit[];
-  /** The number of messages before the edits. */
-  readonly length: number;
-  /** Identifies the model and everything that precedes the messages. */
-  readonly preamble: string;
-  /** True when it offered the recall tool. */
-  readonly offers: boolean;
-  /** When it was sent, in milliseconds since the epoch. */
-  readonly at: number;
-  /** The number of messages of the request before this one, if this one begins with them. */
-  readonly earlier: number | undefined;
-  readonly habit: CacheHabit;
-};
-
-/** Digests of the first `length` messages. The list may be longer, because requests that only append share one. */
-type SentMessages = { readonly digests: readonly string[]; readonly length: number };
-
 const digestsOf = perMessage<string>();
 
 function sentMessages({ messages }: Pick<Conversation, 'messages'>): SentMessages {
@@ -251,41 +232,34 @@ function commonMessages(one: SentMessages, other: SentMessages): number {
   return common;
 }
 
-/**
- * An earlier request that was found. `matched`: the number of the client's messages that it had; the current request begins with them.
- * `isAgain`: it is the same request, sent again or counted first, and not the previous one.
- */
-export type FoundLastRequest = {
-  readonly request: SentRequest;
-  readonly matched: number;
-  readonly isAgain: boolean;
-};
-
-export interface LastSent {
-  /** Finds the last request by the prefix hashes of the client's conversation. */
-  find(clientLinks: readonly string[]): FoundLastRequest | undefined;
-  /** Records a request in place of the one that was found. */
-  record(clientLinks: readonly string[], request: SentRequest, found: FoundLastRequest | undefined): void;
-}
-
 /** Identifies the client's model, tools and system text. */
 export function preambleOf({ model, preamble }: Pick<Conversation, 'model' | 'preamble'>): string {
   return [model, ...preamble.map((block) => block.digest)].join(' ');
 }
 
+export function packedRequest(link: string, { messages, ...request }: SentRequest): PackedRequest {
+  const { digests, length } = messages;
+  return {
+    link,
+    text: JSON.stringify({ ...request, messages: { digests: digests.slice(0, length), length } }),
+  };
+}
+
 /** Creates an empty memory. */
 export function createLastSent(caches: Caches = createCaches()): LastSent {
-  const requests = caches<SentRequest>(
-    'last requests',
-    ({ messages, edits }) => 60 * messages.length + 150 * edits.length,
+  // A request of another thread stays packed until it is found.
+  const requests = caches<SentRequest | string>('last requests', (sent) =>
+    typeof sent === 'string' ? sent.length : 60 * sent.messages.length + 150 * sent.edits.length,
   );
   /** The last answer, because a request asks twice. Each `record` forgets it. */
   let latest: { readonly link: string; readonly found: FoundLastRequest | undefined } | undefined;
   function newestOf(clientLinks: readonly string[]): FoundLastRequest | undefined {
     // The first hash covers no message.
     for (let matched = clientLinks.length - 1; matched > 0; matched--) {
-      const request = requests.get(clientLinks[matched]!);
-      if (request) return { request, matched, isAgain: matched === clientLinks.length - 1 };
+      const sent = requests.get(clientLinks[matched]!);
+      if (sent === undefined) continue;
+      const request = typeof sent === 'string' ? (JSON.parse(sent) as SentRequest) : sent;
+      return { request, matched, isAgain: matched === clientLinks.length - 1 };
     }
     return undefined;
   }
@@ -299,6 +273,17 @@ export function createLastSent(caches: Caches = createCaches()): LastSent {
       latest = undefined;
       if (found) requests.delete(clientLinks[found.matched]!);
       requests.set(clientLinks.at(-1)!, request);
+    },
+    packed(links) {
+      const link = links.findLast((one) => requests.has(one));
+      const sent = link === undefined ? undefined : requests.get(link);
+      if (sent === undefined) return undefined;
+      return typeof sent === 'string' ? { link: link!, text: sent } : packedRequest(link!, sent);
+    },
+    adopt({ link, text }, replaced) {
+      latest = undefined;
+      if (replaced !== undefined) requests.delete(replaced);
+      requests.set(link, text);
     },
   };
 }

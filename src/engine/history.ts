@@ -19,9 +19,11 @@ import {
   clientLinksOf,
   foldFor,
   foldMemory,
+  loadLearned,
   planInputFor,
   referenceMemoFor,
   replayFold,
+  windowKey,
 } from './state.ts';
 import type { CachePrices, EngineOptions, EngineRequest, ModelWindow } from './types.ts';
 import { LeporelloError } from '../errors.ts';
@@ -29,7 +31,6 @@ import { withResolvers } from '../es2024.ts';
 import type { FoundFold, FoundFolds } from '../store/fold-store.ts';
 import type { FoundRecalls, Reply } from '../store/hidden-recalls.ts';
 import type { FoundSummary } from '../store/ready-summaries.ts';
-import type { WindowKey } from '../tokens/calibration.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 
 type PendingLookUp = {
@@ -57,6 +58,8 @@ type LookUpInputs = Pick<EngineRequest, 'leftMs'> & {
   readonly canContinueReply: boolean;
   /** True when the recall tool can be offered. Hidden recalls are put back only then. */
   readonly offersRecall: boolean;
+  /** Settles when it is known what another thread has learned. */
+  readonly learned: Promise<void> | undefined;
 };
 
 /** Loads the stored state. Neither promise rejects: when the store fails, they resolve with what this process remembers. */
@@ -85,6 +88,7 @@ function lookUp(inputs: LookUpInputs, { messages, previousReplyId }: Conversatio
         hiddenRecalls.find(tenant, offersRecall ? copiesIn(messages, clientLinks) : []),
         folds,
         summaries?.ready.find(tenant, clientLinks) ?? [],
+        inputs.learned,
       ]);
       const [foundRecalls, foundFolds, ready] = await inTime(inputs, all);
       return { hiddenRecalls: foundRecalls, foldStore: foundFolds, ready };
@@ -105,15 +109,18 @@ const manyMessages = 10_000;
 
 /** Starts to load everything that the store has for a request. */
 export function lookUpIn(
-  { options }: EngineState,
-  { codec, tenant, leftMs }: EngineRequest,
+  engine: EngineState,
+  request: EngineRequest,
   clientConversation: Conversation,
   clientLinks: readonly string[],
 ): PendingLookUp {
+  const { options } = engine;
+  const { codec, tenant, leftMs } = request;
   const offersRecall = toolToOffer(options, clientConversation) !== undefined;
   const canContinueReply = codec.continueReply !== undefined;
+  const learned = loadLearned(engine, request, clientConversation, clientLinks);
   return lookUp(
-    { options, tenant, clientLinks, canContinueReply, offersRecall, ...(leftMs && { leftMs }) },
+    { options, tenant, clientLinks, canContinueReply, offersRecall, learned, ...(leftMs && { leftMs }) },
     clientConversation,
   );
 }
@@ -250,14 +257,14 @@ export async function openRequest(
   const tokenCounter = await options.counterFor(conversation.model);
   const window = smallerWindow(
     await options.windowFor(conversation.model),
-    engine.windows.find(windowKey(request, conversation)),
+    engine.learned.windows.find(windowKey(request, conversation)),
   );
   const now = options.clock?.();
   const { fullConversation, memory, found } = withStoredState(engine, request, incoming, now);
   await slices?.pause();
   const { clientLinks, fullLinks } = memory;
   const { foldingDisabled = false, foldingDisabledSince } = found?.fold ?? {};
-  const last = engine.lastSent.find(clientLinks);
+  const last = engine.learned.lastSent.find(clientLinks);
   const wasOffered = last?.request.preamble === preambleOf(conversation) ? last.request.offers : undefined;
   // Hidden recalls that were put back are calls of the tool, so it must be offered.
   const isOffered =
@@ -288,7 +295,7 @@ export async function openRequest(
   await read.counter.ahead(fullConversation);
   await countInSlices(read, fullConversation);
   const start = await replayFold(read, found);
-  const calibrator = calibratorFor(engine.calibration, request.tenant, conversation, clientLinks);
+  const calibrator = calibratorFor(engine.learned.calibration, request.tenant, conversation, clientLinks);
   const prices = await options.pricesFor?.(conversation.model, calibrator.correction.correct(start.tokens));
   const priced = prices && prices.write <= prices.read ? { ...read, isCached: false } : read;
   const input = start.edits.length === 0 ? priced : await withFetchedAgain(priced, start.edits);
@@ -338,14 +345,6 @@ function withStoredState(
   return { fullConversation, memory, found: foldFor(folds, fullConversation, memory.fullLinks) };
 }
 
-/** Returns the key of a context window that was learned: tenant, upstream and model. */
-export function windowKey(
-  { tenant, upstream }: EngineRequest,
-  { model }: Pick<Conversation, 'model'>,
-): WindowKey {
-  return { tenant, upstream, model };
-}
-
 function smallerWindow(window: ModelWindow, learned: number | undefined): ModelWindow {
   return learned === undefined || learned >= (window.tokens ?? Number.POSITIVE_INFINITY)
     ? window
@@ -388,12 +387,12 @@ export async function linksInSlices(
 
 /** Learns the limit that the provider named in its refusal. It holds for every conversation with this model, at once. */
 export function learnNamedLimit(
-  { windows }: EngineState,
+  { learned }: EngineState,
   request: EngineRequest,
   conversation: Pick<Conversation, 'model'>,
 ): void {
   const { refusal } = request;
   if (refusal?.reason !== 'too long' || refusal.overflow.unit === 'bytes') return;
   const { limit } = refusal.overflow;
-  if (limit !== undefined) windows.learn(windowKey(request, conversation), limit);
+  if (limit !== undefined) learned.windows.learn(windowKey(request, conversation), limit);
 }

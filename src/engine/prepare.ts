@@ -30,7 +30,6 @@ import {
   type OpenedRequest,
   openRequest,
   type StoredState,
-  windowKey,
   withKeptReply,
   inTime,
 } from './history.ts';
@@ -49,6 +48,7 @@ import {
   type NewFold,
   rememberFold,
   renewUsed,
+  windowKey,
   withoutStore,
 } from './state.ts';
 import { conversationCounter } from '../tokens/count-conversation.ts';
@@ -78,7 +78,7 @@ export function createEngine(options: EngineOptions): Engine {
         const counts = conversationCounter(await options.counterFor(conversation.model));
         const clientLinks = clientLinksOf(engine, request, conversation);
         await counts.ahead(conversation);
-        calibratorFor(engine.calibration, request.tenant, conversation, clientLinks).learn(
+        calibratorFor(engine.learned.calibration, request.tenant, conversation, clientLinks).learn(
           counts.total(conversation),
           reported,
         );
@@ -250,7 +250,7 @@ type DemandNow = {
  * met. If the provider refused the request as too long, the model's window is learned here, too.
  */
 function demandNow(
-  { options, windows }: EngineState,
+  { options, learned }: EngineState,
   request: EngineRequest,
   { state, input, found }: OpenedRequest,
   { foldStore, problem }: StoredState,
@@ -262,7 +262,7 @@ function demandNow(
     // A refusal far below the known window may have another cause, so other conversations do not learn from it.
     const isLikely = state.tokens >= (state.window ?? 0) / 2;
     if (refusal.overflow.unit === 'tokens' && isLikely)
-      windows.learn(windowKey(request, input.conversation), demand.atMost + state.reserved);
+      learned.windows.learn(windowKey(request, input.conversation), demand.atMost + state.reserved);
   }
   if (!demand || demand.force) return { demand };
   if (problem || knownTrial(found, foldStore)?.isControl) return { demand: undefined };

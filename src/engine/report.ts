@@ -9,12 +9,12 @@ import { mediaOf } from '../conversation/messages.ts';
 import { LeporelloError } from '../errors.ts';
 import { type FoldedMedia, titlesOf } from '../recall/tool.ts';
 import { beginningOf, compressionsOf, correctedSteps, reservedTokens } from './demand.ts';
-import { type OpenedRequest, inTime, windowKey } from './history.ts';
+import { type OpenedRequest, inTime } from './history.ts';
 import type { Draft, FoldPlan } from './plan.ts';
 import { isUndone } from './protect.ts';
 import type { FinishedBody } from './finish.ts';
 import { detailOf } from './inspect.ts';
-import { type EngineState, clientLinksOf } from './state.ts';
+import { type EngineState, clientLinksOf, windowKey } from './state.ts';
 import {
   type EngineRequest,
   type Identity,
@@ -96,7 +96,7 @@ export function preparedFrom(
     known,
     reportPromptTokens(reported) {
       calibrator.learn(counted, reported);
-      engine.windows.accepted(windowKey(request, conversation), reported);
+      engine.learned.windows.accepted(windowKey(request, conversation), reported);
     },
     summary,
     heldBack: heldBackOf(engine, request, sent),

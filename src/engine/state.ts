@@ -5,6 +5,7 @@ import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, allOriginalIdsOf, lastMessageOf, originalsInSteps } from '../conversation/edit.ts';
 import { prefixLinks } from '../conversation/messages.ts';
 import { openSlices, runInSlices, type Slices } from '../conversation/steps.ts';
+import { calibrationKeys } from './demand.ts';
 import { type Draft, type PlanInput, draft } from './plan.ts';
 import {
   hasWayBack,
@@ -18,19 +19,13 @@ import {
   toolToOffer,
 } from './protect.ts';
 import { type ReferenceMemo, bytesHeld, createReferenceMemo } from './references.ts';
-import {
-  type LastSent,
-  type BodyFinisher,
-  createBodyFinisher,
-  createLastSent,
-  knownTrial,
-} from './finish.ts';
-import type { EngineOptions, EngineRequest } from './types.ts';
+import { type BodyFinisher, createBodyFinisher, createLastSent, knownTrial } from './finish.ts';
+import type { EngineOptions, EngineRequest, Learned } from './types.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { Fold, FoldStore, FoundFold, RecordOptions, Recorded } from '../store/fold-store.ts';
 import {
-  type Calibration,
-  type LearnedWindows,
+  type LearnedParts,
+  type WindowKey,
   createCalibration,
   createLearnedWindows,
 } from '../tokens/calibration.ts';
@@ -43,32 +38,52 @@ export type EngineState = {
   /** By the beginning of the conversation. */
   readonly referenceMemos: Cache<string, ReferenceMemo>;
   readonly toolCosts: Map<string, number>;
-  readonly calibration: Calibration;
-  readonly windows: LearnedWindows;
-  readonly lastSent: LastSent;
+  readonly learned: Learned;
   readonly summaryNotes: SummaryNotes;
   readonly finish: BodyFinisher;
   /** Shrinks whose originals are stored. */
   readonly storedShrinks: WeakSet<Edit>;
 };
 
+/** Creates a memory in which nothing is learned yet. */
+export function createLearned({ caches, clock, calibration }: LearnedParts): Learned {
+  const windows = createLearnedWindows(clock);
+  return { calibration: createCalibration(calibration), windows, lastSent: createLastSent(caches) };
+}
+
 /** Creates the state of an engine. */
 export function createEngineState(options: EngineOptions): EngineState {
-  const { caches = createCaches() } = options;
-  const lastSent = createLastSent(caches);
+  const { caches = createCaches(), learned = createLearned({ ...options, caches }) } = options;
   const blocks = caches<ReadBlock>('read blocks', bytesOfBlock);
   return {
     options,
     reading: { digest: options.digest, blocks, seen: options.seen },
     referenceMemos: caches<ReferenceMemo>('line references', bytesHeld),
     toolCosts: new Map(),
-    calibration: options.calibration ?? createCalibration(),
-    windows: createLearnedWindows(options.clock),
-    lastSent,
+    learned,
     summaryNotes: createSummaryNotes(),
-    finish: createBodyFinisher(options, lastSent),
+    finish: createBodyFinisher(options, learned.lastSent),
     storedShrinks: new WeakSet(),
   };
+}
+
+/** Returns the key of a context window that was learned: tenant, upstream and model. */
+export function windowKey(
+  { tenant, upstream }: EngineRequest,
+  { model }: Pick<Conversation, 'model'>,
+): WindowKey {
+  return { tenant, upstream, model };
+}
+
+/** Takes over what another thread has learned of the conversation and its model. */
+export async function loadLearned(
+  { learned }: EngineState,
+  request: EngineRequest,
+  conversation: Conversation,
+  links: readonly string[],
+): Promise<void> {
+  const tokens = calibrationKeys(request.tenant, conversation, links);
+  await learned.load?.({ tokens, window: windowKey(request, conversation), links });
 }
 
 /** Estimates the bytes of a block, which include the hashes of its lines. */
@@ -183,15 +198,12 @@ export function referenceMemoFor(
   conversation: Conversation,
 ): ReferenceMemo | undefined {
   if (!options.shrinks || options.shrinks.repeats === false) return undefined;
-  const key = [tenant, codec.name, ...beginningOf(conversation)].join(' ');
+  const beginning = conversation.messages.slice(0, 2).map(({ canonical }) => canonical);
+  const key = [tenant, codec.name, ...beginning].join(' ');
   const memo = referenceMemos.get(key) ?? createReferenceMemo();
   // The size of an entry is counted when it is set.
   memo.resized = () => referenceMemos.set(key, memo);
   return memo;
-}
-
-function beginningOf({ messages }: Conversation): readonly string[] {
-  return messages.slice(0, 2).map((message) => message.canonical);
 }
 
 // Reasons for missing summaries, for the receipts of folds that used an extract instead. Each is kept under the prefix that the summary would
@@ -370,13 +382,9 @@ export async function disableFolding(
   await foldStore.record(tenant, clientLinks, fold, { rememberLocally: true });
 }
 
-async function writesNothing(): Promise<undefined> {
-  return undefined;
-}
-
 /** Returns the same memory without its store: only this process remembers what is recorded in it. */
 export function withoutStore(memory: FoldMemory): FoldMemory {
-  return { ...memory, encryptedStore: { ...memory.encryptedStore, keep: writesNothing } };
+  return { ...memory, encryptedStore: { ...memory.encryptedStore, keep: keepsNothing.keep } };
 }
 
 /**

@@ -2,6 +2,7 @@
 import type { Cache, Caches } from '../caches.ts';
 import type { Codec, SeenBodies, Overflow } from '../codecs/codec.ts';
 import type { Conversation, HiddenRecall, KeptReply } from '../conversation/conversation.ts';
+import type { Edit } from '../conversation/edit.ts';
 import type { RequestDetail } from '../receipts/detail.ts';
 import type { FoldReport, Outcome } from '../receipts/receipt.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
@@ -15,7 +16,7 @@ import type { TenantControls } from '../store/controls.ts';
 import type { Trial } from '../store/records.ts';
 import type { ReadySummaries } from '../store/ready-summaries.ts';
 import type { Strategy } from '../strategies/strategy.ts';
-import type { Calibration } from '../tokens/calibration.ts';
+import type { Calibration, CalibrationKeys, LearnedWindows, WindowKey } from '../tokens/calibration.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';
 import type { Economy, Trigger } from '../triggers/trigger.ts';
 
@@ -37,8 +38,8 @@ export type EngineOptions = FinishOptions & {
    * prompt, so `promptTokens` gives its length. Default: prices are unknown.
    */
   readonly pricesFor?: (model: string | undefined, promptTokens: number) => Promise<CachePrices | undefined>;
-  /** Corrects token counts by the usage that providers report. Default: a new calibration with the usual bounds. */
-  readonly calibration?: Calibration | undefined;
+  /** Everything that is learned from requests and reports, which the engines of one process share. Default: nothing yet. */
+  readonly learned?: Learned | undefined;
   /** `observe` changes nothing and only reports what folding would have sent. Default `fold`. */
   readonly mode?: EngineMode | undefined;
   /** How tool results are made smaller on arrival. Default: they are not. */
@@ -70,6 +71,77 @@ export type EngineOptions = FinishOptions & {
   /** The caches, under one memory budget. Default: a budget of 256 MB. */
   readonly caches?: Caches | undefined;
 };
+
+/** Everything that the engines of one process learn from requests and reports. It is never stored: after a restart it is learned again. */
+export type Learned = {
+  readonly calibration: Calibration;
+  readonly windows: LearnedWindows;
+  readonly lastSent: LastSent;
+  /** Takes over what another thread has learned for a request. Never rejects. Default: there is no other thread. */
+  readonly load?: (keys: LearnedKeys) => Promise<void>;
+};
+
+/** Everything that something is learned for. `links`: the prefix hashes of the conversation as the client sent it. */
+export type LearnedKeys = {
+  readonly tokens: CalibrationKeys;
+  readonly window: WindowKey;
+  readonly links: readonly string[];
+};
+
+// The last request of each conversation.
+
+export type SentRequest = {
+  /** The messages as they were sent, without cache marks. */
+  readonly messages: SentMessages;
+  /** The edits of folds that were applied. */
+  readonly edits: readonly Edit[];
+  /** The number of messages before the edits. */
+  readonly length: number;
+  /** Identifies the model and everything that precedes the messages. */
+  readonly preamble: string;
+  /** True when it offered the recall tool. */
+  readonly offers: boolean;
+  /** When it was sent, in milliseconds since the epoch. */
+  readonly at: number;
+  /** The number of messages of the request before this one, if this one begins with them. */
+  readonly earlier: number | undefined;
+  readonly habit: CacheHabit;
+};
+
+/** Digests of the first `length` messages. The list may be longer, because requests that only append share one. */
+export type SentMessages = { readonly digests: readonly string[]; readonly length: number };
+
+/** How often a request of the conversation found its prefix in the cache, or would have found it with marks. */
+export type CacheHabit = {
+  /** The number of requests that were followed by another. */
+  readonly followed: number;
+  /** The share of the last few requests whose prefix was still cached when the next one arrived. */
+  readonly kept: number;
+};
+
+/**
+ * An earlier request that was found. `matched`: the number of the client's messages that it had; the current request begins with them.
+ * `isAgain`: it is the same request, sent again or counted first, and not the previous one.
+ */
+export type FoundLastRequest = {
+  readonly request: SentRequest;
+  readonly matched: number;
+  readonly isAgain: boolean;
+};
+
+export interface LastSent {
+  /** Finds the last request by the prefix hashes of the client's conversation. */
+  find(clientLinks: readonly string[]): FoundLastRequest | undefined;
+  /** Records a request in place of the one that was found. */
+  record(clientLinks: readonly string[], request: SentRequest, found: FoundLastRequest | undefined): void;
+  /** Returns the newest request that is recorded under one of these hashes, oldest hash first, for another thread. */
+  packed(links: readonly string[]): PackedRequest | undefined;
+  /** Records a request of another thread, in place of the one under the hash `replaced`. */
+  adopt(sent: PackedRequest, replaced?: string): void;
+}
+
+/** A request as one text: to copy it to another thread takes no longer if it has more messages. */
+export type PackedRequest = { readonly link: string; readonly text: string };
 
 export type EngineMode = 'fold' | 'observe';
 

@@ -1,6 +1,7 @@
 /** Assembles the gateway from its settings. Nothing is opened here: the store and the upstream are passed in. */
 import { createCaches, defaultCacheMb } from '../caches.ts';
-import type { Engine } from '../engine/types.ts';
+import { createLearned } from '../engine/state.ts';
+import type { Engine, Learned } from '../engine/types.ts';
 import { type BackgroundSummarizer, createBackgroundSummarizer } from './background-summarizer.ts';
 import type { Experiments, ExperimentSettings } from './experiments.ts';
 import type { Handler, Upstream } from './http/http.ts';
@@ -118,6 +119,8 @@ export type EngineParts = {
   readonly encryptedStore: EncryptedStore;
   /** Replies that the local engine has recorded. */
   readonly keptReplies: KeptReplies;
+  /** Everything that the local engine learns. The engines of all threads share it. */
+  readonly learned: Learned;
   readonly log: GatewayLog;
 };
 
@@ -154,7 +157,8 @@ export function gatewayParts(
   const ownSettings = { ...foldSettings(settings), cacheMb: engineMb };
   const engineSettings = { ...ownSettings, ...controlSettings(settings) };
   const experiment = openExperiment(settings, () => ({ ...parts, foldSettings: ownSettings }));
-  const local = createDefaultEngine(engineSettings, encryptedStore, { ...engineParts, keptReplies });
+  const learned = createLearned({ ...engineSettings, caches, clock });
+  const local = createDefaultEngine(engineSettings, encryptedStore, { ...engineParts, keptReplies, learned });
   const { secret, log, foldThread, archive } = deps;
   archive?.open({ encryptedStore, log, metrics });
   const parts: GatewayOptions = {
@@ -166,6 +170,7 @@ export function gatewayParts(
         store,
         encryptedStore,
         keptReplies,
+        learned,
         log,
       }) ?? local,
     encryptedStore,

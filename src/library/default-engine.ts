@@ -2,6 +2,7 @@
 import { createCaches, openFixed } from '../caches.ts';
 import { createSeenBodies } from '../codecs/earlier-bodies.ts';
 import { createEngine } from '../engine/prepare.ts';
+import { createLearned } from '../engine/state.ts';
 import type { Engine } from '../engine/types.ts';
 import type { SummaryAheadOptions, EngineMode, EngineOptions, OfferRecall, Pins } from '../engine/types.ts';
 import { type PriceOverrides, createModelFacts } from '../tokens/model-facts.ts';
@@ -14,7 +15,7 @@ import type { ShrinkSettings } from '../strategies/shrink-results.ts';
 import { dropOldest } from '../strategies/drop-messages.ts';
 import type { Strategy } from '../strategies/strategy.ts';
 import { summarizeHistory } from '../strategies/summarize-history.ts';
-import { type CalibrationOptions, createCalibration, uncalibrated } from '../tokens/calibration.ts';
+import type { CalibrationOptions } from '../tokens/calibration.ts';
 import type { ModelOverrides } from '../tokens/models.ts';
 import { type TriggerSettings, defaultTriggers } from '../triggers/default-triggers.ts';
 
@@ -66,7 +67,7 @@ const defaultShrinks: ShrinkSettings = { lossless: false, lineNumbers: 'every', 
 
 /** Parts of the engine that replace those of the settings. */
 export type EngineOverrides = Partial<
-  Pick<EngineOptions, 'clock' | 'strategies' | 'triggers' | 'isHistoryKept' | 'keptReplies'>
+  Pick<EngineOptions, 'clock' | 'strategies' | 'triggers' | 'isHistoryKept' | 'keptReplies' | 'learned'>
 >;
 
 /** Creates an engine from settings. Throws `bad-config` for trigger options out of range. */
@@ -80,7 +81,8 @@ export function createDefaultEngine(
   const { strategies = strategiesIn(settings) } = others;
   const caches = createCaches(settings.cacheMb);
   const kept = { encryptedStore, ttlMs: settings.memoryTtlMs, clock, caches };
-  const { keptReplies = createKeptReplies(kept) } = others;
+  const { calibration } = settings;
+  const { keptReplies = createKeptReplies(kept), learned = createLearned({ ...kept, calibration }) } = others;
   return createEngine({
     encryptedStore,
     foldStore: createFoldStore(kept),
@@ -95,7 +97,7 @@ export function createDefaultEngine(
     triggers,
     strategies,
     ...createModelFacts(settings.models, settings.usdPerMillionTokens),
-    calibration: settings.calibration === false ? uncalibrated : createCalibration(settings.calibration),
+    learned,
     cacheMarks: settings.cacheMarks,
     clock,
     mode: settings.mode,

@@ -7,7 +7,7 @@
  * conversation without reports is corrected by the level of its model: the median of what others began with, in which the
  * uncorrected count has one vote.
  */
-import { openFixed } from '../caches.ts';
+import { type Caches, openFixed } from '../caches.ts';
 import { LeporelloError } from '../errors.ts';
 
 export interface Calibration {
@@ -18,6 +18,10 @@ export interface Calibration {
   correctionFor(model: string, conversation: string | undefined): Correction;
   /** Takes the provider's report for a prompt. Ignores reports that cannot be of that prompt. */
   learn(model: string, conversation: string | undefined, report: CountReport): void;
+  /** Returns all that is known of a model and a conversation, for the calibration of another thread. */
+  known(model: string, conversation: string | undefined): KnownCalibration;
+  /** Takes over all that another calibration knows of a model and a conversation. */
+  adopt(model: string, conversation: string | undefined, known: KnownCalibration): void;
 }
 
 export type CalibrationOptions = {
@@ -32,14 +36,24 @@ export type CalibrationOptions = {
   readonly models?: number;
 };
 
-/** Leaves every count unchanged. */
-export const uncalibrated: Calibration = {
-  correctionFor: () => ({ correct: (counted) => counted, countFor: (tokens) => tokens, slope: 1 }),
-  learn: () => {},
+/** Parts of the memory for everything that an engine learns. `calibration`: false corrects no counts. */
+export type LearnedParts = {
+  readonly caches?: Caches | undefined;
+  readonly clock?: (() => number) | undefined;
+  readonly calibration?: CalibrationOptions | false | undefined;
 };
 
-/** Throws `bad-config` unless 0 < min <= 1 <= max. */
-export function createCalibration(options: CalibrationOptions = {}): Calibration {
+/** Leaves every count unchanged. */
+const uncalibrated: Calibration = {
+  correctionFor: () => ({ correct: (counted) => counted, countFor: (tokens) => tokens, slope: 1 }),
+  learn: () => {},
+  known: () => ({}),
+  adopt: () => {},
+};
+
+/** Throws `bad-config` unless 0 < min <= 1 <= max. `false` corrects nothing. */
+export function createCalibration(options: CalibrationOptions | false = {}): Calibration {
+  if (options === false) return uncalibrated;
   const { bounds = { min: 0.5, max: 2 } } = options;
   if (!(bounds.min > 0 && bounds.min <= 1 && bounds.max >= 1)) {
     throw new LeporelloError(
@@ -52,18 +66,21 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
     max: options.conversations,
   });
 
+  const known = (model: string, conversation: string | undefined): KnownCalibration => ({
+    ofModel: models.get(model),
+    ofConversation: conversation === undefined ? undefined : conversations.get(keyOf(model, conversation)),
+  });
   return {
     correctionFor(model, conversation) {
-      const ofModel = models.get(model) ?? newModel;
-      const known = conversation === undefined ? undefined : conversations.get(`${model}\n${conversation}`);
-      const { reports, growth } = known ?? newConversation;
+      const { ofModel = newModel, ofConversation = newConversation } = known(model, conversation);
+      const { reports, growth } = ofConversation;
       const level = levelOf(ofModel);
       const slope = clamp(slopeOf(growth, slopeOf(ofModel.growth, level)), bounds.min, bounds.max);
       return correctionFrom({ bounds, level, slope, reports });
     },
     learn(model, conversation, report) {
       if (conversation === undefined || !isReport(report, bounds)) return;
-      const key = `${model}\n${conversation}`;
+      const key = keyOf(model, conversation);
       const ofModel = models.get(model) ?? newModel;
       const { reports, growth } = conversations.get(key) ?? newConversation;
       const last = reports.at(-1);
@@ -77,8 +94,26 @@ export function createCalibration(options: CalibrationOptions = {}): Calibration
         growth: grown ? added(growth, grown) : growth,
       });
     },
+    known,
+    adopt(model, conversation, { ofModel, ofConversation }) {
+      if (ofModel) models.set(model, ofModel);
+      if (ofConversation) conversations.set(keyOf(model, conversation!), ofConversation);
+    },
   };
 }
+
+function keyOf(model: string, conversation: string): string {
+  return `${model}\n${conversation}`;
+}
+
+/** Names of a model and a conversation; an undefined conversation cannot be found again. */
+export type CalibrationKeys = { readonly model: string; readonly conversation: string | undefined };
+
+/** Everything that a calibration knows of a model and a conversation, as data. */
+export type KnownCalibration = {
+  readonly ofModel?: CalibratedModel | undefined;
+  readonly ofConversation?: CalibratedConversation | undefined;
+};
 
 type CalibratedModel = {
   /** Logarithms of reported divided by counted tokens, of the first reports of conversations. */
@@ -255,6 +290,8 @@ export interface LearnedWindows {
   learn(key: WindowKey, limit: number): void;
   /** Takes the tokens of a prompt that the provider accepted: a smaller learned window was wrong, and is forgotten. */
   accepted(key: WindowKey, prompt: number): void;
+  /** Takes over the limit that another thread knows; undefined when it knows none. */
+  adopt(key: WindowKey, limit: number | undefined): void;
 }
 
 export type WindowKey = {
@@ -287,6 +324,10 @@ export function createLearnedWindows(clock: () => number = () => 0): LearnedWind
     accepted(key, prompt) {
       const before = learned.size > 0 ? find(key) : undefined;
       if (before !== undefined && prompt > before) learned.delete(nameOf(key));
+    },
+    adopt(key, limit) {
+      if (limit === undefined) learned.delete(nameOf(key));
+      else learned.set(nameOf(key), { limit, at: clock() });
     },
   };
 }

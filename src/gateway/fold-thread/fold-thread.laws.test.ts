@@ -6,7 +6,8 @@ import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../codecs/openai-responses/index.ts';
 import { answerRecall } from '../../recall/tool.ts';
 import { createDefaultEngine, type FoldSettings } from '../../library/default-engine.ts';
-import type { EngineRequest } from '../../engine/types.ts';
+import { createLearned } from '../../engine/state.ts';
+import type { Engine, EngineRequest } from '../../engine/types.ts';
 import { inMemoryStore } from '../../store/in-memory.ts';
 import { createKeptReplies } from '../../store/hidden-recalls.ts';
 import { createEncryptedStore } from '../../store/encrypted-store.ts';
@@ -30,12 +31,22 @@ function open(options: FoldThreadOptions = {}) {
   const store = inMemoryStore();
   const encryptedStore = createEncryptedStore({ store, secret });
   const keptReplies = createKeptReplies({ encryptedStore });
-  const local = createDefaultEngine(settings, encryptedStore, { keptReplies });
+  const learned = createLearned({});
+  const local = createDefaultEngine(settings, encryptedStore, { keptReplies, learned });
   const warnings: unknown[] = [];
   const log = { info: () => {}, warn: (data: object) => warnings.push(data), error: () => {} };
   const thread = foldThread({ fromBytes: 1, ...options });
   opened.push(thread);
-  const engine = thread.engineFor({ local, settings, secret, store, encryptedStore, keptReplies, log });
+  const engine = thread.engineFor({
+    local,
+    settings,
+    secret,
+    store,
+    encryptedStore,
+    keptReplies,
+    learned,
+    log,
+  });
   return { thread, engine, local, encryptedStore, keptReplies, warnings };
 }
 
@@ -189,6 +200,89 @@ describe('a thread that folds large bodies', () => {
   });
 });
 
+/** A conversation of a client that sets no cache marks. Its system text makes it larger at will. */
+function growing(results: number, systemBytes: number): Uint8Array {
+  const asked: Step[] = Array.from({ length: results }, (_, at): Step => {
+    const command = JSON.stringify({ command: `show ${at}` });
+    return { calls: [{ name: 'run', input: command, result: listing(`n${at}_`, 30) }] };
+  });
+  const all: Step[] = [{ system: 'rule '.repeat(systemBytes / 5) }, { user: 'Read them all.' }, ...asked];
+  return asAnthropic(chatBody(all, { tools: ['run'], model: 'claude-sonnet-4-5' }));
+}
+
+describe('a conversation that changes its engine', () => {
+  // Tool results, and bytes of the system text. Bodies from 60 kB on are folded in one thread, those from 480 kB on in the other.
+  const turns = [
+    [4, 30_000],
+    [6, 30_000],
+    [8, 30_000],
+    [14, 60_000],
+    [16, 60_000],
+    [18, 500_000],
+    [20, 500_000],
+    [22, 60_000],
+    [24, 60_000],
+    [26, 5_000],
+    [28, 5_000],
+    [30, 5_000],
+    [32, 500_000],
+    [34, 500_000],
+  ] as const;
+
+  async function seenBy(engine: Engine): Promise<readonly string[]> {
+    const seen: string[] = [];
+    for (const [results, systemBytes] of turns) {
+      const request = requestOf(anthropicMessages, growing(results, systemBytes));
+      const { report, prompt, reportPromptTokens, known, lookUpOriginal } = await engine.prepare(request);
+      // The provider counts half as many tokens.
+      reportPromptTokens(Math.round(prompt!.counted * 0.51));
+      await known;
+      // When the thread has answered this question, the main thread has what it learned.
+      await lookUpOriginal?.('mem_0000000000000000');
+      const { tokensBefore, tokensAfter, trigger = 'no fold', cacheMarks, unstableFrom = 'stable' } = report;
+      seen.push(
+        `${request.body.length} bytes, ${tokensBefore} > ${tokensAfter} tokens, ${trigger}, ${cacheMarks} marks, ${unstableFrom}`,
+      );
+    }
+    return seen;
+  }
+
+  it('is marked, counted and folded as in one engine: on the way to larger bodies, and back', async () => {
+    const expected = [
+      '35211 bytes, 10013 > 10147 tokens, no fold, 0 marks, stable',
+      '37705 bytes, 5979 > 6075 tokens, no fold, 3 marks, stable',
+      '40199 bytes, 6574 > 6664 tokens, no fold, 3 marks, stable',
+      '77935 bytes, 13327 > 8781 tokens, token-budget, 2 marks, stable',
+      '80555 bytes, 13228 > 9050 tokens, no fold, 3 marks, stable',
+      '523175 bytes, 73740 > 69640 tokens, no fold, 2 marks, stable',
+      '525795 bytes, 66829 > 63197 tokens, no fold, 3 marks, stable',
+      '88415 bytes, 14374 > 10743 tokens, no fold, 2 marks, stable',
+      '91035 bytes, 15155 > 11523 tokens, no fold, 3 marks, stable',
+      '38655 bytes, 9160 > 5528 tokens, no fold, 2 marks, stable',
+      '41275 bytes, 9819 > 1848 tokens, token-budget, 2 marks, stable',
+      '43895 bytes, 10470 > 2500 tokens, no fold, 3 marks, stable',
+      '541515 bytes, 70811 > 62842 tokens, no fold, 2 marks, stable',
+      '544135 bytes, 71334 > 63363 tokens, no fold, 3 marks, stable',
+    ];
+    expect(await seenBy(open().local)).toEqual(expected);
+    expect(await seenBy(open({ fromBytes: 60_000 }).engine)).toEqual(expected);
+  });
+});
+
+describe('a window that a provider named in a refusal', () => {
+  it('is known to the engines of all threads', async () => {
+    const { engine } = open({ fromBytes: 60_000 });
+    const small = requestOf(anthropicMessages, growing(4, 30_000));
+    const large = requestOf(anthropicMessages, growing(14, 60_000));
+    const before = await engine.prepare(small);
+    const overflow = { unit: 'tokens', limit: 100_000, prompt: undefined } as const;
+    await engine.prepare({ ...large, refusal: { reason: 'too long', overflow } });
+    const after = await engine.prepare(small);
+    // The window of claude-sonnet-4-5 is 200,000 tokens.
+    expect(before.room! - after.room!).toBe(100_000);
+  });
+});
+
 describe('a thread that ends', () => {
   it('sends its requests unfolded, and the next request starts another thread', async () => {
     const { engine, warnings } = open({ heapMb: 24 });
@@ -230,6 +324,7 @@ describe('a thread that ends', () => {
       store: inMemoryStore(),
       encryptedStore,
       keptReplies,
+      learned: createLearned({}),
       log,
     };
     expect(() => foldThread().engineFor(parts)).toThrow('cannot be sent to a thread');

@@ -10,6 +10,7 @@ import { LeporelloError, reasonOf } from '../../errors.ts';
 import { withResolvers } from '../../es2024.ts';
 import type { EngineParts } from '../app.ts';
 import { type CallState, type Remote, giveUp, moving, openCallState, openCalls } from './calls.ts';
+import { offerLearned } from './learned.ts';
 import { copyBody } from '../http/body.ts';
 import type {
   ParentFunctions,
@@ -115,6 +116,7 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
     putUnless: (guards, entries) => store.putUnless(guards, entries),
     touch: (keys, expiresAt) => store.touch(keys, expiresAt),
     delete: (keys) => store.delete(keys),
+    ...offerLearned(parts.learned),
     vocabulary: loadVocabulary,
     async summarize(number, request) {
       const { summarizer, count, signal } = summarizers.get(number)!;

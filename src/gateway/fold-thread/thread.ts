@@ -6,9 +6,11 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { createCaches, openFixed } from '../../caches.ts';
 import type { Codec } from '../../codecs/codec.ts';
 import type { HiddenRecall, KeptReply } from '../../conversation/conversation.ts';
+import { createLearned } from '../../engine/state.ts';
 import type { EngineRequest, PreparedRequest, SummaryJob } from '../../engine/types.ts';
 import { LeporelloError } from '../../errors.ts';
 import { type CallState, type Calls, begin, moving, openCalls } from './calls.ts';
+import { type LearnedFunctions, sharedLearned } from './learned.ts';
 import { copyBody } from '../http/body.ts';
 import { codecOf } from '../routing/routes.ts';
 import { warmUp } from '../warm-up.ts';
@@ -69,12 +71,13 @@ export type ThreadPrepared = Omit<PreparedRequest, NotCopied | 'body' | 'summary
 export type ParentFunctions = Pick<
   Store,
   'getMany' | 'getFirst' | 'putMany' | 'putUnless' | 'touch' | 'delete'
-> & {
-  /** Writes the summary that was started under this number. */
-  summarize(number: number, request: Omit<SummaryRequest, 'count'>): Promise<string | undefined>;
-  /** Returns the vocabulary of an encoding, in memory that both threads share. */
-  vocabulary: typeof loadVocabulary;
-};
+> &
+  LearnedFunctions & {
+    /** Writes the summary that was started under this number. */
+    summarize(number: number, request: Omit<SummaryRequest, 'count'>): Promise<string | undefined>;
+    /** Returns the vocabulary of an encoding, in memory that both threads share. */
+    vocabulary: typeof loadVocabulary;
+  };
 
 /** Functions of this thread that the main thread calls. */
 export type ThreadFunctions = ReturnType<typeof openThread>;
@@ -96,9 +99,11 @@ function openThread(data: ThreadData) {
   const { settings, secret } = data;
   const { memoryTtlMs: ttlMs, storeDeadlineMs } = settings;
   const store = storeOf(data.storeName);
+  const caches = createCaches(settings.cacheMb);
   const engine = createDefaultEngine(
     settings,
-    createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs, caches: createCaches(settings.cacheMb) }),
+    createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs, caches }),
+    { learned: sharedLearned(createLearned({ ...settings, caches }), () => parent) },
   );
   const held = openFixed<number, PreparedRequest>('prepared requests', {
     unitsOf: ({ body }) => body.length + 10_000,
