@@ -48,6 +48,25 @@ describe('routes', () => {
     ]);
   });
 
+  it('are found with a version in front, as for a base URL that ends in /v1 where the client adds a version itself', () => {
+    const stream = '/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse';
+    for (const target of [
+      '/v1/messages?beta=true',
+      '/v1/messages/count_tokens',
+      '/v1/chat/completions',
+      '/v1/files',
+      stream,
+    ])
+      expect(route('POST', `/v1${target}`)).toEqual(route('POST', target));
+    expect(route('GET', '/v1/v1beta/models')).toEqual([
+      'pass',
+      'gemini',
+      'https://three.example/v1beta/models',
+    ]);
+    expect(route('POST', '/v1/v1/compress')[0]).toBe('own');
+    expect(route('POST', '/v1/v10/messages')[0]).toBe('refused');
+  });
+
   it('recognize models that are named in the path', () => {
     const base = 'https://three.example/v1beta/models/gemini-3-pro';
     expect(route('POST', '/v1beta/models/gemini-3-pro:generateContent')).toEqual([

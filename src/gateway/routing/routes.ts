@@ -33,8 +33,8 @@ export type Route =
   | { readonly kind: 'refused'; readonly codec: Codec; readonly problem: GatewayProblem };
 
 /** Finds the route of a request. */
-export function routeOf(method: string, target: string, headers: HeaderList, urls: UpstreamUrls): Route {
-  const { path, query, isOwn, malformed, rule, call, sent } = requestLineOf(method, target);
+export function routeOf(method: string, line: string, headers: HeaderList, urls: UpstreamUrls): Route {
+  const { target, path, query, isOwn, malformed, rule, call, sent } = requestLineOf(method, line);
   if (isOwn) return { kind: 'own', path, query: new URLSearchParams(query) };
   if (malformed !== undefined)
     return { kind: 'refused', codec: openaiChat, problem: { status: 400, message: malformed } };
@@ -61,11 +61,13 @@ function requestLineOf(method: string, target: string) {
 }
 
 /** Returns the facts that follow from method and target, whatever the headers are. `sent` is the target as it is sent to the provider. */
-function readRequestLine(method: string, target: string) {
+function readRequestLine(method: string, line: string) {
+  const target = line.replace(versionTwice, '');
   const [path = '/'] = target.split('?', 1);
   const query = queryOf(target);
   const plain = percentDecoded(path).replaceAll(/\/{2,}/g, '/');
   return {
+    target,
     path,
     query,
     isOwn: isOwnPath(path),
@@ -75,6 +77,9 @@ function readRequestLine(method: string, target: string) {
     sent: target.replaceAll(/[\\\u0080-\u{10FFFF}]/gu, encoded),
   };
 }
+
+/** The first version of a path that has two. A base URL ends in `/v1`, and the client adds a version, as Anthropic's and Google's SDKs do. */
+const versionTwice = /^(?:\/v1)+(?=\/v1(?:(?:alpha|beta)\w*)?(?:[/?]|$))/;
 
 /** True for paths that the gateway answers itself. */
 export function isOwnPath(path: string): boolean {
@@ -211,9 +216,8 @@ export type Destination =
   /** `speaks` is the provider whose error format the client most likely understands. */
   | { readonly kind: 'uncertain'; readonly reason: string; readonly speaks: Provider };
 
-/** The facts of a request that decide its provider. */
+/** The facts of a request that decide its provider. The path has no query. */
 export type RequestHead = {
-  /** The path without the query. */
   readonly path: string;
   readonly target: string;
   readonly headers: HeaderList;
@@ -256,9 +260,13 @@ type PathRule = {
   /** True for a path that no provider lists, but under the version that all of them use. */
   readonly isUnlisted?: true;
   readonly isVertex?: true;
-  /** For a path that the gateway does not serve: what it is, and what to do instead. */
   readonly unserved?: string;
 };
+
+/** The rule for a path that the gateway does not serve. `reason`: what it is, and what to do instead. */
+function unserved(path: RegExp, reason: string): PathRule {
+  return { path, of: [], unserved: reason };
+}
 
 const all: readonly Provider[] = ['openai', 'anthropic', 'gemini'];
 
@@ -299,30 +307,22 @@ const pathRules: readonly PathRule[] = [
     of: ['openai'],
   },
   { path: /^\/v1(?:\/|$)/, of: all, isUnlisted: true },
-  {
-    path: /^\/openai\//,
-    of: [],
-    unserved:
-      "is a path of Azure OpenAI, which this gateway serves only under /v1: set openaiUrl to https://RESOURCE.openai.azure.com/openai/v1 and the client's base URL to this gateway's /v1",
-  },
-  {
-    path: /^\/model\/[^/]+\/(?:invoke|converse|count-tokens)/,
-    of: [],
-    unserved:
-      'is a path of Amazon Bedrock, which this gateway cannot serve: its signed requests are valid only for its own host',
-  },
-  {
-    path: /^\/api\/v1\//,
-    of: [],
-    unserved:
-      "is a path of OpenRouter, which this gateway serves under /v1: set openaiUrl to https://openrouter.ai/api/v1 and the client's base URL to this gateway's /v1",
-  },
-  {
-    path: /^\/api\/(?:blobs|chat|copy|create|delete|embed|embeddings|generate|ps|pull|push|show|tags|version)(?:\/|$)/,
-    of: [],
-    unserved:
-      "is a path of Ollama, which this gateway serves under /v1: set openaiUrl to http://127.0.0.1:11434/v1 and the client's base URL to this gateway's /v1",
-  },
+  unserved(
+    /^\/openai\//,
+    "is a path of Azure OpenAI, which this gateway serves only under /v1: set openaiUrl to https://RESOURCE.openai.azure.com/openai/v1 and the client's base URL to this gateway's /v1",
+  ),
+  unserved(
+    /^\/model\/[^/]+\/(?:invoke|converse|count-tokens)/,
+    'is a path of Amazon Bedrock, which this gateway cannot serve: its signed requests are valid only for its own host',
+  ),
+  unserved(
+    /^\/api\/v1\//,
+    "is a path of OpenRouter, which this gateway serves under /v1: set openaiUrl to https://openrouter.ai/api/v1 and the client's base URL to this gateway's /v1",
+  ),
+  unserved(
+    /^\/api\/(?:blobs|chat|copy|create|delete|embed|embeddings|generate|ps|pull|push|show|tags|version)(?:\/|$)/,
+    "is a path of Ollama, which this gateway serves under /v1: set openaiUrl to http://127.0.0.1:11434/v1 and the client's base URL to this gateway's /v1",
+  ),
 ];
 
 /** Chooses one of several providers that have the path. */
