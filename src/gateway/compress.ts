@@ -10,7 +10,7 @@ import { LeporelloError } from '../errors.ts';
 import { type FoldSettings, createDefaultEngine } from '../library/default-engine.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { defaultStrategies } from '../strategies/default-strategies.ts';
-import { readBody, unpackBody } from './http/body.ts';
+import { receiveBody } from './http/body.ts';
 import { type GatewayRequest, type GatewayResponse, jsonResponse } from './http/http.ts';
 import { answerCall, hashOf, idPattern, problem, retrieve, textIn } from './retrieve.ts';
 import { callOf } from './routing/routes.ts';
@@ -59,7 +59,7 @@ async function jsonIn(
   request: GatewayRequest,
 ): Promise<JsonRecord | undefined> {
   const most = Math.min(maxBytes, maxBodyBytes);
-  const { body } = await unpackBody(request.headers, await readBody(request.body, most), most);
+  const { body } = await receiveBody(request, most, most < maxBodyBytes ? 'this path' : undefined);
   try {
     const sent: unknown = JSON.parse(new TextDecoder().decode(body));
     return isRecord(sent) ? sent : undefined;

@@ -8,7 +8,7 @@ import { type EngineRequest, type PreparedRequest, passThrough } from '../engine
 import { LeporelloError } from '../errors.ts';
 import { answerOwn } from './admin.ts';
 import { addSummaryReceipt } from './background-summarizer.ts';
-import { type ReceivedBody, peekBody, readBody, unpackBody } from './http/body.ts';
+import { type ReceivedBody, peekBody, receiveBody } from './http/body.ts';
 import {
   type GatewayRequest,
   type GatewayResponse,
@@ -20,7 +20,6 @@ import {
   headersToUpstream,
   problemResponse,
   splitUrl,
-  upstreamProblem,
   withHeaders,
 } from './http/http.ts';
 import type { GatewayOptions } from './options.ts';
@@ -35,7 +34,7 @@ import {
 import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
 import { type Route, promptUrl, routeOf } from './routing/routes.ts';
 import { carriesToken, refuseForeign, sessionOf } from './routing/tenant.ts';
-import { type AnsweredRequest, pauseUnless, sendPrepared } from './send-with-retries.ts';
+import { type AnsweredRequest, pauseUnless, sendPrepared, upstreamProblem } from './send-with-retries.ts';
 
 /** Creates the handler of all requests. */
 export function createGateway(options: GatewayOptions): Handler {
@@ -107,7 +106,7 @@ async function pass(
       body: response.body,
     };
   } catch (error) {
-    return problemResponse(codec, upstreamProblem(error), []);
+    return problemResponse(codec, upstreamProblem(error, url, options.urls), []);
   }
 }
 
@@ -136,8 +135,7 @@ export async function serveModel(
 ): Promise<GatewayResponse> {
   let received: ReceivedBody;
   try {
-    const wire = await readBody(request.body, options.maxBodyBytes);
-    received = await unpackBody(request.headers, wire, options.maxBodyBytes);
+    received = await receiveBody(request, options.maxBodyBytes);
   } catch (error) {
     if (!LeporelloError.isInstance(error) || error.code !== 'body-too-large') throw error;
     return problemResponse(route.codec, { status: 413, message: error.message }, []);
@@ -302,8 +300,8 @@ function startSummary(
   });
 }
 
-function failed({ route }: ModelCall, receipt: OpenReceipt, error: unknown): GatewayResponse {
-  const problem = upstreamProblem(error);
+function failed({ route, options }: ModelCall, receipt: OpenReceipt, error: unknown): GatewayResponse {
+  const problem = upstreamProblem(error, route.url, options.urls);
   receipt.note.problem(problem.message);
   receipt.close();
   return problemResponse(route.codec, problem, receipt.headers);

@@ -3,10 +3,11 @@
  * when it is too long, without reasoning when the reasoning is refused, with the client's own bytes when the folded ones are rejected.
  * The number of attempts is bounded. Every other answer is final. Continuations after a recall are retried when a failure may be temporary.
  */
-import type { Codec, Overflow } from '../codecs/codec.ts';
+import type { Codec, GatewayProblem, Overflow } from '../codecs/codec.ts';
 import { type PreparedRequest, type Refusal, passThrough } from '../engine/types.ts';
-import { headerOf, type UpstreamResponse } from './http/http.ts';
+import { headerOf, splitUrl, type UpstreamResponse } from './http/http.ts';
 import { peekBody } from './http/body.ts';
+import type { UpstreamUrls } from './routing/routes.ts';
 import { LeporelloError } from '../errors.ts';
 import { withResolvers } from '../es2024.ts';
 import { startSlicedTimer, type StartTimer } from '../store/store.ts';
@@ -208,4 +209,22 @@ export async function pauseUnless(signal: AbortSignal, ms: number): Promise<void
     const timer = setTimeout(done, ms);
     signal.addEventListener('abort', done);
   });
+}
+
+/** Returns the client's error for a failed request to `url`: 504 when the upstream took too long, otherwise 502. It names the option of the URL. */
+export function upstreamProblem(error: unknown, url: string, urls: UpstreamUrls): GatewayProblem {
+  if (!LeporelloError.isInstance(error))
+    return { status: 502, message: 'The upstream could not be reached. Try again later.' };
+  const { origin } = splitUrl(url);
+  const options = Object.entries(urls)
+    .filter(([, one]) => splitUrl(one).origin === origin)
+    .map(([provider]) => `${provider}Url (LEPORELLO_${provider.toUpperCase()}_URL)`);
+  const hint = `The option ${options.join(' or ')} sets this URL; leporello doctor checks it.`;
+  // A request that was canceled is not the upstream's fault. Then the message does not begin with it.
+  const isNamed =
+    error.code === 'upstream-failed' && options.length > 0 && error.message.startsWith(`${origin} `);
+  return {
+    status: error.code === 'deadline' ? 504 : 502,
+    message: isNamed ? `${error.message} ${hint}` : error.message,
+  };
 }

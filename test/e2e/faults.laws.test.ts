@@ -112,7 +112,8 @@ describe.each(formats)('no %s request is lost', (format) => {
     expect(response.headers.get('x-leporello-receipt')).not.toBeNull();
     const { error } = (await response.json()) as ErrorBody;
     expect(error).toMatchObject(expected.upstreamDown);
-    expect(error.message).toContain('127.0.0.1:9');
+    expect(error.message).toMatch(/^http:\/\/127\.0\.0\.1:9 could not be reached/);
+    expect(error.message).toContain('leporello doctor checks it.');
   });
 
   it('a store that cannot write prevents a fold that only saves money, but not the request', async () => {

@@ -2,7 +2,7 @@
 import type { Conversation } from '../../conversation/conversation.ts';
 import { isRecord, type JsonRecord } from '../../conversation/json-scan.ts';
 import { addedCounts, noCounts, type OutcomeCounts, outcomesOf } from '../../experiment/outcomes.ts';
-import { readBody, unpackBody } from '../../gateway/http/body.ts';
+import { receiveBody } from '../../gateway/http/body.ts';
 import type { Handler } from '../../gateway/http/http.ts';
 import { type UpstreamUrls, routeOf } from '../../gateway/routing/routes.ts';
 import { sha256 } from '../../store/encrypted-store.ts';
@@ -17,7 +17,7 @@ export function watchedAgent(
   return async (request) => {
     const route = routeOf(request.method, request.target, request.headers, urls);
     if (route.kind !== 'model') return handler(request);
-    const { body } = await unpackBody(request.headers, await readBody(request.body, maxBody), maxBody);
+    const { body } = await receiveBody(request, maxBody, 'bench-ab');
     const sent = namespace === undefined ? body : inNamespace(route.codec.name, body, namespace);
     try {
       see(route.codec.read(sent, { digest: sha256, blocks: new Map() }));

@@ -194,7 +194,7 @@ describe('loadConfig', () => {
 });
 
 describe('an error of the configuration', () => {
-  const url = 'an http or https URL without user, query and fragment, such as https://api.openai.com/v1';
+  const url = 'an http or https URL without user, query and fragment, such as';
 
   it.each<[string, Sources, readonly string[]]>([
     [
@@ -333,8 +333,8 @@ describe('an error of the configuration', () => {
         },
       },
       [
-        `openaiUrl is "https://...@host/v1" (from LEPORELLO_OPENAI_URL), but must be ${url}.`,
-        `anthropicUrl is "host:80" (from LEPORELLO_ANTHROPIC_URL), but must be ${url}.`,
+        `openaiUrl is "https://...@host/v1" (from LEPORELLO_OPENAI_URL), but must be ${url} https://api.openai.com/v1.`,
+        `anthropicUrl is "host:80" (from LEPORELLO_ANTHROPIC_URL), but must be ${url} https://api.anthropic.com.`,
         'adminToken is not allowed (from LEPORELLO_ADMIN_TOKEN), but must be at least 16 characters.',
       ],
     ],

@@ -9,12 +9,12 @@ import { defaultFoldThreadBytes } from '../../gateway/fold-thread/fold-thread.ts
 import { items, preset, shrinks, strategies, subgoals, summaries, triggers } from './folding-options.ts';
 
 const plainUrl = 'an http or https URL without user, query and fragment, such as';
-const baseUrl = `${plainUrl} https://api.openai.com/v1`;
 const serviceUrl = `${plainUrl} https://memory.internal/leporello`;
 
 function upstream(otherwise: string, about: string) {
-  const schema = z.string().refine(isBaseUrl, { error: baseUrl }).default(otherwise);
-  return described(schema, { allowed: baseUrl, about });
+  const allowed = `${plainUrl} ${otherwise}`;
+  const schema = z.string().refine(isBaseUrl, { error: allowed }).default(otherwise);
+  return described(schema, { allowed, about });
 }
 
 /** True for a URL without credentials: these would not be sent, and would show up in error messages. */

@@ -1,5 +1,7 @@
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { peekBody, readBody } from './body.ts';
+import { peekBody, readBody, receiveBody } from './body.ts';
+import type { HeaderList } from './http.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
@@ -77,5 +79,37 @@ describe('readBody', () => {
     }
     await expect(readBody(endless(), 25)).rejects.toMatchObject({ code: 'body-too-large' });
     expect({ given, ended }).toEqual({ given: 3, ended: true });
+  });
+});
+
+describe('a request body that is too large', () => {
+  const limit = 'limits.maxBodyBytes (LEPORELLO_LIMITS_MAX_BODY_BYTES) allows only 5';
+  const advice = 'send a smaller body, or raise that limit.';
+  const sent = () => chunksOf(bytes('0123456789'));
+  const refusal = (headers: HeaderList, body = sent(), path?: string) =>
+    receiveBody({ headers, body }, 5, path).catch((error: unknown) => String(error));
+
+  it('is refused with its size, the option and its value', async () => {
+    expect(await refusal([['content-length', '10']])).toBe(
+      `LeporelloError: The body has 10 bytes, but ${limit}: ${advice}`,
+    );
+    expect(await refusal([])).toBe(`LeporelloError: The body has more than 5 bytes, but ${limit}: ${advice}`);
+  });
+
+  it('is refused for its size when decompressed', async () => {
+    const packed = chunksOf(gzipSync(bytes('0123456789')));
+    const headers: HeaderList = [
+      ['content-encoding', 'gzip'],
+      ['content-length', '4'],
+    ];
+    expect(await receiveBody({ headers, body: packed }, 9).catch(String)).toContain(
+      'The body has more than 9 bytes',
+    );
+  });
+
+  it('names another limit than the option', async () => {
+    expect(await refusal([], sent(), 'this path')).toBe(
+      'LeporelloError: The body has more than 5 bytes, but this path allows only 5: send a smaller body.',
+    );
   });
 });

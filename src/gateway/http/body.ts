@@ -25,7 +25,7 @@ export async function readBody(
     if (size > maxBytes) {
       throw new LeporelloError(
         'body-too-large',
-        `The body is larger than the limit of ${maxBytes} bytes. Send a smaller body or raise the limit.`,
+        `The body has more than ${maxBytes} bytes. Send a smaller one.`,
       );
     }
     chunks.push(chunk);
@@ -246,6 +246,36 @@ export async function unpackBody(
   } catch (error) {
     if (LeporelloError.isInstance(error) && error.code === 'body-too-large') throw error;
     return unread(`the body does not match its content-encoding (${sanitized(coding)})`);
+  }
+}
+
+/** The option that limits request bodies, and its variable. */
+const bodyLimit = 'limits.maxBodyBytes (LEPORELLO_LIMITS_MAX_BODY_BYTES)';
+
+/**
+ * Reads a whole request body and decompresses it. Throws `body-too-large` for more than `maxBytes` bytes, with the size of the body and the
+ * name of the limit. `limit`: another one than the option.
+ */
+export async function receiveBody(
+  { headers, body }: { readonly headers: HeaderList; readonly body: AsyncIterable<Uint8Array> | undefined },
+  maxBytes: number,
+  limit?: string,
+): Promise<ReceivedBody> {
+  try {
+    return await unpackBody(headers, await readBody(body, maxBytes), maxBytes);
+  } catch (cause) {
+    if (!LeporelloError.isInstance(cause) || cause.code !== 'body-too-large') throw cause;
+    const announced = Number(headers.find(([name]) => name === 'content-length')?.[1]);
+    const size =
+      announced > maxBytes
+        ? `${announced} bytes`
+        : `more than ${maxBytes} bytes${codingsOf(headers).length > 0 ? ' when decompressed' : ''}`;
+    const advice = limit === undefined ? 'send a smaller body, or raise that limit' : 'send a smaller body';
+    throw new LeporelloError(
+      'body-too-large',
+      `The body has ${size}, but ${limit ?? bodyLimit} allows only ${maxBytes}: ${advice}.`,
+      { cause },
+    );
   }
 }
 

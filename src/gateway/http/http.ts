@@ -185,13 +185,6 @@ export function problemResponse(codec: Codec, problem: GatewayProblem, headers: 
   };
 }
 
-/** Returns the client's error for a failed upstream: 504 when it took too long, otherwise 502. */
-export function upstreamProblem(error: unknown): GatewayProblem {
-  if (!LeporelloError.isInstance(error))
-    return { status: 502, message: 'The upstream could not be reached. Try again later.' };
-  return { status: error.code === 'deadline' ? 504 : 502, message: error.message };
-}
-
 export function jsonResponse(status: number, value: unknown): GatewayResponse {
   return {
     status,
