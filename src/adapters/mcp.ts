@@ -187,7 +187,7 @@ function spellFold(one: KeptReceipt): string {
   const trigger = one.detail?.trigger;
   return [
     `${new Date(receipt.at).toISOString()}, model ${model ?? 'unknown'}, session ${session ?? 'unknown'}${size} (prepared in ${duration(receipt.ms.prepare)})`,
-    ...(trigger ? [`  ${wordsOfTrigger(trigger)}`] : []),
+    ...(trigger ? [`  ${wordsOfTrigger(trigger, receipt)}`] : []),
     ...edits
       .slice(0, maxListed)
       .map(({ memory, title, before }) => `  ${memory}  ${title}, ${number(before)} tokens`),

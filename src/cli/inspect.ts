@@ -79,7 +79,7 @@ export function spellReceipt(one: KeptReceipt, fold?: KeptReceipt): string {
     `Receipt ${one.id}, ${new Date(receipt.at).toISOString()}`,
     `  ${receipt.path}, model ${receipt.model ?? 'unknown'}, session ${receipt.session ?? 'unknown'}`,
     `  ${outcomeWords(receipt, receipt.outcome)}`,
-    ...(detail?.trigger ? [`  Why: ${wordsOfTrigger(detail.trigger)}`] : []),
+    ...(detail?.trigger ? [`  Why: ${wordsOfTrigger(detail.trigger, receipt)}`] : []),
     ...tokenLines(receipt),
     ...receipt.steps.map(
       ({ strategy, edits, tokensSaved, refused }) =>

@@ -5,9 +5,12 @@
  */
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
-import { textsOf } from '../conversation/messages.ts';
+import { inputOf, textOf, textsOf } from '../conversation/messages.ts';
 import { pairCalls, placeKey } from '../conversation/turns.ts';
+import { groupBy } from '../es2024.ts';
 import type { OpenedRequest } from './history.ts';
+import { oneLine, wholeWords } from '../outline/outcome.ts';
+import { callWords, stepLine } from '../outline/step-line.ts';
 import type { Draft, PlanInput } from './plan.ts';
 import {
   type EditDetail,
@@ -226,6 +229,7 @@ function editsOf(
   const inserted = edits.filter((edit) => edit.kind === 'insert-message');
   const shown = new Set<Edit>();
   const groups = new Map<string, EditDetail>();
+  const dropped = new Map<string, Message[]>();
   const details: EditDetail[] = [];
   for (const edit of edits) {
     if (edit.kind === 'insert-message') continue;
@@ -234,6 +238,8 @@ function editsOf(
     if (edit.kind === 'drop-message') {
       const key = edit.memory ?? `message ${message}`;
       const known = groups.get(key);
+      if (!known) dropped.set(key, []);
+      dropped.get(key)!.push(conversation.messages[message]!);
       const log = known ? undefined : inserted.find((one) => covers(one, message) && !shown.has(one));
       if (log) shown.add(log);
       const stub = known?.stub ?? log?.text ?? '';
@@ -243,7 +249,7 @@ function editsOf(
         message: first,
         messages: (known?.messages ?? 0) + 1,
         tool: undefined,
-        title: 'messages',
+        title: '',
         memory: edit.memory,
         stub: stub.slice(0, maxStubLength),
         before: (known?.before ?? 0) + from,
@@ -271,7 +277,40 @@ function editsOf(
   const others = inserted
     .filter((edit) => !shown.has(edit))
     .map((edit) => insertedDetail(edit, sizes, conversation));
-  return [...groups.values(), ...others, ...details].toSorted((a, b) => a.message - b.message);
+  const named = Array.from(groups, ([key, group]) => ({
+    ...group,
+    title: titleOf(conversation, dropped.get(key)!),
+  }));
+  return [...named, ...others, ...details].toSorted((a, b) => a.message - b.message);
+}
+
+/** The most tools that a title names. */
+const maxNamed = 5;
+
+/** Names messages that were dropped: one call as the log names it, several calls by their tools, other messages by their first words. */
+function titleOf({ body }: Conversation, messages: readonly Message[]): string {
+  const calls = messages.flatMap((message) =>
+    message.parts.flatMap((part) =>
+      part.type === 'tool-call' ? callWords({ tool: part.name, input: inputOf(body, message, part) }) : [],
+    ),
+  );
+  const [call] = calls;
+  if (call && calls.length === 1) {
+    const line = stepLine({ ...call, outcome: '', hasFailed: false, user: undefined });
+    return line === `${call.tool}: ok` ? call.tool : line;
+  }
+  if (call) {
+    const named = Array.from(
+      groupBy(calls, ({ tool }) => tool),
+      ([tool, { length }]) => (length === 1 ? tool : `${tool} ×${length}`),
+    );
+    const more = named.length > maxNamed ? ' and more' : '';
+    return `${messages.length} messages: ${named.slice(0, maxNamed).join(', ')}${more}`;
+  }
+  const [message] = messages;
+  const span = message && message.parts.flatMap(textsOf)[0];
+  if (messages.length > 1 || !span) return `${messages.length} messages`;
+  return `${message.role}: ${wholeWords(oneLine(textOf(body, message, span)), 60)}`;
 }
 
 type InsertedMessage = Extract<Edit, { kind: 'insert-message' }>;

@@ -53,7 +53,7 @@ export function requestPage(view: RequestView): PageContent {
     body: html`<p class="crumb"><a href="${pageRoot}">Requests</a> / session ${sessionLink(receipt.session)}</p>
 <h1>Request at ${timeTag(receipt.at)}</h1>
 <p class="lead">${outcomeWords(receipt, receipt.outcome)}.${warning !== undefined && html` <strong class="alert">${warning}${receipt.problem !== undefined && `: ${receipt.problem}`}</strong>`}</p>
-${kept.detail?.trigger && html`<p class="why"><strong>Why it was folded.</strong> ${wordsOfTrigger(kept.detail.trigger)}</p>`}
+${kept.detail?.trigger && html`<p class="why"><strong>Why it was folded.</strong> ${wordsOfTrigger(kept.detail.trigger, receipt)}</p>`}
 ${fold && folded === fold && html`<p class="why"><strong>Repeated.</strong> This request repeats the fold of <a href="${pageRoot}requests/${fold.id}">an earlier request</a>, ${duration(receipt.at - fold.receipt.at)} before, byte for byte: that keeps the provider's cache valid. The replacements below are those of that fold.</p>`}
 ${factsOf(receipt)}
 ${folded?.detail && folded.detail.edits.length > 0 ? foldView(view, folded, folded.detail.edits) : html`<p class="note">No text was replaced for the first time in this request.</p>`}
@@ -153,16 +153,16 @@ function reasonOf(edit: EditDetail, { detail }: KeptReceipt): string {
   const where = messages > 1 ? `${messages} messages from message ${message} on` : `message ${message}`;
   const size = `${number(before)} tokens became ${number(after)}`;
   if (by === 'shrink')
-    return `A ${title} (${where}) was shortened when it arrived, before it was ever sent, so the cache stayed valid: ${size}.`;
+    return `Shortened when it arrived: ${title} (${where}). It was never sent in full, so the cache stayed valid: ${size}.`;
   const age =
     requests === 0
-      ? 'it was new'
-      : `it had been sent with ${number(requests)} request${requests === 1 ? '' : 's'}`;
+      ? 'this was new'
+      : `this had been sent with ${number(requests)} request${requests === 1 ? '' : 's'}`;
   const trigger =
     detail?.trigger === undefined
       ? ''
       : ' The strategies take the least harmful content first, and the oldest of it.';
-  return `This ${title} (${where}) was folded: ${size}, and ${age}.${trigger}`;
+  return `Folded: ${title} (${where}). ${size}, and ${age}.${trigger}`;
 }
 
 function originalBox(edit: EditDetail, { text, total }: OriginalText): Html {

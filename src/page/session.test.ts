@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
-import type { KeptReceipt } from '../receipts/detail.ts';
+import type { KeptReceipt, RequestDetail } from '../receipts/detail.ts';
 import type { Receipt } from '../receipts/receipt.ts';
+import { requestPage } from './request.ts';
 import { sessionPage } from './session.ts';
 
 const minute = 60_000;
@@ -40,11 +41,16 @@ it('a session shows its folds, recalls, pauses and failures in the chart', () =>
     kept(1 * minute),
   ];
   const { markup } = sessionPage('jobs', receipts).body;
-  expect(markup.match(/class="fold" /g)).toHaveLength(1);
-  expect(markup.match(/<circle class="recall"/g)).toHaveLength(1);
-  expect(markup).toContain('<title>pause of 6 min</title>');
-  expect(markup).toContain('1,000 came, 400 sent, unstable from message 3</title>');
-  expect(markup.match(/<circle class="dot bad"/g)).toHaveLength(1);
+  // One for wide windows, one for phones.
+  const drawings = markup.match(/<svg class="chart[^]*?<\/svg>/g)!;
+  expect(drawings).toHaveLength(2);
+  for (const drawing of drawings) {
+    expect(drawing.match(/class="fold" /g)).toHaveLength(1);
+    expect(drawing.match(/<circle class="recall"/g)).toHaveLength(1);
+    expect(drawing).toContain('<title>pause of 6 min</title>');
+    expect(drawing).toContain('1,000 came, 400 sent, unstable from message 3</title>');
+    expect(drawing.match(/<circle class="dot bad"/g)).toHaveLength(1);
+  }
 });
 
 it('a session whose name is not well-formed has a link', () => {
@@ -54,4 +60,40 @@ it('a session whose name is not well-formed has a link', () => {
 
 it('a session without receipts says so', () => {
   expect(sessionPage('none', []).body.markup).toContain('No request of this session is kept.');
+});
+
+it('a request says what was folded, by the title of each replacement', () => {
+  const { receipt } = kept(1);
+  const edit = {
+    message: 38,
+    messages: 2,
+    tool: undefined,
+    memory: undefined,
+    stub: 'Read f18.ts.',
+    before: 1_200,
+    after: 9,
+  };
+  const edits = [
+    { ...edit, by: 'fold', title: 'read_file src/f18.ts', requests: 5 },
+    { ...edit, by: 'shrink', title: 'result of run', messages: 1, requests: 0 },
+  ] as const;
+  const detail = { trigger: undefined, triggers: [], messages: [], messageCount: 0, edits };
+  const reason = (shown: number) =>
+    /<div class="pair"><p class="why">(.*?)<\/p>/.exec(
+      requestPage({
+        kept: { id: receipt.id, receipt, detail: detail as unknown as RequestDetail },
+        fold: undefined,
+        shown,
+        original: { text: undefined, total: 0 },
+        recalls: new Map(),
+        pinnedTools: [],
+        isUndone: false,
+      }).body.markup,
+    )?.[1];
+  expect(reason(0)).toBe(
+    'Folded: read_file src/f18.ts (2 messages from message 38 on). 1,200 tokens became 9, and this had been sent with 5 requests. The model has not recalled it.',
+  );
+  expect(reason(1)).toBe(
+    'Shortened when it arrived: result of run (message 38). It was never sent in full, so the cache stayed valid: 1,200 tokens became 9. The model has not recalled it.',
+  );
 });

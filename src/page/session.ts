@@ -21,8 +21,13 @@ ${tableOf('requests of the session', requestColumns, receipts.map(requestRow))}`
   };
 }
 
-const width = 960;
-const height = 300;
+/** The chart for wide windows and the one for phones. The style shows one of them: a wide one would be scaled down there, with its text. */
+const charts = [
+  { name: 'wide', width: 960, height: 300 },
+  { name: 'narrow', width: 360, height: 260 },
+] as const;
+type ChartSize = (typeof charts)[number];
+
 const left = 64;
 const bottom = 34;
 const top = 40;
@@ -40,6 +45,11 @@ function chartOf(requests: readonly Receipt[]): Html {
     ({ tokensBefore, tokensAfter }) => tokensBefore !== undefined && tokensAfter !== undefined,
   );
   if (counted.length === 0) return html`<p class="empty">No request of this session was counted.</p>`;
+  return html`<figure>${charts.map((size) => drawingOf(counted, size))}
+<figcaption><span class="key came">came from the client</span><span class="key sent">was sent</span><span class="key cached">of it read from the provider's cache</span><span class="key fold">fold</span><span class="key recall">recall</span><span class="key pause">pause of 5 minutes or more</span></figcaption></figure>`;
+}
+
+function drawingOf(counted: readonly Receipt[], { name, width, height }: ChartSize): Html {
   const most = Math.max(...counted.map(({ tokensBefore = 0 }) => tokensBefore), 1);
   const right = width - 12;
   const xOf = (at: number) => Math.round((left + ((right - left) * (at + 0.5)) / counted.length) * 10) / 10;
@@ -67,16 +77,19 @@ function chartOf(requests: readonly Receipt[]): Html {
     (share) =>
       html`<line class="grid" x1="${left}" x2="${right}" y1="${yOf(most * share)}" y2="${yOf(most * share)}"/><text x="${left - 8}" y="${yOf(most * share) + 4}" text-anchor="end">${number(most * share)}</text>`,
   );
-  const marks = points.flatMap((point, at) => marksOf(point, points[at - 1]));
+  const marks = points.flatMap((point, at) => marksOf(point, points[at - 1], base));
   const last = counted.at(-1)!;
   const label = `Tokens of ${counted.length} requests: the last one came with ${number(last.tokensBefore ?? 0)} and was sent with ${number(last.tokensAfter ?? 0)}.`;
-  return html`<figure><svg class="chart" viewBox="0 0 ${width} ${height}" role="img" aria-label="${label}">
+  return html`<svg class="chart ${name}" viewBox="0 0 ${width} ${height}" role="img" aria-label="${label}">
 ${ticks}<path class="came" d="${area(({ came }) => came)}"/><path class="sent" d="${area(({ sent }) => sent)}"/><path class="cached" d="${area(({ cached }) => cached)}"/>${marks}
-<text x="${left}" y="${height - 10}">first request</text><text x="${right}" y="${height - 10}" text-anchor="end">newest</text></svg>
-<figcaption><span class="key came">came from the client</span><span class="key sent">was sent</span><span class="key cached">of it read from the provider's cache</span><span class="key fold">fold</span><span class="key recall">recall</span><span class="key pause">pause of 5 minutes or more</span></figcaption></figure>`;
+<text x="${left}" y="${height - 10}">first request</text><text x="${right}" y="${height - 10}" text-anchor="end">newest</text></svg>`;
 }
 
-function marksOf({ receipt, x, came }: RequestPoint, before: RequestPoint | undefined): readonly Html[] {
+function marksOf(
+  { receipt, x, came }: RequestPoint,
+  before: RequestPoint | undefined,
+  base: number,
+): readonly Html[] {
   const { recalls, at, tokensBefore = 0, tokensAfter = 0 } = receipt;
   const isFold = isNewFold(receipt);
   const paused = before ? at - before.receipt.at : 0;
@@ -91,7 +104,7 @@ function marksOf({ receipt, x, came }: RequestPoint, before: RequestPoint | unde
   return [
     ...(paused >= pauseMs
       ? [
-          html`<line class="pause" x1="${x}" x2="${x}" y1="${top}" y2="${height - bottom}"><title>pause of ${duration(paused)}</title></line>`,
+          html`<line class="pause" x1="${x}" x2="${x}" y1="${top}" y2="${base}"><title>pause of ${duration(paused)}</title></line>`,
         ]
       : []),
     html`<circle class="dot ${warning === undefined ? '' : 'bad'}" cx="${x}" cy="${came}" r="3"><title>${words}</title></circle>`,

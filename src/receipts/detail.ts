@@ -154,28 +154,33 @@ export function wordsOfKept(reason: KeptReason): string {
   return keptWords[reason];
 }
 
-/** Says in one sentence why a request was folded, with the numbers that decided. */
-export function wordsOfTrigger(figures: TriggerFigures): string {
+/**
+ * Says in one sentence why a request was folded, with the numbers that decided. The trigger looks at the request with its earlier folds, which has fewer
+ * tokens than the client sent.
+ */
+export function wordsOfTrigger(figures: TriggerFigures, { replayed }: Pick<FoldReport, 'replayed'>): string {
   const { name, tokens, messages, window, idleMs, goal, atMost } = figures;
+  const request = replayed > 0 ? 'With its earlier folds repeated, the request' : 'The request';
+  const had = `${replayed > 0 ? 'with its earlier folds repeated, ' : ''}the request had ${number(tokens)} tokens`;
   const goalWords = `the goal was at most ${number(goal.target)} ${goal.unit}`;
   const share = window === undefined ? '' : `, ${Math.round((tokens / window) * 100)} % of the window`;
   switch (name) {
     case 'must-fit':
-      return `The request had ${number(tokens)} tokens and would not fit: at most ${number(atMost ?? 0)} fit beside the reply; ${goalWords}.`;
+      return `${request} had ${number(tokens)} tokens and would not fit: at most ${number(atMost ?? 0)} fit beside the reply; ${goalWords}.`;
     case 'overflow':
       return `The provider refused the request as too long (${number(tokens)} tokens by our count); ${goalWords}.`;
     case 'window-fraction':
-      return `The request had ${number(tokens)} tokens${share}, more than the share that is allowed; ${goalWords}.`;
+      return `${request} had ${number(tokens)} tokens${share}, more than the share that is allowed; ${goalWords}.`;
     case 'token-budget':
-      return `The request had ${number(tokens)} tokens, more than its token budget${share && ` (${share.slice(2)})`}; ${goalWords}.`;
+      return `${request} had ${number(tokens)} tokens, more than its token budget${share && ` (${share.slice(2)})`}; ${goalWords}.`;
     case 'message-count':
-      return `The request had ${number(messages)} messages, more than allowed; ${goalWords}.`;
+      return `${request} had ${number(messages)} messages, more than allowed; ${goalWords}.`;
     case 'cold-cache':
-      return `The conversation paused for ${duration(idleMs ?? 0)}, so the provider's cache had expired and a fold cost nothing extra; ${goalWords} (before: ${number(tokens)}).`;
+      return `The conversation paused for ${duration(idleMs ?? 0)}, so the provider's cache had expired and a fold cost nothing extra; ${had}, and ${goalWords}.`;
     case 'cache-rent':
-      return `Sending unused content again with each request had cost several times what folding it costs; ${goalWords} (before: ${number(tokens)}).`;
+      return `Sending unused content again with each request had cost several times what folding it costs; ${had}, and ${goalWords}.`;
     default:
-      return `The trigger ${name} fired at ${number(tokens)} tokens${share}; ${goalWords}.`;
+      return `The trigger ${name} fired${share && ` at${share.slice(1)}`}; ${had}, and ${goalWords}.`;
   }
 }
 

@@ -95,6 +95,20 @@ describe.skipIf(isBrowserMissing)('the pages in a browser', () => {
     },
   );
 
+  it.each([390, 760, 761, 1280])(
+    'show the chart of a session with readable text at %i pixels',
+    async (width) => {
+      const { page } = await browser.open({ width, height: 800 });
+      await page.goto(`${stack.url}/_leporello/sessions/fix-the-login`);
+      const heights = (await page.evaluate(
+        '[...document.querySelectorAll(".chart text")].map((text) => text.getBoundingClientRect().height).filter((height) => height > 0)',
+      )) as readonly number[];
+      expect(heights).toHaveLength(5);
+      expect(Math.min(...heights)).toBeGreaterThan(10);
+      await page.context().close();
+    },
+  );
+
   it('show hostile content as text', async () => {
     const { page } = await browser.open();
     await page.goto(`${stack.url}/_leporello/originals?query=hacked`);
