@@ -1,4 +1,5 @@
 /** Implements `leporello inspect`: prints receipts with what became of each message, from the store. The gateway need not run. */
+import { LeporelloError } from '../errors.ts';
 import type { KeptReceipt, MessageDetail } from '../receipts/detail.ts';
 import {
   duration,
@@ -66,6 +67,11 @@ async function find(
   tenant: string,
 ): Promise<readonly KeptReceipt[]> {
   if (receipt === undefined) return receipts.list(tenant, last);
+  if (!/^[0-9a-f-]{36}$/.test(receipt))
+    throw new LeporelloError(
+      'bad-usage',
+      `${JSON.stringify(receipt)} is not the id of a receipt. An id has 36 characters; a reply names its receipt in the header x-leporello-receipt, and the page in its address.`,
+    );
   const found = await receipts.get(tenant, receipt);
   return found ? [found] : [];
 }

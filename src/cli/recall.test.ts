@@ -98,7 +98,6 @@ describe('leporello recall with a problem', () => {
       () => ['mem_0000000000000000'],
       /^leporello: There is no original mem_0{16} in .*data\. It may have expired, or be in another data folder \(--data\), or belong to another secret\.\n$/,
     ],
-    ['no id', () => ['log'], /^leporello: "log" is not an id: an id is mem_ and 16 characters\.\n$/],
     [
       'a folder where nothing is kept',
       () => [textId, '--data', 'elsewhere'],
@@ -120,6 +119,14 @@ describe('leporello recall with a problem', () => {
     const { code, out, err } = await recalls(argv());
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toMatch(sentence);
+  });
+
+  it('ends with 2 for a text that is not an id', async () => {
+    expect(await recalls(['mem_xx'])).toEqual({
+      code: 2,
+      out: '',
+      err: 'leporello: "mem_xx" is not an id: an id is mem_ and 16 characters.\n',
+    });
   });
 
   it('creates no folder and no secret', async () => {

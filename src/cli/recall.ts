@@ -1,4 +1,5 @@
 /** Implements `leporello recall`: prints an original, or a part of it. Does not change the store. */
+import { LeporelloError } from '../errors.ts';
 import { runSteps } from '../conversation/steps.ts';
 import { createEncryptedStore, isMemoryId } from '../store/encrypted-store.ts';
 import { readOriginal } from '../recall/read-original.ts';
@@ -47,7 +48,11 @@ async function find(
   memory: StoreConfig,
   env: Environment,
 ): Promise<FoundOriginal> {
-  if (!isMemoryId(id)) return missing(`${JSON.stringify(id)} is not an id: an id is mem_ and 16 characters.`);
+  if (!isMemoryId(id))
+    throw new LeporelloError(
+      'bad-usage',
+      `${JSON.stringify(id)} is not an id: an id is mem_ and 16 characters.`,
+    );
   const opened = await openExistingStore(dataDir, env, memory);
   if ('missing' in opened) return missing(opened.missing);
   const { store, secret } = opened;

@@ -44,9 +44,9 @@ export function readFields<T>(
     return read(scanFields(format, body, list, reading));
   } catch (cause) {
     if (!(cause instanceof ScanError)) throw cause;
-    throw new LeporelloError('not-this-format', `The body is not a ${format} request: ${cause.message}.`, {
-      cause,
-    });
+    const article = /^[AEIO]/.test(format) ? 'an' : 'a';
+    const says = `The body is not ${article} ${format} request: ${cause.message}.`;
+    throw new LeporelloError('not-this-format', says, { cause });
   }
 }
 

@@ -58,6 +58,7 @@ describe.each(formats.map(([codec, fixture]) => ({ name: codec.name, codec, fixt
       const body = new TextEncoder().encode('{"no":"messages"}');
       await expect(readInSlices(codec, body, newReading(), slices)).rejects.toMatchObject({
         code: 'not-this-format',
+        message: expect.stringMatching(/^The body is not (?:an OpenAI|an Anthropic|a [^AEIO])/) as string,
       });
     });
   },

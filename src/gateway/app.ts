@@ -310,7 +310,9 @@ export const gatewayChecks: Checks<GatewaySettings> = {
       }),
     ),
   }),
-  adminToken: secretValue('a text of at least 16 characters', isAdminToken, () => 'not allowed'),
+  adminToken: secretValue('a text of at least 16 characters', isAdminToken, (value) =>
+    typeof value === 'string' ? 'too short' : 'not a text',
+  ),
   openMetrics: trueOrFalse,
   // createTenantRule checks objects and says what is wrong with them.
   tenant: allowed(tenantWords, (value) => typeof value === 'object' || isTenantLabel(value)),

@@ -265,7 +265,8 @@ describe('settings that are not allowed', () => {
     [{ maxBodyBytes: '64 MB' }, 'maxBodyBytes is "64 MB", but must be a whole number of at least 1.'],
     [{ prepareDeadlineMs: -1 }, 'prepareDeadlineMs is -1, but must be a number above 0.'],
     [{ recall: { maxRounds: 0 } }, 'recall.maxRounds is 0, but must be a whole number from 1 to 100.'],
-    [{ adminToken: '' }, 'adminToken is not allowed, but must be a text of at least 16 characters.'],
+    [{ adminToken: '' }, 'adminToken is too short, but must be a text of at least 16 characters.'],
+    [{ adminToken: 5 }, 'adminToken is not a text, but must be a text of at least 16 characters.'],
     [
       { allowedHosts: 'localhost' },
       'allowedHosts is "localhost", but must be a list of host names without ports.',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { KeptReceipt, RequestDetail } from '../receipts/detail.ts';
+import type { KeptReceipt } from '../receipts/detail.ts';
 import type { Receipt } from '../receipts/receipt.ts';
 import { requestPage } from './request.ts';
 import { sessionPage } from './session.ts';
@@ -81,7 +81,7 @@ it('a request says what was folded, by the title of each replacement', () => {
   const reason = (shown: number) =>
     /<div class="pair"><p class="why">(.*?)<\/p>/.exec(
       requestPage({
-        kept: { id: receipt.id, receipt, detail: detail as unknown as RequestDetail },
+        kept: { id: receipt.id, receipt, detail },
         fold: undefined,
         shown,
         original: { text: undefined, total: 0 },

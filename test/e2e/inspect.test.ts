@@ -88,8 +88,11 @@ it('inspect shows what was folded and why, after the gateway has ended', async (
       ['ID-1', undefined],
       ['ID-0', undefined],
     ]);
-    expect(await inspects('no-such-receipt')).toEqual({ code: 1, out: '' });
-    expect(terminal.written.err()).toContain('The tenant local has no receipt no-such-receipt.');
+    const unknown = '00000000-0000-4000-8000-000000000000';
+    expect(await inspects(unknown)).toEqual({ code: 1, out: '' });
+    expect(terminal.written.err()).toContain(`The tenant local has no receipt ${unknown}. It may be older`);
+    expect(await inspects('foo')).toEqual({ code: 2, out: '' });
+    expect(terminal.written.err()).toContain('"foo" is not the id of a receipt. An id has 36 characters;');
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -245,6 +245,15 @@ describe('leporello compact with a problem', () => {
     expect(err).toMatch(sentence);
   });
 
+  it('ends with 1 when there is no body', async () => {
+    put('blank.jsonl', '\n\n');
+    expect(await compacts(['blank.jsonl'])).toEqual({
+      code: 1,
+      out: '\n\n',
+      err: 'leporello: The input holds no body: send a request body, or one per line.\n',
+    });
+  });
+
   it('does nothing when originals cannot be kept', async () => {
     put('file', 'not a folder');
     const { code, out, err } = await compacts([put('body.json', sampleText), '--data', 'file/data']);

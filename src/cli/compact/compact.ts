@@ -74,6 +74,7 @@ async function compactAll(run: CompactRun, view: ReceiptView): Promise<number> {
     input.close();
   });
   let code = 0;
+  let records = 0;
   // On a terminal, the table would otherwise begin on the last line of the body.
   const isShown = terminal.isTty.out && run.args.out === undefined;
   try {
@@ -82,10 +83,15 @@ async function compactAll(run: CompactRun, view: ReceiptView): Promise<number> {
       await output.write(bytes);
       await output.write(record.end.length > 0 || !isShown ? record.end : lineFeed);
       if (receipt === undefined) continue;
+      records += 1;
       if (!isGood(receipt)) code = 1;
       terminal.err(view.add(receipt));
     }
     await output.commit();
+    if (records === 0) {
+      terminal.err('leporello: The input holds no body: send a request body, or one per line.\n');
+      return 1;
+    }
     terminal.err(view.end());
     return code;
   } catch (error) {

@@ -335,7 +335,7 @@ describe('an error of the configuration', () => {
       [
         `openaiUrl is "https://...@host/v1" (from LEPORELLO_OPENAI_URL), but must be ${url} https://api.openai.com/v1.`,
         `anthropicUrl is "host:80" (from LEPORELLO_ANTHROPIC_URL), but must be ${url} https://api.anthropic.com.`,
-        'adminToken is not allowed (from LEPORELLO_ADMIN_TOKEN), but must be at least 16 characters.',
+        'adminToken is too short (from LEPORELLO_ADMIN_TOKEN): it must be at least 16 characters.',
       ],
     ],
     [

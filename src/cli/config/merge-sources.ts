@@ -183,8 +183,10 @@ function flattened(issue: Issue): readonly Issue[] {
 function spellBad(issue: Issue, merged: MergedConfig): string {
   const { description, fallback } = describeAt(issue.path);
   const allowed = issue.code === 'custom' ? issue.message : description?.allowed;
-  const value = description?.secret ? 'not allowed' : shown(valueAt(merged.value, issue.path) ?? fallback);
   const origin = merged.originOf(issue.path);
+  if (description?.secret && issue.code === 'too_small')
+    return `${issue.path.join('.')} is too short (${spellOrigin(origin)}): it must be ${allowed}.`;
+  const value = description?.secret ? 'not allowed' : shown(valueAt(merged.value, issue.path) ?? fallback);
   const sentence = `${issue.path.join('.')} is ${value} (${spellOrigin(origin)}), but must be ${allowed ?? 'an object'}${allowed?.endsWith('?') ? '' : '.'}`;
   return origin.type === 'variable' && value.startsWith('"tcp://') ? `${sentence} ${serviceLinks}` : sentence;
 }
