@@ -88,7 +88,7 @@ type Row = {
 };
 
 function rowOf(name: string, { rounds, receipts }: Played, { folds, summaries, compressions }: Totals): Row {
-  const written = receipts.filter((one): one is SummaryReceipt => 'kind' in one);
+  const written = receipts.filter((one): one is SummaryReceipt => one.kind === 'summary');
   const isDuringSummary = ({ at }: Round) => written.some((one) => one.at <= at && at <= one.at + one.ms);
   const of = (target: string, some = rounds) => some.map(({ ms }) => ms[target]!);
   return {
@@ -134,7 +134,7 @@ function print(rows: readonly Row[], { receipts }: Played): void {
       extracts: by['extractive'] ?? 0,
     })),
   );
-  const durations = receipts.flatMap((one) => ('kind' in one ? [one.ms] : []));
+  const durations = receipts.flatMap((one) => (one.kind === 'summary' ? [one.ms] : []));
   if (durations.length === 0) {
     console.log('No summary was written by the model. Use more rounds.');
     return;

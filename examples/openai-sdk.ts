@@ -9,7 +9,7 @@ import { createLeporelloFetch } from '../src/adapters/fetch.ts';
 const fetch = createLeporelloFetch({
   triggers: { tokenBudget: { triggerTokens: 8_000, targetTokens: 4_000 } },
   onReceipt(receipt) {
-    if ('kind' in receipt || (receipt.trigger === undefined && receipt.recalls.length === 0)) return;
+    if (receipt.kind !== 'request' || (receipt.trigger === undefined && receipt.recalls.length === 0)) return;
     const { trigger = 'no new fold', tokensBefore, tokensAfter, recalls } = receipt;
     console.log(`Receipt: ${trigger}, ${tokensBefore} tokens → ${tokensAfter}, recalls: ${recalls.length}.`);
   },

@@ -76,7 +76,7 @@ const printed: Readonly<Record<string, readonly RegExp[]>> = {
   'mcp.ts': [
     /^It has port 4050\.$/,
     /^The receipt of the newest fold: .*, model gpt-4o, session .*, [\d,]+ → [\d,]+ tokens /,
-    /^ {2}The request had [\d,]+ tokens, more than its token budget /,
+    /^ {2}With its earlier folds repeated, the request had [\d,]+ tokens, more than its token budget /,
     /^ {2}mem_[a-z0-9]{16} {2}result of read_log service=\d+, [\d,]+ tokens$/,
     /^The memory found mem_[a-z0-9]{16}: port of worker 50 of service 0: 4050$/,
     /^port of worker 51 of service 0: 4051$/,

@@ -84,7 +84,7 @@ export async function startRecipe(
       const bodies = provider.requests.map(({ body }) => new TextDecoder().decode(body));
       // Texts that a model writes ahead are asked for without tools.
       const body = JSON.parse(bodies.findLast((one) => one.includes('"tools":'))!) as { messages: Message[] };
-      const receipt = receipts.findLast((one): one is Receipt => !('kind' in one))!;
+      const receipt = receipts.findLast((one): one is Receipt => one.kind === 'request')!;
       return { answer: answered.choices[0]!.message.content ?? '', sent: body.messages, receipt };
     },
     logged: (beginning) =>

@@ -68,6 +68,7 @@ it('notes many requests with one write, and reads none of their bodies again', a
       const { report, outcome } = prepared;
       const receipt = {
         ...report,
+        kind: 'request' as const,
         id: `receipt ${conversation} ${turns}`,
         at: turns,
         path: '/',

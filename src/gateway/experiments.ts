@@ -56,7 +56,7 @@ export function openExperiments(settings: ExperimentSettings, parts: ExperimentP
   const shadow = shadowOf(settings, parts);
   return {
     note(tenant, receipt, source) {
-      if ('kind' in receipt) {
+      if (receipt.kind !== 'request') {
         if (receipt.kind === 'summary') holdout?.noteSummary(tenant, receipt);
         return;
       }

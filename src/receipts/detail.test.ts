@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { wordsOfTrigger } from './detail.ts';
+import { type KeptReceipt, otherWords, requestReceipt, wordsOfTrigger } from './detail.ts';
 
 const figures = {
   tokens: 29_869,
@@ -28,4 +28,16 @@ it('the reason for a fold says whether its number of tokens is that with earlier
   expect(words('my-trigger', 0)).toBe(
     'The trigger my-trigger fired at 15 % of the window; the request had 29,869 tokens, and the goal was at most 20,000 tokens.',
   );
+});
+
+it('a receipt is of a request if it says so, or if an earlier version stored it without a kind', () => {
+  const kept = (kind?: string) => {
+    const receipt = { id: 'one', outcome: { status: 'compacted' }, ...(kind && { kind }) };
+    return { id: 'one', receipt } as unknown as KeptReceipt;
+  };
+  const of = (one: KeptReceipt) => [requestReceipt(one) === one.receipt, otherWords(one)];
+  expect(of(kept('request'))).toEqual([true, 'a request was compacted']);
+  expect(of(kept())).toEqual([true, 'a request was compacted']);
+  expect(of(kept('summary'))).toEqual([false, 'a summary was compacted']);
+  expect(of(kept('shadow'))).toEqual([false, 'a comparison failed']);
 });

@@ -101,13 +101,18 @@ export type KeptReceipt = {
 
 /** Narrows to the receipt of a request; undefined for that of a summary or a shadow. */
 export function requestReceipt({ receipt }: Pick<KeptReceipt, 'receipt'>): Receipt | undefined {
-  return 'kind' in receipt ? undefined : receipt;
+  return isOfRequest(receipt) ? receipt : undefined;
+}
+
+/** True for the receipt of a request. Those that earlier versions stored have no kind. */
+export function isOfRequest(receipt: KeptReceipt['receipt']): receipt is Receipt {
+  return receipt.kind !== 'summary' && receipt.kind !== 'shadow';
 }
 
 /** Says what a receipt reports. */
 export function otherWords({ receipt }: Pick<KeptReceipt, 'receipt'>): string {
   const { status } = receipt.outcome;
-  if (!('kind' in receipt)) return `a request was ${status}`;
+  if (isOfRequest(receipt)) return `a request was ${status}`;
   if (receipt.kind === 'summary') return `a summary was ${status}`;
   return status === 'compared' ? 'a folded request was compared' : 'a comparison failed';
 }

@@ -92,7 +92,10 @@ export type CountedPrompt = {
   readonly errorPercent: number;
 };
 
+/** The receipt of a request. */
 export type Receipt = FoldReport & {
+  /** Tells it from the receipts of summaries and shadows. Receipts of requests that earlier versions stored lack it. */
+  readonly kind: 'request';
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly at: number;

@@ -24,6 +24,7 @@ const compression = compressionOf({
 });
 
 const receipt: Receipt = {
+  kind: 'request',
   id: 'r',
   at: 0,
   path: '/v1/messages',

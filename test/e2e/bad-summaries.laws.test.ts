@@ -194,7 +194,7 @@ describe.each(formats)('a model that is asked for a summary of %s messages and',
     );
     await ask(stack, format, 14);
     const ended = await eventually(async () => {
-      const found = (await receiptsOf(stack)).find((one): one is SummaryReceipt => 'kind' in one);
+      const found = (await receiptsOf(stack)).find((one): one is SummaryReceipt => one.kind === 'summary');
       expect(found).toBeDefined();
       return found!;
     });

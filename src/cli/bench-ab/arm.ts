@@ -103,8 +103,8 @@ function sumsOf(receipts: readonly AnyReceipt[]): RunSums {
   const models = new Set<string>();
   let usd: number | undefined = 0;
   for (const receipt of receipts) {
-    if ('kind' in receipt) {
-      if (receipt.kind === 'shadow') continue;
+    if (receipt.kind === 'shadow') continue;
+    if (receipt.kind === 'summary') {
       usd = usd === undefined || receipt.paid === undefined ? undefined : usd + receipt.paid.total;
       continue;
     }

@@ -1,4 +1,5 @@
 /** Checks of `leporello doctor` on the gateway that runs on the configured port: whose it is, its last requests, and the models that it saw. */
+import { type KeptReceipt, isOfRequest } from '../../receipts/detail.ts';
 import type { Receipt } from '../../receipts/receipt.ts';
 import { loadModelInfo } from '../../tokens/models.ts';
 import type { Config } from '../config/schema.ts';
@@ -78,10 +79,8 @@ async function receiptsOf(url: string, deadlineMs: number): Promise<readonly Rec
   const answer = await getJson(`${url}/_leporello/receipts?limit=${maxReceipts}`, deadlineMs);
   if (answer.status !== 'ok')
     return 'The receipts of the gateway are shown only with a credential (tenant), so its last requests are unknown here.';
-  const { receipts } = answer.value as {
-    readonly receipts: readonly (Receipt & { readonly kind?: string })[];
-  };
-  return receipts.filter(({ kind }) => kind === undefined).toSorted((a, b) => b.at - a.at);
+  const { receipts } = answer.value as { readonly receipts: readonly KeptReceipt['receipt'][] };
+  return receipts.filter(isOfRequest).toSorted((a, b) => b.at - a.at);
 }
 
 /** Reports the last request, fold and failure. `receipts` are newest first. */

@@ -125,8 +125,8 @@ export function createWraps(options: WrapsOptions) {
 
   /** Adds a receipt to the sums of the wrap that its request came from. */
   function onReceipt(receipt: AnyReceipt): void {
-    if ('kind' in receipt && receipt.kind === 'shadow') return;
-    const isSummary = 'kind' in receipt;
+    if (receipt.kind === 'shadow') return;
+    const isSummary = receipt.kind === 'summary';
     const id = wrapOf.get(isSummary ? receipt.behind : receipt.id);
     // A response that is not streamed comes after its receipt.
     if (id === undefined)

@@ -117,7 +117,7 @@ export function receiptArchive({ groupMs = 250, maxReceipts }: ArchiveOptions = 
       store = createReceiptStore({ encryptedStore, ...(maxReceipts === undefined ? {} : { maxReceipts }) });
     },
     add(tenant, receipt, source) {
-      const leave = waiting.enter('kind' in receipt ? 0 : receipt.bytesBefore + receipt.bytesAfter);
+      const leave = waiting.enter(receipt.kind === 'request' ? receipt.bytesBefore + receipt.bytesAfter : 0);
       if (leave) queue.push({ tenant, receipt, source, leave });
       else metrics?.notesLost('receipt', 1);
       timer ??= setTimeout(() => void flush(), groupMs).unref();
@@ -147,7 +147,7 @@ export function receiptArchive({ groupMs = 250, maxReceipts }: ArchiveOptions = 
 
 async function keptOf({ receipt, source }: QueuedReceipt): Promise<KeptReceipt> {
   const { id } = receipt;
-  if (!source || 'kind' in receipt) return { id, receipt };
+  if (!source || receipt.kind !== 'request') return { id, receipt };
   const { prepared, asked } = source;
   const recalls = receipt.recalls.map(
     (report, at): AskedRecall => ({ ...report, asked: (asked[at] ?? '').slice(0, maxAsked) }),

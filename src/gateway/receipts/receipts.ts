@@ -99,6 +99,7 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
     closed = true;
     const reported = rounds.every((round) => round !== undefined) ? rounds : [];
     const receipt: Receipt = {
+      kind: 'request',
       ...prepared.report,
       model: prepared.report.model?.slice(0, maxNameLength),
       id,

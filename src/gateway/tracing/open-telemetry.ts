@@ -141,7 +141,7 @@ function tracedReceipts(receipts: ReceiptLog): ReceiptLog {
     ...receipts,
     add(tenant, receipt, source) {
       const scope = scopeNow();
-      if (scope && !('kind' in receipt)) scope.request.receipt = receipt;
+      if (scope && receipt.kind === 'request') scope.request.receipt = receipt;
       receipts.add(tenant, receipt, source);
     },
   };
