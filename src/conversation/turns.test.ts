@@ -9,6 +9,7 @@ import {
   privateToolsOf,
   systemMessages,
   turnStart,
+  unitsOf,
 } from './turns.ts';
 
 it('tells tools of Leporello from those of a client, even if one of these has both names', () => {
@@ -31,6 +32,26 @@ describe('where a turn begins', () => {
     const mixed = { ...others, messages: [asked, called, beside] };
     expect(turnStart(mixed)).toBe(0);
     expect(lastUser(mixed)).toBe(2);
+  });
+
+  it('is not what a tool showed, which clients of Chat Completions send as a message of nothing but media after the result', () => {
+    const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } };
+    const calls = [{ id: 'c1', type: 'function', function: { name: 'computer', arguments: '{}' } }];
+    const step = [
+      { role: 'assistant', content: null, tool_calls: calls },
+      { role: 'tool', tool_call_id: 'c1', content: 'Clicked.' },
+    ];
+    const read = (...messages: readonly object[]) =>
+      readChat(new TextEncoder().encode(JSON.stringify({ model: 'm', messages })));
+    const task = { role: 'user', content: 'Book a flight.' };
+    const shown = read(task, ...step, { role: 'user', content: [image] }, ...step);
+    expect([turnStart(shown), lastUser(shown)]).toEqual([0, 0]);
+    expect(unitsOf(shown).map((unit) => unit.map(({ index }) => index))).toEqual([[0], [1, 2, 3], [4, 5]]);
+
+    const words = { role: 'user', content: [{ type: 'text', text: 'Like this.' }, image] };
+    expect(turnStart(read(task, ...step, words))).toBe(3);
+    const answered = { role: 'assistant', content: 'Which page?' };
+    expect(turnStart(read(task, ...step, answered, { role: 'user', content: [image] }))).toBe(4);
   });
 
   it("is not a client's reminder, unless nothing else is left", () => {

@@ -75,10 +75,7 @@ export function systemMessages({ messages }: Conversation): readonly number[] {
 /** The indexes of the system messages up to a message. */
 const systemsUpTo = openNotes<Message, readonly number[]>('message');
 
-/**
- * Returns the index of the newest assistant message; undefined without one. Called for every edit, so it is remembered with the
- * conversation.
- */
+/** Returns the index of the newest assistant message; undefined without one. Called for every edit, so it is remembered with the conversation. */
 export const lastAssistant = memoized((conversation: Conversation) =>
   last(conversation, ({ role }) => role === 'assistant'),
 );
@@ -121,13 +118,14 @@ const replies = perMessage<boolean>();
  */
 export const { now: unitsOf, inSteps: unitsInSteps } = memoizedInSteps(unitsIn);
 
-function* unitsIn({ body, messages }: Conversation): Steps<readonly MessageUnit[]> {
+function* unitsIn(conversation: Conversation): Steps<readonly MessageUnit[]> {
+  const { messages } = conversation;
   const { from, before } = newestStart(messages, unitsBefore) ?? { from: 0, before: [] };
   const units: Message[][] = [...before];
   for (let index = from; index < messages.length; index++) {
     if (index % messagesPerStep === 0) yield;
     const message = messages[index]!;
-    const answers = holdsResult(message) || isRecalledMedia({ body }, message);
+    const answers = holdsResult(message) || isMediaOfStep(conversation, message);
     const unit = units.at(-1);
     const continues = message.role === 'assistant' && unit?.at(-1)?.role === 'assistant';
     if ((answers || continues) && unit) unit.push(message);
@@ -186,10 +184,7 @@ export function isReminder(text: string): boolean {
   return !passedOn.test(text);
 }
 
-/**
- * The first text of a message that holds recalled media, in formats whose tool results hold none. Such a message belongs to the recall
- * before it.
- */
+/** The first text of a message that holds recalled media, in formats whose tool results hold none. Such a message belongs to the recall before it. */
 export const recalledMediaNote = '[Recalled content]';
 
 const noteLiteral = new TextEncoder().encode(JSON.stringify(recalledMediaNote));
@@ -204,15 +199,22 @@ function isRecalledMedia({ body }: Pick<Conversation, 'body'>, message: Message)
   return noteLiteral.every((byte, at) => bytes[at] === byte);
 }
 
+/** True for recalled media, and for nothing but media right after results: where these hold only text, clients send so what a tool showed. */
+function isMediaOfStep(conversation: Conversation, message: Message): boolean {
+  const { index, parts, role } = message;
+  const isMedia = role === 'user' && parts.every(({ type }) => type === 'media');
+  return isMedia ? holdsResult(conversation.messages[index - 1]) : isRecalledMedia(conversation, message);
+}
+
 /** True when the user says something in this message, apart from results and reminders. */
-export function userSpeaks({ body }: Conversation, message: Message): boolean {
-  if (message.role !== 'user' || isRecalledMedia({ body }, message)) return false;
+export function userSpeaks(conversation: Conversation, message: Message): boolean {
+  if (message.role !== 'user' || isMediaOfStep(conversation, message)) return false;
   return message.parts.some((part) => {
     if (part.type === 'tool-result') return false;
     if (part.type !== 'text') return true;
     return textsOf(part).some((span) => {
-      const first = String.fromCharCode(bytesOf(body, message, span)[1]!);
-      return !mayBegin.test(first) || !isReminder(textOf(body, message, span));
+      const first = String.fromCharCode(bytesOf(conversation.body, message, span)[1]!);
+      return !mayBegin.test(first) || !isReminder(textOf(conversation.body, message, span));
     });
   });
 }

@@ -6,7 +6,7 @@ import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { type Edit, isLog, originalOfMessages } from '../../conversation/edit.ts';
 import { inputOf, messagesPerStep, textInSteps, textOf, textsOf } from '../../conversation/messages.ts';
 import type { Steps } from '../../conversation/steps.ts';
-import { type PartPlace, pairCalls, placeKey, unitsInSteps } from '../../conversation/turns.ts';
+import { type PartPlace, pairCalls, placeKey, unitsInSteps, userSpeaks } from '../../conversation/turns.ts';
 import { maxUserWords, oneLine, wholeWords } from '../../outline/outcome.ts';
 import { firstSentences, maxAgreement, replyBefore, wordsBeside } from '../../outline/sentences.ts';
 import { repairedSteps } from '../../outline/lib/call-outcome.ts';
@@ -299,7 +299,7 @@ function* addEntries(
           if (isReply) entries.push(isStep ? { kind: 'reply', text } : { kind: 'reply', text, said });
           else beside = text;
         }
-      } else if (part.type === 'media' && message.role === 'user') {
+      } else if (part.type === 'media' && userSpeaks(conversation, message)) {
         entries.push({ kind: 'note', text: '(The user sent a file.)' });
       } else if (part.type === 'tool-call' && part.name !== recallTool) {
         const place = resultOf.get(placeKey({ message: message.index, part: at }));
