@@ -118,6 +118,22 @@ function rowOf(
   return { ...row, after: isDropped ? 0 : Math.max(0, before - saved), state: change.state };
 }
 
+/** Returns the tokens of the messages that a fold left in full, by the reason. */
+export function stayedIn(
+  { input, fullConversation }: OpenedRequest,
+  demand: Demand,
+  { edits }: Pick<Draft, 'edits'>,
+): Readonly<Record<string, number>> {
+  const stayed: Record<string, number> = {};
+  const edited = new Set(edits.filter(({ kind }) => kind !== 'insert-message').map(lastMessageOf));
+  for (const message of fullConversation.messages) {
+    if (edited.has(message.index)) continue;
+    const reason = keptReason(input, demand, message);
+    stayed[reason] = (stayed[reason] ?? 0) + input.counter.message(fullConversation, message.index);
+  }
+  return stayed;
+}
+
 /** Returns why a fold left a message in full. */
 function keptReason(input: PlanInput, { only }: Demand, message: Message): KeptReason {
   const { protects, minResultBytes } = input;

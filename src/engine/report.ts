@@ -13,7 +13,7 @@ import { type OpenedRequest, inTime } from './history.ts';
 import type { Draft, FoldPlan } from './plan.ts';
 import { isUndone } from './protect.ts';
 import type { FinishedBody } from './finish.ts';
-import { detailOf } from './inspect.ts';
+import { detailOf, stayedIn } from './inspect.ts';
 import { type EngineState, clientLinksOf, windowKey } from './state.ts';
 import {
   type EngineRequest,
@@ -162,6 +162,7 @@ function foldReport({
     counter: counter.name,
     window: window.tokens,
     trigger: demand?.trigger,
+    ...(demand && result !== start && { goal: demand.goal, stayed: stayedIn(opened, demand, result) }),
     replayed: start.edits.length,
     steps: correctedSteps(planned?.steps ?? [], correction),
     compressions: compressionsOf(newEdits, input, correction),

@@ -25,6 +25,9 @@ export type FoldReport = {
   readonly window: number | undefined;
   /** The trigger that demanded a new fold; undefined if none did. */
   readonly trigger: string | undefined;
+  /** Set if a new fold was made: how far the trigger wanted to fold, and the tokens of messages that stayed in full, by the reason (`newest`, `in use` ...). */
+  readonly goal?: { readonly unit: 'tokens' | 'messages'; readonly target: number } | undefined;
+  readonly stayed?: Readonly<Record<string, number>> | undefined;
   /** Edits replayed from an earlier fold. */
   readonly replayed: number;
   /** Number of tool result texts that were made smaller on arrival. */

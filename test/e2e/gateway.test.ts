@@ -90,7 +90,7 @@ describe.each(formats)('a %s request through the gateway', (format) => {
 });
 
 describe('the gateway', () => {
-  it('logs each new fold in one line: trigger, tokens before and after, and what each strategy took', async () => {
+  it('logs each new fold in one line: trigger and goal, tokens before and after, what each strategy took, what stayed and why', async () => {
     await using stack = await startStack(hello, small);
     await post(stack.url, 'chat', longBody('chat', 60));
     await post(stack.url, 'chat', longBody('chat', 60));
@@ -103,12 +103,17 @@ describe('the gateway', () => {
         receipt: expect.any(String) as string,
         model: expect.any(String) as string,
         trigger: 'must-fit',
+        goal: expect.stringMatching(/^\d+ tokens$/) as string,
         tokensBefore: expect.any(Number) as number,
         tokensAfter: expect.any(Number) as number,
         percentBefore: expect.closeTo(((folds[0]!['tokensBefore'] as number) / 12_000) * 100, 1) as number,
         percentAfter: expect.closeTo(((folds[0]!['tokensAfter'] as number) / 12_000) * 100, 1) as number,
         tokensKept: expect.any(Number) as number,
         took: [expect.stringMatching(/^offload-results: \d+ tokens in \d+ edits$/) as string],
+        stayed: [
+          expect.stringMatching(/^newest: [1-9]\d* tokens$/) as string,
+          expect.stringMatching(/^not needed: [1-9]\d* tokens$/) as string,
+        ],
       },
     ]);
   });

@@ -301,9 +301,9 @@ export function pricesFrom(overrides: PriceOverrides | undefined): Prices {
   };
 }
 
-/** Logs a new fold in one line: the trigger, the request before and after, and what each strategy took. */
+/** Logs a new fold in one line: the trigger and its goal, the request before and after, what each strategy took, and what stayed and why. */
 export function logFold(log: GatewayLog, receipt: string, report: FoldReport): void {
-  const { trigger, window, tokensBefore, tokensAfter, tokensKept, steps, model } = report;
+  const { trigger, goal, window, tokensBefore, tokensAfter, tokensKept, steps, stayed = {}, model } = report;
   if (trigger === undefined || !steps.some(({ edits }) => edits > 0)) return;
   const percent = (tokens: number | undefined) =>
     tokens === undefined || window === undefined ? undefined : toTenths((tokens / window) * 100);
@@ -317,12 +317,14 @@ export function logFold(log: GatewayLog, receipt: string, report: FoldReport): v
       receipt,
       model,
       trigger,
+      goal: goal && `${Math.round(goal.target)} ${goal.unit}`,
       tokensBefore,
       tokensAfter,
       percentBefore: percent(tokensBefore),
       percentAfter: percent(tokensAfter),
       tokensKept,
       took,
+      stayed: Object.entries(stayed).map(([reason, tokens]) => `${reason}: ${tokens} tokens`),
     },
     'folded',
   );
