@@ -28,8 +28,8 @@ const maxMarkedInResults = 4_000;
 export type InView = {
   /** Parts that stay, by message. */
   readonly parts: ReadonlyMap<number, ReadonlySet<number>>;
-  /** The results that hold the newest failure and the newest diff, by the keys of their places. */
-  readonly reports: ReadonlySet<string>;
+  /** The results that hold the newest failure and the newest diff. */
+  readonly reports: readonly PartPlace[];
   /** Marked texts of results that do not stay as a whole, by message and part. */
   readonly texts: ReadonlyMap<number, ReadonlyMap<number, readonly string[]>>;
 };
@@ -82,7 +82,7 @@ export function partsInView(
       }
     }
   }
-  return { parts, reports: new Set(newestReports(conversation, share).map(placeKey)), texts };
+  return { parts, reports: newestReports(conversation, share), texts };
 }
 
 /** Returns the protection that a request gets if it would not fit otherwise: what is only kept in view gives way, pins stay. */

@@ -75,9 +75,11 @@ export function protectionOf(
   let found: InView | undefined;
   const view = () => (found ??= partsInView(conversation, { pins, window, recalled, notesTool }));
   const isInView = (message: number, part: number) => view().parts.get(message)?.has(part) ?? false;
+  const isReport = (message: number, part: number) =>
+    view().reports.some((place) => place.message === message && place.part === part);
   return {
     message: (index) => kept.has(index),
-    part: (...place) => isPinned(...place) || isInView(...place) || holds(view().reports, ...place),
+    part: (message, part) => isPinned(message, part) || isInView(message, part) || isReport(message, part),
     recalled: (message, part) => holds(recalled, message, part),
     isPinned,
     isInView,
