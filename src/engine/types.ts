@@ -88,8 +88,7 @@ export type LearnedKeys = {
   readonly links: readonly string[];
 };
 
-// The last request of each conversation.
-
+/** The last request of a conversation. */
 export type SentRequest = {
   /** The messages as they were sent, without cache marks. */
   readonly messages: SentMessages;
@@ -344,9 +343,7 @@ export interface Engine {
    * reply, the store is asked for at most `waitMs` milliseconds. Never rejects.
    */
   unfolded(request: EngineRequest, outcome: UnfoldedOutcome, waitMs?: number): Promise<PreparedRequest>;
-  /**
-   * Disables folding of this conversation for a day, except when it would not fit, because its provider refused our edits. Never rejects.
-   */
+  /** Disables folding of this conversation for a day, except when it would not fit, because its provider refused our edits. Never rejects. */
   disableFolding(request: EngineRequest): Promise<void>;
   /** Takes the number of tokens that a provider reported for a prompt that was sent without `prepare`. Never rejects. */
   reportPromptTokens(request: EngineRequest, reported: number): Promise<void>;
