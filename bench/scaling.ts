@@ -6,7 +6,7 @@
  * divides the time of some turns by step (see steps.ts). The reference is `JSON.parse` with
  * `JSON.stringify` of the same bytes, the least that a gateway needs if it works on objects. Run `node bench/scaling.ts [PREFIX]`; with PREFIX it
  * measures only conversations whose names begin with it. It prints a table and, in a full run with recorded conversations, writes
- * bench/results/scaling.json. It takes about three minutes.
+ * bench/results/scaling.json. It takes about four minutes.
  *
  * Traps: (1) Each turn adds a new call with a result of 1,500 bytes. Every eighth turn starts again from the original conversation, so that
  * small conversations do not grow during the measurement. (2) All contenders get the same bytes in the same round. Figures and the ratio are
@@ -16,7 +16,8 @@
  * writing and reading the request that is sent. (4) Two kinds of turns are left out: the first turn of a conversation in a process, which parses
  * and counts everything, and turns that fold. (5) A fold leaves less than half of a conversation, and re-inserted recalls are not in the
  * client's body, but parse and stringify process the client's body. (6) The store is SQLite in a file, as in the gateway; bench/stores.ts
- * measures Redis. (7) The bodies of "growing" are made before its turns and parsed after them. Before, the garbage of both was collected during the
+ * measures Redis. (7) Before the first row, 1,500 turns of the smallest conversation are played in each
+ * format: until the code is compiled, a turn takes up to three times as long. (8) The bodies of "growing" are made before its turns and parsed after them. Before, the garbage of both was collected during the
  * turns, which made the last ones look a third more expensive.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -55,6 +56,9 @@ const inAnthropic = {
   convert: (chat: Uint8Array) => asAnthropic(chat),
 };
 
+/** Turns that are played before the first row, in each format. */
+const turnsToCompile = 1_500;
+
 /** Turns everything on, offers the recall tool and computes all triggers, but never folds. */
 const nothingDue: FoldSettings = {
   offerRecall: 'always',
@@ -81,6 +85,12 @@ async function main(prefix: string): Promise<void> {
   const steps: Record<string, StepTimes> = {};
   const growth: GrowthRow[] = [];
   try {
+    // A gateway runs for days, so its code is compiled. The first 1,500 turns of a process take three times as long.
+    for (const one of recorded.filter(({ name }) => name.includes(' 10k tokens, default'))) {
+      const store = await sqliteStore({ file: join(folder, `${one.name}.db`) });
+      await measureWarmTurns({ ...one, rounds: turnsToCompile }, store);
+      await store.close();
+    }
     for (const one of [...recorded, ...hardCases()].filter(({ name }) => name.startsWith(prefix))) {
       const store = await sqliteStore({ file: join(folder, `${rows.length}.db`) });
       const measured = await measureWarmTurns(one, store);
