@@ -349,9 +349,9 @@ export function trialOf(
   { holdout, mode }: Pick<EngineOptions, 'holdout' | 'mode'>,
   { tenant, session, refusal }: EngineRequest,
   { memory: { clientLinks }, found, start, input }: TrialInputs,
-  { demand, isPlanned, stored }: Decided & { readonly stored: { readonly foldStore: StoredFolds } },
+  { demand, isPlanned, stored }: Decided & { readonly stored: { readonly foundFolds: StoredFolds } },
 ): Trial | undefined {
-  const known = knownTrial(found, stored.foldStore);
+  const known = knownTrial(found, stored.foundFolds);
   if (known || !holdout || refusal || mode === 'observe') return known;
   // Once folded, a conversation is the same in both arms; without its history, it begins like many others.
   const isFirst = start.edits.length === 0 && !found?.fold.edits.length;

@@ -42,7 +42,7 @@ type PendingLookUp = {
 export type StoredState = {
   /** Hidden recalls, each with the client's copy of the reply that it belongs to; the newest first. */
   readonly hiddenRecalls: readonly FoundRecalls<ReplyCopy>[];
-  readonly foldStore: FoundFolds;
+  readonly foundFolds: FoundFolds;
   /** Summaries that were written ahead for prefixes of the conversation, the longest first. */
   readonly ready: readonly FoundSummary[];
   /** Set when the store failed or did not answer in time. Everything else then comes from the memory of this process. */
@@ -91,12 +91,12 @@ function lookUp(inputs: LookUpInputs, { messages, previousReplyId }: Conversatio
         inputs.learned,
       ]);
       const [foundRecalls, foundFolds, ready] = await inTime(inputs, all);
-      return { hiddenRecalls: foundRecalls, foldStore: foundFolds, ready };
+      return { hiddenRecalls: foundRecalls, foundFolds, ready };
     } catch (error) {
       if (!LeporelloError.isInstance(error)) throw error;
       return {
         hiddenRecalls: hiddenRecalls.findHere(tenant, offersRecall ? copiesIn(messages, clientLinks) : []),
-        foldStore: foldStore.findHere(tenant, clientLinks),
+        foundFolds: foldStore.findHere(tenant, clientLinks),
         ready: [],
         problem: error,
       };
@@ -318,7 +318,7 @@ export async function openRequest(
       window,
       prices,
       correction: calibrator.correction,
-      idle: { last, sent: stored.foldStore.lastSent },
+      idle: { last, sent: stored.foundFolds.lastSent },
       now,
     }),
     before: input.counter.total(conversation),
@@ -336,7 +336,7 @@ function withStoredState(
 ) {
   const added = conversation.messages.length - clientConversation.messages.length;
   const beginning = beginningOf(clientConversation, clientLinks);
-  const folds = foldsInForce(stored.foldStore.folds, request, beginning, now);
+  const folds = foldsInForce(stored.foundFolds.folds, request, beginning, now);
   const isFoldingDisabled = folds[0]?.fold.foldingDisabled ?? false;
   const fullConversation = isFoldingDisabled
     ? conversation

@@ -98,7 +98,7 @@ async function prepareRequest(engine: EngineState, request: EngineRequest): Prom
     const prepared = await foldAndFinish(engine, request, incoming, slices);
     return engine.options.mode === 'observe' ? observed(prepared, incoming.conversation) : prepared;
   } catch (error) {
-    return await failed(request, progress.conversation, error);
+    return await sentUnprepared(request, progress.conversation, error);
   }
 }
 
@@ -139,45 +139,44 @@ async function foldAndFinish(
   learnNamedLimit(engine, request, conversation);
   const opened = await openRequest(engine, request, incoming, slices);
   await slices?.pause();
-  const { demand, skipped } = await withMeasured(opened.state, () =>
-    demandNow(engine, request, opened, stored),
-  );
+  const decide = () => demandNow(engine, request, opened, stored);
+  const { demand, skipped } = await withMeasured(opened.state, decide);
   await slices?.pause();
   const from = engine.options.clock?.() ?? 0;
-  const possible = await plannedFor(engine, request, opened, demand, stored);
-  const plan = withoutHeld(request, opened, demand, possible);
+  const wholePlan = await plannedFor(engine, request, opened, demand, stored);
+  const plan = withoutHeld(request, opened, demand, wholePlan);
   const planTime = plan && { from, to: engine.options.clock?.() ?? 0 };
-  const isPlanned = plan !== undefined && plan.draft !== opened.start && !stored.foldStore.sentAs;
+  const isPlanned = plan !== undefined && plan.draft !== opened.start && !stored.foundFolds.sentAs;
   const trial = trialOf(engine.options, request, opened, { demand, isPlanned, stored });
-  const attempt = trial?.isControl && !isNeeded(request, demand) ? undefined : plan;
-  if (opened.foldingDisabled && !attempt && opened.start.edits.length === 0)
+  const isControl = trial?.isControl && !isNeeded(request, demand);
+  const planOfArm = isControl ? undefined : plan;
+  if (opened.foldingDisabled && !planOfArm && opened.start.edits.length === 0)
     return { ...withoutFolding(conversation, opened), trial };
-  const proposed = { opened, incoming, demand, result: attempt?.draft ?? opened.start, plan, trial };
+  const proposed = { opened, incoming, demand, result: planOfArm?.draft ?? opened.start, plan, trial };
   await slices?.pause();
   const saved = await save(engine, request, proposed);
   if (saved.status === 'already sent') {
     // The fold store now says how the request was sent (`sentAs`). With that, `save` yields to no other record, so this happens only once.
-    const updated = { ...incoming, stored: { ...stored, foldStore: saved.foldStore } };
+    const updated = { ...incoming, stored: { ...stored, foundFolds: saved.foundFolds } };
     return foldAndFinish(engine, request, updated, slices);
   }
   // An unanswered write may have succeeded, so its fold is sent. A refused one is stored nowhere, so it is sent only if it is needed.
   const isDropped = saved.status === 'refused' && !isNeeded(request, demand);
-  const planned = isDropped ? undefined : attempt;
-  const result = planned?.draft ?? opened.start;
+  const planSent = isDropped ? undefined : planOfArm;
+  const result = planSent?.draft ?? opened.start;
   if (saved.status === 'saved') for (const edit of result.shrinks) engine.storedShrinks.add(edit);
   else await rememberHere({ ...proposed, result, trial: opened.found?.fold.trial });
   await slices?.pause();
   const finished = finish(engine, request, conversation, opened, result);
   await slices?.pause();
-  const summary = planned
-    ? undefined
-    : await withMeasured(opened.state, () => summaryFor(engine, opened, result));
+  const startSummary = () => summaryFor(engine, opened, result);
+  const summary = planSent ? undefined : await withMeasured(opened.state, startSummary);
   await slices?.pause();
   return preparedFrom(engine, request, {
     conversation,
     opened,
     demand,
-    planned,
+    planned: planSent,
     planTime,
     result,
     finished,
@@ -216,7 +215,8 @@ function finish(
 /** Holds the newest form of the conversation that was read. It is needed when a later step fails. */
 type ReadProgress = { conversation?: Conversation };
 
-async function failed(
+/** Returns the client's own request after an error: its conversation, if it was read, otherwise its bytes. */
+async function sentUnprepared(
   request: EngineRequest,
   conversation: Conversation | undefined,
   error: unknown,
@@ -253,10 +253,10 @@ function demandNow(
   { options, learned }: EngineState,
   request: EngineRequest,
   { state, input, found }: OpenedRequest,
-  { foldStore, problem }: StoredState,
+  { foundFolds, problem }: StoredState,
 ): DemandNow {
   const { refusal } = request;
-  const sentAs = isUndone(found) ? undefined : foldStore.sentAs;
+  const sentAs = isUndone(found) ? undefined : foundFolds.sentAs;
   const demand = demandFor(options.triggers, state, { refusal, sentAs });
   if (refusal?.reason === 'too long' && demand?.atMost !== undefined) {
     // A refusal far below the known window may have another cause, so other conversations do not learn from it.
@@ -265,7 +265,7 @@ function demandNow(
       learned.windows.learn(windowKey(request, input.conversation), demand.atMost + state.reserved);
   }
   if (!demand || demand.force) return { demand };
-  if (problem || knownTrial(found, foldStore)?.isControl) return { demand: undefined };
+  if (problem || knownTrial(found, foundFolds)?.isControl) return { demand: undefined };
   if (!input.isTooLate()) return { demand };
   return {
     demand: undefined,
@@ -287,7 +287,7 @@ async function plannedFor(
   { refusal }: EngineRequest,
   { input, start, foldingDisabled, calibrator, state }: OpenedRequest,
   demand: Demand | undefined,
-  { foldStore, problem }: StoredState,
+  { foundFolds, problem }: StoredState,
 ): Promise<FoldPlan | undefined> {
   if (refusal?.reason === 'reasoning') return dropReasoning(input, start);
   const isFree = !foldingDisabled && hasWayBack(options, input.conversation);
@@ -298,7 +298,7 @@ async function plannedFor(
   const { edits } = plan?.draft ?? start;
   // A request that was sent before is sent the same way again.
   const mayRepair =
-    isFree && edits.length > 0 && !foldStore.sentAs && !problem && options.repairEdits !== false;
+    isFree && edits.length > 0 && !foundFolds.sentAs && !problem && options.repairEdits !== false;
   const reports = mayRepair ? await runInSlices(reportsOfFailedEdits(input.conversation), input.slices) : [];
   if (reports.length === 0) return plan;
   const atMost = calibrator.correction.countFor(limitOf(state) ?? Number.POSITIVE_INFINITY);
@@ -318,12 +318,12 @@ type ProposedRequest = {
 /**
  * The result of storing a fold or originals. `edits`: the edits whose originals the store did not have. `known`: see `PreparedRequest`.
  * - `saved`: they are stored.
- * - `already sent`: this very request was sent before, or at the same time, with the fold in `foldStore`.
+ * - `already sent`: this very request was sent before, or at the same time, with the fold in `foundFolds`.
  * - `refused`: the store answered that it has not stored them.
  * - `unanswered`: it is not known whether they are stored.
  */
 type SaveResult =
-  | { readonly status: 'already sent'; readonly foldStore: StoredState['foldStore'] }
+  | { readonly status: 'already sent'; readonly foundFolds: StoredState['foundFolds'] }
   | {
       readonly status: 'saved' | 'refused' | 'unanswered';
       readonly edits: Draft['edits'];
@@ -339,7 +339,7 @@ async function save(
 ): Promise<SaveResult> {
   const { memory, fullConversation, found, start, state } = opened;
   const { conversation, stored } = incoming;
-  const { sentAs } = stored.foldStore;
+  const { sentAs } = stored.foundFolds;
   // If the store does not have the fold, its edits count as new.
   const isUnsaved = found?.fold.isUnsaved ?? false;
   const replayed = result.edits === start.edits && !isUnsaved;
@@ -361,7 +361,7 @@ async function save(
       const yieldsTo = request.refusal || sentAs ? undefined : demand?.force ? 'folds' : 'all';
       const made = { yieldsTo, planned: plan?.draft.edits } as const;
       const recorded = await inTime(request, rememberFold(memory, fullConversation, fold, edits, made));
-      if (recorded !== 'recorded') return { status: 'already sent', foldStore: recorded.alreadySent };
+      if (recorded !== 'recorded') return { status: 'already sent', foundFolds: recorded.alreadySent };
       return { status: 'saved', edits, known: Promise.resolve() };
     }
     if (edits.length > 0) await inTime(request, keepOriginals(memory, fullConversation, edits));
@@ -373,7 +373,7 @@ async function save(
   if (sentAs !== undefined || conversation.previousReplyId !== undefined)
     return { status: 'saved', edits, known: Promise.resolve() };
   const meanwhile = memory.foldStore.recordedMeanwhile(memory.tenant, memory.clientLinks);
-  if (meanwhile) return { status: 'already sent', foldStore: meanwhile };
+  if (meanwhile) return { status: 'already sent', foundFolds: meanwhile };
   const sent = { at: fold.at, limit: fold.limit };
   return { status: 'saved', edits, known: markSent(memory, found, sent) };
 }

@@ -8,7 +8,7 @@ import { type EngineRequest, type PreparedRequest, passThrough } from '../engine
 import { LeporelloError } from '../errors.ts';
 import { answerOwn } from './admin.ts';
 import { addSummaryReceipt } from './background-summarizer.ts';
-import { type ReceivedBody, peekBody, receiveBody } from './http/body.ts';
+import { type ReceivedBody, maxErrorBytes, peekBody, receiveBody } from './http/body.ts';
 import {
   type GatewayRequest,
   type GatewayResponse,
@@ -176,7 +176,7 @@ async function forward(call: ModelCall): Promise<GatewayResponse> {
     });
   } catch (error) {
     const receipt = await receiptOf(call, prepared, preparedAt);
-    return failed(call, receipt, error);
+    return unsent(call, receipt, error);
   }
   const receipt = await receiptOf(call, sent.prepared, preparedAt);
   receipt.note.upstreamStatus(sent.response.status);
@@ -239,7 +239,7 @@ async function respond(
       if (body === last.body) receipt.close();
       return answer(last.response, 'changed', receipt.headers, body);
     } catch (error) {
-      return failed(call, receipt, error);
+      return unsent(call, receipt, error);
     }
   }
   const { unfit: oversize } = prepared.report;
@@ -265,9 +265,6 @@ async function explained(
   );
   return answer(response, 'changed', receipt.headers, error);
 }
-
-/** Bytes of an error body that are read at most. Providers send a few hundred. */
-const maxErrorBytes = 1024 * 1024;
 
 /** Starts to write the summary that a later fold will need. Nothing waits for it, and it continues after the client disconnects. */
 function startSummary(
@@ -300,7 +297,8 @@ function startSummary(
   });
 }
 
-function failed({ route, options }: ModelCall, receipt: OpenReceipt, error: unknown): GatewayResponse {
+/** Answers a request that did not reach its provider, and closes its receipt. */
+function unsent({ route, options }: ModelCall, receipt: OpenReceipt, error: unknown): GatewayResponse {
   const problem = upstreamProblem(error, route.url, options.urls);
   receipt.note.problem(problem.message);
   receipt.close();

@@ -10,7 +10,7 @@ import type { KeptReply, RecallRound } from '../conversation/conversation.ts';
 import { privateToolsOf } from '../conversation/turns.ts';
 import type { PreparedRequest } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';
-import { peekBody, peekBytes } from './http/body.ts';
+import { maxErrorBytes, peekBody, peekBytes } from './http/body.ts';
 import { type EventSplitter, type UpstreamResponse, createEventSplitter } from './http/http.ts';
 import { type ContinuationDeps, sendContinuation, storeWaitMs, waitAtMost } from './send-with-retries.ts';
 import {
@@ -79,7 +79,7 @@ export async function* relayStream(exchange: Exchange, first: UpstreamResponse):
         yield* relay.release?.() ?? [];
         // Before the first recall, the client sees the same error as without the gateway.
         if (round === 1) throw error;
-        yield* await failed(exchange, relay, recorder, error);
+        yield* await endedByError(exchange, relay, recorder, error);
         return;
       }
       const end = relay.end();
@@ -108,7 +108,7 @@ export async function* relayStream(exchange: Exchange, first: UpstreamResponse):
           return;
         }
       } catch (error) {
-        yield* await failed(exchange, relay, recorder, error);
+        yield* await endedByError(exchange, relay, recorder, error);
         return;
       }
     }
@@ -254,10 +254,7 @@ async function refused(
   return ended(exchange, relay, recorder, { status, problem, said: text });
 }
 
-/** Bytes of an error body that are read at most. Providers send a few hundred. */
-const maxErrorBytes = 1024 * 1024;
-
-async function failed(
+async function endedByError(
   exchange: Exchange,
   relay: StreamRelay,
   recorder: HiddenRecallRecorder,

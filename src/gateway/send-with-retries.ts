@@ -6,7 +6,7 @@
 import type { Codec, GatewayProblem, Overflow } from '../codecs/codec.ts';
 import { type PreparedRequest, type Refusal, passThrough } from '../engine/types.ts';
 import { headerOf, splitUrl, type UpstreamResponse } from './http/http.ts';
-import { peekBody } from './http/body.ts';
+import { maxErrorBytes, peekBody } from './http/body.ts';
 import type { UpstreamUrls } from './routing/routes.ts';
 import { LeporelloError } from '../errors.ts';
 import { withResolvers } from '../es2024.ts';
@@ -67,9 +67,6 @@ async function sendUntilFinal(sending: PendingRequest): Promise<AnsweredRequest>
 
 /** A response, with its text when the status says that the request was refused. */
 type CheckedResponse = { readonly response: UpstreamResponse; readonly text: string | undefined };
-
-/** Bytes of an error body that are read at most. Providers send a few hundred. */
-const maxErrorBytes = 1024 * 1024;
 
 async function refusalOf(response: UpstreamResponse): Promise<CheckedResponse> {
   if (response.status !== 400 && response.status !== 413) return { response, text: undefined };

@@ -118,6 +118,9 @@ export type PeekedText = {
   readonly body: AsyncIterable<Uint8Array>;
 };
 
+/** Bytes of a provider's error that are read at most. Providers send a few hundred. */
+export const maxErrorBytes = 1024 * 1024;
+
 /** Reads a body of up to `maxBytes` bytes as text, and returns the complete body again. */
 export async function peekBody(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<PeekedText> {
   const peeked = await peekBytes(body, maxBytes);
