@@ -67,7 +67,7 @@ describe.each(formats)('no %s request is lost', (format) => {
     const { error } = (await response.json()) as ErrorBody;
     expect(error).toMatchObject(expected.bodyTooLarge);
     expect(error.message).toBe(
-      'The body is larger than the limit of 67108864 bytes. Send a smaller body or raise the limit.',
+      `The body has ${body.size} bytes, but limits.maxBodyBytes (LEPORELLO_LIMITS_MAX_BODY_BYTES) allows only 67108864: send a smaller body, or raise that limit.`,
     );
     expect(stack.provider.requests.length).toBe(0);
   });

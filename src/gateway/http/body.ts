@@ -23,10 +23,7 @@ export async function readBody(
   for await (const chunk of body) {
     size += chunk.byteLength;
     if (size > maxBytes) {
-      throw new LeporelloError(
-        'body-too-large',
-        `The body has more than ${maxBytes} bytes. Send a smaller one.`,
-      );
+      throw new LeporelloError('body-too-large', `The body is larger than the limit of ${maxBytes} bytes.`);
     }
     chunks.push(chunk);
   }
