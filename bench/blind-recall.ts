@@ -12,6 +12,7 @@
  *   the rest of them leads to each; a model that lacks them all has not got these words;
  * - stub: no query, but the id of the stub that has most words in common with `both`, counting the call that it answers;
  * - both, then stub: the stub is read only if `both` did not find the value;
+ * - both, then next: the call that the answer names in its last line is made only if `both` did not find the value;
  * - value: the value itself, as in bench/replay.ts. It is the upper limit of a search.
  *
  * Use `--half 1` while you change the search, and `--half 2` to check the change: the halves share no session.
@@ -52,7 +53,16 @@ const MAX_TOKENS = 8_000;
 
 const counter = await loadExactCounter('o200k_base');
 
-const questions = ['said', 'call', 'both', 'both, less', 'stub', 'both, then stub', 'value'] as const;
+const questions = [
+  'said',
+  'call',
+  'both',
+  'both, less',
+  'stub',
+  'both, then stub',
+  'both, then next',
+  'value',
+] as const;
 type Question = (typeof questions)[number];
 
 type Totals = {
@@ -99,7 +109,7 @@ async function main(): Promise<void> {
 }
 
 function zeros(): Record<Question, number> {
-  return { said: 0, call: 0, both: 0, 'both, less': 0, stub: 0, 'both, then stub': 0, value: 0 };
+  return Object.fromEntries(questions.map((question) => [question, 0])) as Record<Question, number>;
 }
 
 function noTotals(): Totals {
@@ -197,8 +207,10 @@ async function askAll(request: Asked, totals: Totals): Promise<void> {
       const isFound = holds(text, value);
       count(question, isFound);
       totals.tokens[question] += tokens;
+      answer = text;
       return isFound;
     };
+    let answer = '';
     await ask('said', said === '' ? undefined : { query: said });
     await ask('call', { query: call });
     await ask('both, less', { query: `${less.said} ${less.call}`.trim() });
@@ -206,10 +218,14 @@ async function askAll(request: Asked, totals: Totals): Promise<void> {
     const stub = mostSimilar(stubs, both);
     const tokens = { both: totals.tokens.both, stub: totals.tokens.stub };
     const isInAnswer = await ask('both', { query: both });
+    const tokensOfBoth = totals.tokens.both - tokens.both;
+    totals.tokens['both, then next'] += tokensOfBoth;
+    const next = /; the next: (\{.*\})\]$/.exec(answer)?.[1];
+    if (isInAnswer) count('both, then next', true);
+    else if (next !== undefined) await ask('both, then next', JSON.parse(next) as object);
     const isInStub = await ask('stub', stub === undefined ? undefined : { id: stub });
     count('both, then stub', isInAnswer || isInStub);
-    totals.tokens['both, then stub'] +=
-      totals.tokens.both - tokens.both + (isInAnswer ? 0 : totals.tokens.stub - tokens.stub);
+    totals.tokens['both, then stub'] += tokensOfBoth + (isInAnswer ? 0 : totals.tokens.stub - tokens.stub);
   }
   const likely = totals.likely - before.likely;
   totals.replies += Number(likely > 0);

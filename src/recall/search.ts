@@ -5,8 +5,8 @@
 import { type CountTokens, clip, longestFit, wholeBefore } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { groupBy } from '../es2024.ts';
-import { filesFor, filesLine } from './files.ts';
-import { type RankedPart, rankPlaces } from './rank.ts';
+import { mentionsFor } from './mentions.ts';
+import { type RankedPart, rankPlaces, word } from './rank.ts';
 import { type TextSpan, spellRange } from './text-ranges.ts';
 import {
   type Passage,
@@ -38,13 +38,14 @@ export function* searchPage(
   options: SearchOptions,
 ): Steps<string> {
   const [whole, ...others] = yield* findWhole(sources, query.trim());
-  if (whole !== undefined) return wholePage({ sources, query, files: [] }, [whole, ...others], options);
+  if (whole !== undefined)
+    return wholePage({ sources, query, mentions: () => '' }, [whole, ...others], options);
   const places = yield* wordPlaces(sources, query);
   yield;
   const [best] = places;
   if (best === undefined) return clip(noMatch(sources, query), options.maxTokens, options.countTokens);
-  const files = yield* filesFor(sources, query, options.isShown);
-  return wordPage({ sources, query, files }, [best, ...places.slice(1)], options);
+  const mentions = yield* mentionsFor(sources, query, options.isShown);
+  return wordPage({ sources, query, mentions }, [best, ...places.slice(1)], options);
 }
 
 /** True if a search finds anything. */
@@ -128,6 +129,8 @@ function headingWords(heading: string): string {
 /** Lines that follow a quoted one, because a model quotes the beginning of what it wants, and how many quotes far apart are shown first. */
 const linesAfterQuote = 120;
 const linesBeforeQuote = 5;
+/** Lines before a quote that are shown at most, if there is room after the lines that follow it. */
+const linesFarBefore = 60;
 /** Lines that follow each of the best places if the query quotes nothing, and how many places those are. */
 const linesAfterBest = 25;
 const maxLonger = 3;
@@ -150,7 +153,7 @@ function wordPage(
   const more = tokensPerQuote * Math.max(0, quoted.length - 1);
   const maxTokens = Math.min(options.maxTokens, maxWordTokens + more);
   let shown: readonly WordPlace[] = [];
-  let left = maxTokens - lastLineTokens - countTokens(filesLine(search.files));
+  let left = maxTokens - lastLineTokens - countTokens(search.mentions(''));
   const put = (place: WordPlace, room = left): boolean => {
     const own = shown.find(({ hit, from }) => hit === place.hit && from === place.from);
     const before = own === undefined ? headTokens : -countTokens(textOf(own));
@@ -165,6 +168,13 @@ function wordPage(
     const longer = linesAfter(place, linesAfterQuote);
     if (!put(longer)) put(fitting(longer, left + countTokens(textOf(place)), countTokens));
   }
+  // A query of quotes alone asks for their place. With other words, it may be about the lines before a quote.
+  if (!isQuoteOnly(search.query, quoted))
+    for (const { hit, from } of quoted) {
+      const place = shown.find((one) => one.hit === hit && one.from === from);
+      if (place)
+        put(fittingBefore(place, linesFarBefore, left / 2 + countTokens(textOf(place)), countTokens));
+    }
   // Without a quote, a definition that a place begins with is likely to go on after it.
   const isIn = (place: WordPlace): boolean =>
     shown.some(({ from, start, end }) => from === place.from && place.start >= start && place.end <= end);
@@ -231,13 +241,34 @@ function fitting(place: WordPlace, room: number, countTokens: CountTokens): Word
   return { ...place, end: Math.max(place.start, line) };
 }
 
+/** Returns the place with as many of the lines before it as fit. */
+function fittingBefore(place: WordPlace, lines: number, room: number, countTokens: CountTokens): WordPlace {
+  let [few, many] = [0, lines];
+  while (few < many) {
+    const middle = Math.ceil((few + many) / 2);
+    if (countTokens(textOf(linesBefore(place, middle))) <= room) few = middle;
+    else many = middle - 1;
+  }
+  return linesBefore(place, few);
+}
+
+/** True if a query has little besides the lines that it quotes. */
+function isQuoteOnly(query: string, quoted: readonly WordPlace[]): boolean {
+  const quotes = new Set(quoted.flatMap((place) => place.quotes));
+  const rest = [...quotes].reduce((left, quote) => left.replaceAll(quote, ''), query);
+  return (rest.match(word) ?? []).length < minOtherWords;
+}
+
+/** Words beside its quotes that a query has, if it is about more than these. */
+const minOtherWords = 3;
+
 // The page.
 
-/** A query, the texts that it searches, and files that it may be about. */
+/** A query, the texts that it searches, and what spells files and names which it may be about. */
 type Search = {
   readonly sources: readonly Searched[];
   readonly query: string;
-  readonly files: readonly string[];
+  readonly mentions: (answer: string) => string;
 };
 
 const maxHeading = 120;
@@ -275,8 +306,8 @@ function noMatch(sources: readonly Searched[], query: string): string {
 /** Shows places under one line for each part of a text, in the order given, and the last line. */
 function layOut(
   places: readonly Place[],
-  found: readonly (Place & { readonly hit: number })[],
-  { sources, query, files }: Search,
+  found: readonly FoundPlace[],
+  { sources, query, mentions }: Search,
 ): string {
   const shortened = createShortening(query);
   const groups = groupBy(joined(places), (place) => sectionAt(place) ?? place.from);
@@ -290,23 +321,34 @@ function layOut(
     const head = `── ${id === undefined ? '' : `${id} `}${spellPlaces(group)}${what} ──\n`;
     return head + group.map((place) => withBreak(textOf(place))).join('…\n');
   });
-  const isShown = ({ from, hit }: Place & { readonly hit: number }) =>
+  const isShown = ({ from, hit }: FoundPlace) =>
     places.some((place) => place.from === from && hit >= place.start && hit < place.end);
-  return (
-    blocks.join('') +
-    filesLine(files) +
-    lastLine(
-      sources,
-      found.filter((place) => !isShown(place)),
-    )
-  );
+  const answer = blocks.join('');
+  const others = found.filter((place) => !isShown(place));
+  return answer + mentions(answer) + lastLine(sources, others);
+}
+
+/** A place that was found. One of a query of words has the part of the text that it is in. */
+type FoundPlace = Place & {
+  readonly hit: number;
+  readonly limit?: TextSpan;
+  readonly quotes?: readonly string[];
+};
+
+/** Lines on each side of a place that the call for it reads, too: few lines are seldom worth a call. */
+const linesOfCall = 60;
+
+function widened(place: FoundPlace): Place {
+  const { limit, quotes = [] } = place;
+  if (limit === undefined) return place;
+  return linesBefore(linesAfter({ ...place, limit, quotes }, linesOfCall), linesOfCall);
 }
 
 function withBreak(text: string): string {
   return text.endsWith('\n') ? text : `${text}\n`;
 }
 
-function lastLine(sources: readonly Searched[], others: readonly Place[]): string {
+function lastLine(sources: readonly Searched[], others: readonly FoundPlace[]): string {
   const [only] = sources;
   const [next] = others;
   const isNamed = only?.id !== undefined;
@@ -317,7 +359,7 @@ function lastLine(sources: readonly Searched[], others: readonly Place[]): strin
     ? named.map((place) => `${place.from.id} ${spellPlaces([place])}`).join(', ')
     : spellPlaces(named);
   const more = others.length > named.length ? ` and ${others.length - named.length} more` : '';
-  return `[Other places: ${places}${more}; the next: ${next.from.callFor(rangeOf(next))}]`;
+  return `[Other places: ${places}${more}; the next: ${next.from.callFor(rangeOf(widened(next)))}]`;
 }
 
 /** Spells places of one text: "lines 3-5, 9", "line 3", or "characters 1-200" where they are not whole lines. */
