@@ -110,6 +110,8 @@ describe('a thread that folds large bodies', () => {
         steps: [],
         replayed: there.report.replayed,
         tokensKept: undefined,
+        goal: undefined,
+        stayed: undefined,
         compressions: [],
       });
       expect([there.recallTool, there.searched(), there.room, there.counter?.name]).toEqual([
