@@ -12,9 +12,9 @@ import type { OpenedRequest } from './history.ts';
 import { oneLine, wholeWords } from '../outline/outcome.ts';
 import { callWords, stepLine } from '../outline/step-line.ts';
 import type { Draft, PlanInput } from './plan.ts';
+import { keptReason } from './shrinks.ts';
 import {
   type EditDetail,
-  type KeptReason,
   type MessageDetail,
   type MessageState,
   type RequestDetail,
@@ -116,36 +116,6 @@ function rowOf(
     return sum + from - to;
   }, 0);
   return { ...row, after: isDropped ? 0 : Math.max(0, before - saved), state: change.state };
-}
-
-/** Returns the tokens of the messages that a fold left in full, by the reason. */
-export function stayedIn(
-  { input, fullConversation }: OpenedRequest,
-  demand: Demand,
-  { edits }: Pick<Draft, 'edits'>,
-): Readonly<Record<string, number>> {
-  const stayed: Record<string, number> = {};
-  const edited = new Set(edits.filter(({ kind }) => kind !== 'insert-message').map(lastMessageOf));
-  for (const message of fullConversation.messages) {
-    if (edited.has(message.index)) continue;
-    const reason = keptReason(input, demand, message);
-    stayed[reason] = (stayed[reason] ?? 0) + input.counter.message(fullConversation, message.index);
-  }
-  return stayed;
-}
-
-/** Returns why a fold left a message in full. */
-function keptReason(input: PlanInput, { only }: Demand, message: Message): KeptReason {
-  const { protects, minResultBytes } = input;
-  const { index, role, parts } = message;
-  if (role === 'system') return 'system';
-  if (protects.message(index)) return 'newest';
-  if (parts.some((_, part) => protects.part(index, part))) return 'pinned';
-  if (parts.some((_, part) => protects.recalled(index, part))) return 'recalled';
-  const results = parts.filter(({ type }) => type === 'tool-result');
-  const isSmall = ({ span }: Part) => span.end - span.start < minResultBytes;
-  if (results.length > 0 && results.every(isSmall)) return 'small';
-  return only && !only.smaller.has(index) && !only.gone.has(index) ? 'in use' : 'not needed';
 }
 
 type Words = {

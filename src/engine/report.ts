@@ -13,7 +13,8 @@ import { type OpenedRequest, inTime } from './history.ts';
 import type { Draft, FoldPlan } from './plan.ts';
 import { isUndone } from './protect.ts';
 import type { FinishedBody } from './finish.ts';
-import { detailOf, stayedIn } from './inspect.ts';
+import { detailOf } from './inspect.ts';
+import { stayedIn } from './shrinks.ts';
 import { type EngineState, clientLinksOf, windowKey } from './state.ts';
 import {
   type EngineRequest,

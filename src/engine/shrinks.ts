@@ -1,12 +1,12 @@
 /**
  * Makes tool results smaller on arrival: from the first request that holds them, so that only folds ever change content that was sent. It is a
- * pure function of the conversation and its fold, so nothing is stored to repeat it.
+ * pure function of the conversation and its fold, so nothing is stored to repeat it. Also says why a fold left a message in full.
  */
 import type { Codec, RecallTool } from '../codecs/codec.ts';
 import { openNotes } from '../caches.ts';
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { inputOf } from '../conversation/messages.ts';
-import { type Edit, stayingInSteps } from '../conversation/edit.ts';
+import { type Edit, lastMessageOf, stayingInSteps } from '../conversation/edit.ts';
 import {
   type Pair,
   type Pairing,
@@ -28,7 +28,9 @@ import {
   shrinkResult,
 } from '../strategies/shrink-results.ts';
 import type { Protection } from '../strategies/strategy.ts';
+import type { KeptReason } from '../receipts/detail.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
+import type { Demand } from '../triggers/trigger.ts';
 
 /** How the results of one conversation are made smaller. */
 export type Shrinking = {
@@ -346,4 +348,38 @@ function callAt(conversation: Conversation, place: PartPlace) {
   return part?.type === 'tool-call'
     ? { name: part.name, input: inputOf(conversation.body, message, part) }
     : undefined;
+}
+
+// Messages that a fold leaves in full.
+
+type KeptInput = Pick<ShrinkInput, 'protects' | 'counter'> & { readonly minResultBytes: number };
+
+/** Returns the tokens of the messages that a fold left in full, by the reason. */
+export function stayedIn(
+  { input, fullConversation }: { readonly input: KeptInput; readonly fullConversation: Conversation },
+  demand: Demand,
+  { edits }: { readonly edits: readonly Edit[] },
+): Readonly<Record<string, number>> {
+  const stayed: Record<string, number> = {};
+  const edited = new Set(edits.filter(({ kind }) => kind !== 'insert-message').map(lastMessageOf));
+  for (const message of fullConversation.messages) {
+    if (edited.has(message.index)) continue;
+    const reason = keptReason(input, demand, message);
+    stayed[reason] = (stayed[reason] ?? 0) + input.counter.message(fullConversation, message.index);
+  }
+  return stayed;
+}
+
+/** Returns why a fold left a message in full. */
+export function keptReason(input: KeptInput, { only }: Demand, message: Message): KeptReason {
+  const { protects, minResultBytes } = input;
+  const { index, role, parts } = message;
+  if (role === 'system') return 'system';
+  if (protects.message(index)) return 'newest';
+  if (parts.some((_, part) => protects.part(index, part))) return 'pinned';
+  if (parts.some((_, part) => protects.recalled(index, part))) return 'recalled';
+  const results = parts.filter(({ type }) => type === 'tool-result');
+  const isSmall = ({ span }: Part) => span.end - span.start < minResultBytes;
+  if (results.length > 0 && results.every(isSmall)) return 'small';
+  return only && !only.smaller.has(index) && !only.gone.has(index) ? 'in use' : 'not needed';
 }
