@@ -263,6 +263,8 @@ function markerTexts(): readonly string[] {
     sameNumbered({ from: 10, to: 40 }, 'the result of read_file'),
     sameLines(20, 'export function', 'the result of run'),
     sameText('the result of run'),
+    markers.asWritten({ from: 44, to: 48 }, 'new_string'),
+    markers.asWritten({ from: 9, to: 12 }, 'content', 'export function'),
   ];
 }
 

@@ -7,9 +7,7 @@ import type { Message, Part } from '../conversation/conversation.ts';
 import { parseRecord } from '../conversation/json-scan.ts';
 import { inputOf, textInSteps, textsDeepIn, textsOf } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
-
-/** UTF-16 units of the longest beginning that is looked up. */
-export const maxBeginning = 60;
+import { maxBeginning } from './markers.ts';
 
 /** Number of lookups that read through the text. Building an index costs about as much. */
 const FEW = 16;

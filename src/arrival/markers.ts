@@ -71,9 +71,58 @@ export function sameText(label: string): string {
   return `[all of it as in ${label} above]`;
 }
 
-const reference = /^\[(?:lines \d+-\d+|\d+ lines|all of it) as in .* above[\],]/;
+/**
+ * Returns a reference to lines that the call of this result wrote in `argument`, from the line that starts with `begins`; default: from its first one. Each
+ * number is written, because nothing else shows it, and later calls ask for lines by their numbers.
+ */
+export function asWritten({ from, to }: Numbered, argument: string, begins?: string): string {
+  const numbers = Array.from({ length: to - from + 1 }, (_, at) => from + at);
+  const start = begins === undefined ? '' : `, from ${JSON.stringify(begins)} on`;
+  return `[lines ${numbers.join(' ')} as in ${argument} of this call${start}]`;
+}
 
-/** True for a line that refers to an earlier result. */
+const reference =
+  /^\[(?:lines \d+(?:-\d+|(?: \d+)*)|\d+ lines|all of it) as in .* (?:above|of this call)[\],]/;
+
+/** True for a line that refers to an earlier result, or to the call of its own. */
 export function isReference(line: string): boolean {
   return reference.test(line);
+}
+
+/** UTF-16 units of the longest beginning that a reference names. */
+export const maxBeginning = 60;
+/** Minimum UTF-16 units that a reference must save. */
+export const MIN_GAIN = 120;
+/** Minimum UTF-16 units of the line by which lines without numbers are found. */
+export const MIN_QUOTE = 12;
+
+/** Returns the beginning of a line by which a reference finds it. */
+export function quoteOf(line: string): string {
+  return line.length > maxBeginning ? line.slice(0, maxBeginning).replace(/[\uD800-\uDBFF]$/, '') : line;
+}
+
+/** Returns the UTF-16 units of lines and of the breaks behind them. */
+export function charactersOf(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => sum + line.length + 1, 0);
+}
+
+/** Lines of a text from `at` on, and the reference in their place. */
+export type ReplacedLines = { readonly at: number; readonly length: number; readonly note: string };
+
+/** Replaces lines by references. `literal`: the ranges of lines that stay unchanged. */
+export function replaceLines(lines: readonly string[], blocks: readonly ReplacedLines[]) {
+  const out: string[] = [];
+  const literal: { readonly start: number; readonly end: number }[] = [];
+  let start = 0;
+  const leave = (end: number) => {
+    if (end > start) literal.push({ start, end });
+    for (const line of lines.slice(start, end)) out.push(line);
+  };
+  for (const { at, length, note } of blocks) {
+    leave(at);
+    out.push(note);
+    start = at + length;
+  }
+  leave(lines.length);
+  return { text: out.join('\n'), literal };
 }

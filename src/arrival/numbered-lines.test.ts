@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { undoNumberedLines, withoutPadding } from '../../bench/content/undo.ts';
-import { numberedLines } from './numbered-lines.ts';
+import { runSteps } from '../conversation/steps.ts';
+import { numberedLines, writtenLines } from './numbered-lines.ts';
 
 /** Returns the smaller versions, smallest last. */
 function made(text: string, lineNumbers?: 'every-fifth'): readonly string[] | undefined {
@@ -108,5 +109,46 @@ describe('a file listing', () => {
       }),
       { numRuns: 400 },
     );
+  });
+});
+
+describe('the lines that a call wrote', () => {
+  const code = Array.from(
+    { length: 8 },
+    (_, at) => `  const value${at} = compute(${at}, 'some words of it');`,
+  );
+  const notes = (lines: readonly string[], from: number, written: object): readonly string[] => {
+    const numbers = Int32Array.from(lines, (_, at) => from + at);
+    const listed = lines.map((line, at) => `${from + at}→${line}`);
+    return runSteps(writtenLines(listed, numbers, JSON.stringify(written))).map(({ note }) => note);
+  };
+
+  it('are told by all of their numbers, and by their first line if others are ahead of it', () => {
+    expect(notes(['{', ...code, '}'], 4, { path: 'a.ts', new_string: code.join('\n') })).toEqual([
+      '[lines 5 6 7 8 9 10 11 12 as in new_string of this call]',
+    ]);
+    const more = `other\n${code.join('\n')}`;
+    expect(notes(['{', ...code, '}'], 4, { path: 'a.ts', content: more })).toEqual([
+      `[lines 5 6 7 8 9 10 11 12 as in content of this call, from "  const value0 = compute(0, 'some words of it');" on]`,
+    ]);
+  });
+
+  it('are those of the longest text, the last of equal ones; the first line stays', () => {
+    const old_string = code.slice(0, 5).join('\n');
+    expect(
+      notes(['{', ...code], 1, { old_string, new_string: code.join('\n'), other: code.join('\n') }),
+    ).toEqual(['[lines 2 3 4 5 6 7 8 9 as in other of this call]']);
+    expect(notes(code, 1, { new_string: code.join('\n') })).toEqual([
+      `[lines 2 3 4 5 6 7 8 as in new_string of this call, from "  const value1 = compute(1, 'some words of it');" on]`,
+    ]);
+  });
+
+  it('are none if they are short or few, or if their beginning leads elsewhere', () => {
+    const short = ['a', 'b', 'c', 'd', 'e', 'f'];
+    expect(notes(['{', ...short], 1, { new_string: short.join('\n') })).toEqual([]);
+    expect(notes(['{', ...code], 1, { new_string: code[0], list: code })).toEqual([]);
+    const alike = code.map((line, at) => `${'x'.repeat(60)}${line}${at}`);
+    const written = ['0', ...alike].join('\n');
+    expect(notes(['{', ...alike.slice(1)], 1, { new_string: written })).toEqual([]);
   });
 });

@@ -65,7 +65,7 @@ export function idleContent(
       textAge <= 0
         ? 0
         : isReply
-          ? idleArguments(input, edited, message)
+          ? idleArguments(input, edited, message) - references.all(index)
           : Math.max(
               references.minimum(index),
               idleResults(input, edited, message, tokensOf) - references.returning(index),
@@ -189,6 +189,9 @@ function idleResults(
 /** Tracks references while the conversation is visited from its end. */
 function referencesIn(shrinks: readonly Shrink[]) {
   const returning = new Map<number, number>();
+  const all = new Map<number, number>();
+  for (const { refers = [] } of shrinks)
+    for (const { message, tokens } of refers) all.set(message, (all.get(message) ?? 0) + tokens);
   const from = groupBy(
     shrinks.filter(({ refers }) => refers),
     ({ at }) => at.message,
@@ -200,6 +203,8 @@ function referencesIn(shrinks: readonly Shrink[]) {
       for (const { refers = [] } of from.get(message) ?? [])
         for (const { message: to, tokens } of refers) returning.set(to, (returning.get(to) ?? 0) + tokens);
     },
+    /** Tokens that return when the arguments of this call are replaced: its own result refers to them. */
+    all: (message: number) => all.get(message) ?? 0,
     /** Tokens that return in later messages that refer to this one, when this one is dropped. */
     returning: (message: number) => returning.get(message) ?? 0,
     /** A message with references is a candidate, too: without its sources it would be sent in full. */

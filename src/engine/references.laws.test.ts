@@ -3,13 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { type Cache, type Caches, createCaches } from '../caches.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
+import { stubArguments } from '../strategies/offload.ts';
 import { chatBody, freshReading, type Step } from '../../test/support/chat-conversation.ts';
 import { resolveReferences, unpadded } from '../../test/support/resolve-references.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
 import { labeledResults } from '../../test/support/labeled-results.ts';
 
 const shrinks = { lossless: true };
-const tools = ['read_file', 'run'];
+const tools = ['read_file', 'edit_file', 'run'];
 
 const request = (steps: readonly Step[]) => ({
   codec: openaiChat,
@@ -84,6 +85,65 @@ describe('a file that is read again', () => {
   });
 });
 
+describe('an edit whose result shows the new lines again', () => {
+  const lines = Array.from({ length: 12 }, (_, at) => `  const step${at + 1} = advance(state, ${at + 1});`);
+  const shown = ['7→export function run(state) {', ...lines.map((line, at) => `${at + 8}→${line}`), '20→}'];
+  const edits: Step = {
+    calls: [
+      {
+        name: 'edit_file',
+        input: JSON.stringify({ path: 'src/a.ts', new_string: lines.join('\n') }),
+        result: shown.join('\n'),
+      },
+    ],
+  };
+  const tooling = ['edit_file', 'read_file'];
+  const asked = (steps: readonly Step[]) => ({
+    codec: openaiChat,
+    body: chatBody([{ user: 'Begin.' }, ...steps], { tools: tooling, model: 'gpt-4o' }),
+    tenant: 'tenant',
+  });
+
+  it('refers to its own call, with the numbers of the lines', async () => {
+    const { body, report } = await testEngine({ shrinks }).engine.prepare(asked([edits]));
+    expect(texts(body)).toEqual([
+      [shown[0], '[lines 8 9 10 11 12 13 14 15 16 17 18 19 as in new_string of this call]', '20→}'].join(
+        '\n',
+      ),
+    ]);
+    expect(report.memories).toEqual([]);
+    const off = testEngine({ shrinks: { ...shrinks, repeats: false } });
+    expect(texts((await off.engine.prepare(asked([edits]))).body)).toEqual([shown.join('\n')]);
+  });
+
+  it('is sent in full again once a fold has replaced the arguments of the call', async () => {
+    const others = Array.from({ length: 30 }, (_, at) => reads(`src/${at}.ts`, listing(60, `f${at}_`)));
+    const long: Step = {
+      calls: [
+        {
+          name: 'edit_file',
+          input: JSON.stringify({
+            path: 'src/a.ts',
+            new_string: lines.join('\n'),
+            why: 'because '.repeat(600),
+          }),
+          result: shown.join('\n'),
+        },
+      ],
+    };
+    const store = inMemoryStore();
+    const forms = new Set<string>();
+    for (let turn = 1; turn <= 31; turn++) {
+      const { engine } = testEngine({ shrinks, store, window: 20_000, strategies: [stubArguments()] });
+      const { body } = await engine.prepare(asked([long, ...others].slice(0, turn)));
+      const told = results(body).get('call_1');
+      const isStubbed = told !== undefined && !JSON.stringify(told.written).includes('because because');
+      if (told) forms.add(`${isStubbed ? 'stubbed' : 'whole'}: ${told.text.includes('of this call')}`);
+    }
+    expect([...forms]).toEqual(['whole: true', 'stubbed: false']);
+  });
+});
+
 const program = Array.from({ length: 120 }, (_, at) => `  some line ${at} of a program;`);
 const step = fc
   .record({
@@ -92,9 +152,15 @@ const step = fc
     length: fc.integer({ min: 1, max: 40 }),
     shift: fc.constantFrom(1, 1, 1, 12),
     other: fc.boolean(),
+    edit: fc.option(fc.nat(3), { nil: undefined }),
   })
-  .map(({ path, from, length, shift, other }): Step => {
+  .map(({ path, from, length, shift, other, edit }): Step => {
     const lines = program.slice(from, from + length).map((line, at) => `${from + at + shift}→${line}`);
+    if (edit !== undefined) {
+      const written = program.slice(from + edit, from + length).join('\n');
+      const input = JSON.stringify({ path, old_string: program[from], new_string: written });
+      return { calls: [{ name: 'edit_file', input, result: lines.join('\n') }] };
+    }
     return other
       ? reads(path, `${lines.join('\n')}\nchanged ${from} ${length}`)
       : reads(path, lines.join('\n'));
@@ -104,6 +170,7 @@ const conversations = fc.array(step, { minLength: 4, maxLength: 24 });
 describe('any content that is read again, with folds in between', () => {
   it('is restored by following its references, and keeps its form between folds, in every instance', async () => {
     let references = 0;
+    let written = 0;
     let folds = 0;
     await fc.assert(
       fc.asyncProperty(conversations, async (steps) => {
@@ -123,6 +190,7 @@ describe('any content that is read again, with folds in between', () => {
             if (text.includes('[Folded')) continue;
             expect(unpadded(read[at]!)).toBe(unpadded(came.get(id)!.text));
             if (/ above\]$/m.test(text)) references++;
+            if (/ of this call(?:, from .* on)?\]$/m.test(text)) written++;
           }
           const messages = openaiChat
             .read(body, freshReading())
@@ -135,6 +203,7 @@ describe('any content that is read again, with folds in between', () => {
       { numRuns: 40 },
     );
     expect(references).toBeGreaterThan(0);
+    expect(written).toBeGreaterThan(0);
     expect(folds).toBeGreaterThan(0);
   });
 

@@ -1,13 +1,26 @@
 /**
- * Replaces lines of tool results that earlier results of the same conversation show unchanged by references to these. References depend on
- * the results in front and on what the newest fold removed of them, so a result keeps its form until a fold in front of it, and no
- * reference ever points at removed lines. A memo holds the last results in order: each request reuses it up to the first result that differs.
+ * Replaces lines of tool results that an earlier result shows unchanged, or that the result's own call wrote, by references to these. References depend on what is in front and
+ * on what the newest fold removed of it, so a result keeps its form until a fold in front of it, and no reference ever points at removed lines. A memo holds the last results in order: each request reuses it up to the first that differs.
  */
 import { reportsFailure } from '../arrival/kind.ts';
-import { firstBeginning, firstNumbered, maxBeginning } from '../arrival/line-index.ts';
-import { type Numbered, isReference, sameLines, sameNumbered, sameText } from '../arrival/markers.ts';
+import { firstBeginning, firstNumbered } from '../arrival/line-index.ts';
+import {
+  charactersOf,
+  isReference,
+  MIN_GAIN,
+  MIN_QUOTE,
+  type Numbered,
+  quoteOf,
+  type ReplacedLines,
+  replaceLines,
+  sameLines,
+  sameNumbered,
+  sameText,
+} from '../arrival/markers.ts';
+import { writtenLines } from '../arrival/numbered-lines.ts';
 import {
   type LineRange,
+  MAX_COMPARED,
   MIN_LINES,
   type OrderedShownText,
   type ShownMatch,
@@ -20,9 +33,10 @@ import {
 } from '../arrival/shown-texts.ts';
 import { openNotes } from '../caches.ts';
 import type { Conversation } from '../conversation/conversation.ts';
-import { textInSteps } from '../conversation/messages.ts';
+import { inputOf, textInSteps } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { Steps } from '../conversation/steps.ts';
+import type { ToolCallPart } from '../strategies/lib/editable-texts.ts';
 import type { ToolResultPart } from '../strategies/shrink-results.ts';
 
 /** An edit that shortens a tool result on arrival. */
@@ -43,6 +57,8 @@ export type ArrivedText = {
   /** The name that references use for it. */
   readonly label: string;
   readonly mayRefer: boolean;
+  /** The call of the result, if its arguments are sent unchanged. */
+  readonly call: { readonly message: number; readonly part: ToolCallPart } | undefined;
 };
 
 /** The results of one conversation as they were last sent. */
@@ -113,9 +129,10 @@ function* referring(
     const arrived = texts[order]!;
     const lines = yield* linesIn(conversation, arrived);
     const found =
-      arrived.mayRefer && shown.mayRepeat(lines) && !(yield* isFailureIn(conversation, arrived, lines))
+      (yield* referWritten(conversation, arrived, lines, () => linesOf({ order }))) ??
+      (arrived.mayRefer && shown.mayRepeat(lines) && !(yield* isFailureIn(conversation, arrived, lines))
         ? yield* refer(yield* linesOf({ order }), lines, { shown, linesOf })
-        : undefined;
+        : undefined);
     const shrink = found && (yield* shrinkTo(found, arrived, conversation, texts, count));
     const whole = [{ start: 0, end: lines.hashes.length }];
     yield* shown.add({ label: arrived.label, lines, literal: shrink ? found.literal : whole });
@@ -148,7 +165,7 @@ function* shrinkTo(
   if (won < minGainTokens || stub.length >= before.length) return undefined;
   const all = sources.reduce((sum, { characters }) => sum + characters, 0);
   const refers = sources.map(({ source, characters }) => ({
-    message: texts[source.order]!.at.message,
+    message: source ? texts[source.order]!.at.message : arrived.call!.message,
     tokens: (won * characters) / all,
   }));
   return {
@@ -173,7 +190,9 @@ function isSame(one: ArrivedText | undefined, other: ArrivedText): boolean {
     one.at.part === other.at.part &&
     one.at.text === other.at.text &&
     one.label === other.label &&
-    one.mayRefer === other.mayRefer
+    one.mayRefer === other.mayRefer &&
+    one.call?.message === other.call?.message &&
+    one.call?.part === other.call?.part
   );
 }
 
@@ -205,17 +224,14 @@ function* linesIn(conversation: Conversation, arrived: ArrivedText): Steps<TextL
   return lines;
 }
 
+const isListing = ({ numbers }: TextLines): boolean => numbers.some((number) => number >= 0);
+
 /** True for a text that reports a failure. Its lines are always shown. */
-function* isFailureIn(
-  conversation: Conversation,
-  arrived: ArrivedText,
-  { numbers }: TextLines,
-): Steps<boolean> {
+function* isFailureIn(conversation: Conversation, arrived: ArrivedText, lines: TextLines): Steps<boolean> {
   const key = keyOf(arrived);
   const remembered = failures.get(key);
   if (remembered !== undefined) return remembered;
-  const isListing = numbers.some((number) => number >= 0);
-  const isFailure = !isListing && reportsFailure(yield* textWithoutReferences(conversation, arrived));
+  const isFailure = !isListing(lines) && reportsFailure(yield* textWithoutReferences(conversation, arrived));
   failures.set(key, isFailure);
   return isFailure;
 }
@@ -223,11 +239,6 @@ function* isFailureIn(
 // References in one text. A reader who takes a reference literally, and looks in the newest earlier text with that name that shows such lines, finds
 // exactly these lines, and finds the lines themselves, not another reference: a result that is requested again after a reference to it is
 // shown again.
-
-/** Minimum UTF-16 units that a reference must save. */
-const MIN_GAIN = 120;
-/** Minimum UTF-16 units of the line by which lines without numbers are found. */
-const MIN_QUOTE = 12;
 
 /** A text with references. */
 type Referring = {
@@ -238,13 +249,30 @@ type Referring = {
   readonly sources: readonly ReferenceSource[];
 };
 
-type ReferenceSource = { readonly source: OrderedShownText; readonly characters: number };
+/** `source` is undefined for the call of the text itself. */
+type ReferenceSource = { readonly source: OrderedShownText | undefined; readonly characters: number };
 
 /** The earlier texts, and their lines, including those replaced by references. `linesOf` returns the same object for the same text. */
 type Earlier = {
   readonly shown: ShownTexts;
   readonly linesOf: (text: OrderedShownText) => Steps<readonly string[]>;
 };
+
+/** Replaces the lines of a listing that its call wrote; undefined if there are none. */
+function* referWritten(
+  { body, messages }: Conversation,
+  { mayRefer, call }: ArrivedText,
+  lines: TextLines,
+  linesOf: () => Steps<readonly string[]>,
+): Steps<Referring | undefined> {
+  if (!mayRefer || !call || lines.isLaidOut || !isListing(lines)) return undefined;
+  const bytes = call.part.input.end - call.part.input.start;
+  if (bytes < MIN_GAIN || bytes > MAX_COMPARED) return undefined;
+  const own = yield* linesOf();
+  if (own.some(isReference)) return undefined;
+  const input = inputOf(body, messages[call.message]!, call.part);
+  return replaced(own, yield* writtenLines(own, lines.numbers, input));
+}
 
 /** Replaces equal lines; undefined if there are none. */
 export function* refer(
@@ -283,14 +311,7 @@ function* referBlocks(
   lines: TextLines,
   earlier: Earlier,
 ): Steps<Referring | undefined> {
-  const out: string[] = [];
-  const literal: LineRange[] = [];
-  const sources: ReferenceSource[] = [];
-  let start = 0;
-  const leave = (end: number) => {
-    if (end > start) literal.push({ start, end });
-    for (const line of own.slice(start, end)) out.push(line);
-  };
+  const blocks: ReferredLines[] = [];
   let visited = 0;
   for (let at = 0; at + MIN_LINES <= own.length; ) {
     if (++visited % linesBetween === 0) yield;
@@ -302,15 +323,19 @@ function* referBlocks(
       at += Math.max(1, (matches[0]?.length ?? 0) >> 3);
       continue;
     }
-    leave(at);
-    out.push(block.note);
-    sources.push(block);
+    blocks.push({ ...block, at });
     at += block.length;
-    start = at;
   }
-  if (sources.length === 0) return undefined;
-  leave(own.length);
-  return { text: out.join('\n'), literal, sources };
+  return replaced(own, blocks);
+}
+
+/** Lines of a text, the reference in their place, and their source. */
+type ReferredLines = ReplacedLines & Omit<ReferenceSource, 'source'> & { readonly source?: OrderedShownText };
+
+function replaced(own: readonly string[], blocks: readonly ReferredLines[]): Referring | undefined {
+  if (blocks.length === 0) return undefined;
+  const sources = blocks.map(({ source, characters }) => ({ source, characters }));
+  return { ...replaceLines(own, blocks), sources };
 }
 
 /** The number of visited lines between two pauses: each may be looked up in several texts. */
@@ -336,7 +361,8 @@ function* blockOf(
   const isNumbered = lines.numbers[at] !== -1;
   // If the numbers moved, the new numbers would be lost.
   if (isNumbered && source.lines.numbers[match.at] !== lines.numbers[at]) return undefined;
-  const address = isNumbered ? rangeOf(lines, at, length) : { begins: quoteOf(mine[0]!) };
+  const from = lines.numbers[at]!;
+  const address = isNumbered ? { from, to: from + length - 1 } : { begins: quoteOf(mine[0]!) };
   const note =
     'begins' in address
       ? sameLines(length, address.begins, source.label)
@@ -368,18 +394,6 @@ function* leadsTo(
   return false;
 }
 
-function charactersOf(lines: readonly string[]): number {
-  return lines.reduce((sum, line) => sum + line.length + 1, 0);
-}
-
 function contentOf(line: string, isNumbered: boolean): string {
   return isNumbered ? line.replace(/^ *\d+/, '') : line;
-}
-
-function rangeOf({ numbers }: TextLines, at: number, length: number): Numbered {
-  return { from: numbers[at]!, to: numbers[at]! + length - 1 };
-}
-
-function quoteOf(line: string): string {
-  return line.length > maxBeginning ? line.slice(0, maxBeginning).replace(/[\uD800-\uDBFF]$/, '') : line;
 }

@@ -118,9 +118,10 @@ export function* shrinksOf(
     const resultTexts =
       knownTexts(input, variant, pair, arrived) ??
       (yield* textsOfResult(input, shrinking, variant, pair, arrived));
+    const isCallEdited = edited.inputs.size > 0 && edited.inputs.has(placeKey(pair.call));
     for (const text of resultTexts) {
       if (edited.texts.size > 0 && edited.texts.has(`${placeKey(arrived.place)}.${text.at.text}`)) continue;
-      texts.push(text);
+      texts.push(isCallEdited ? { ...text, call: undefined } : text);
     }
   }
   if (turn && input.protects.hasPlainResults)
@@ -245,12 +246,15 @@ function arrivedTexts(
   const label = labelOf(conversation, pair);
   const shrinkOf = new Map(shrinks?.map((shrink) => [shrink.at.text, shrink]));
   const mayRefer = shrinks !== undefined && result.isError !== true;
+  const part = conversation.messages[pair.call.message]!.parts[pair.call.part]!;
+  const call = part.type === 'tool-call' ? { message: pair.call.message, part } : undefined;
   return result.texts.map((_, text) => ({
     at: { ...place, text },
     result,
     shrink: shrinkOf.get(text),
     label,
     mayRefer,
+    call,
   }));
 }
 

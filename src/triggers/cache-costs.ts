@@ -19,7 +19,7 @@ export type CacheRentOptions = {
   readonly keepStepsForRequests?: number | undefined;
   /** Tokens that a fold must save. Default 2,000. */
   readonly minTokens?: number | undefined;
-  /** The trigger fires when the rent is so many times the price: more than once, because some folded content is recalled. Default 5.5. */
+  /** The trigger fires when the rent is so many times the price: more than once, because some folded content is recalled. Default 6. */
   readonly minPayback?: number | undefined;
 };
 
@@ -92,7 +92,7 @@ const cached: RentTerms = {
 const uncached: RentTerms = {
   steps: 12,
   recalls: 3,
-  minPrice: 2.74,
+  minPrice: 2.512,
   timesKept: alike,
   shareOfRecall: { texts: 0.17, recalls: 0.06 },
 };
@@ -109,7 +109,7 @@ export const cacheRentCheck = object<CacheRentOptions>({
 export function cacheRent(options: CacheRentOptions = {}): Trigger {
   checkSettings(cacheRentCheck, options, 'cacheRent');
   const results = options.keepForRequests ?? usualKeepForRequests;
-  const { keepStepsForRequests, minTokens = 2_000, minPayback = 5.5 } = options;
+  const { keepStepsForRequests, minTokens = 2_000, minPayback = 6 } = options;
   const name = 'cache-rent';
   return {
     name,

@@ -20,7 +20,14 @@ export function labeledResults(codec: Codec, body: Uint8Array): readonly Labeled
     const message = result && conversation.messages[result.message]!;
     const said = message?.parts[result!.part];
     if (part.type !== 'tool-call' || said?.type !== 'tool-result') return [];
-    const label = callLabel({ name: part.name, input: inputOf(body, asking, part) });
-    return said.texts.map((span) => ({ callId: part.id, label, text: textOf(body, message!, span) }));
+    const input = inputOf(body, asking, part);
+    const label = callLabel({ name: part.name, input });
+    const written = JSON.parse(input) as LabeledResult['written'];
+    return said.texts.map((span) => ({
+      callId: part.id,
+      label,
+      text: textOf(body, message!, span),
+      ...(written && { written }),
+    }));
   });
 }

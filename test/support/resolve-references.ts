@@ -1,20 +1,25 @@
 /**
  * Resolves references between results as a model may that takes them literally: it finds the lines in the newest earlier result with that name
- * that shows such lines. It is written from the wording alone, without knowledge of the code that makes references.
+ * that shows such lines, or in the arguments of the result's own call. It is written from the wording alone, without knowledge of the code that makes references.
  */
-export type LabeledText = { readonly label: string; readonly text: string };
+export type LabeledText = {
+  readonly label: string;
+  readonly text: string;
+  /** The arguments of the call as they are sent. */
+  readonly written?: Readonly<Record<string, unknown>>;
+};
 
 /** Returns the texts with references replaced by their lines, without padding before line numbers. Throws if a reference leads nowhere. */
 export function resolveReferences(texts: readonly LabeledText[]): readonly string[] {
   const read: { readonly label: string; readonly lines: readonly string[] }[] = [];
-  for (const { label, text } of texts) {
+  for (const { label, text, written = {} } of texts) {
     const lines = text.split('\n').flatMap((line) => {
       const newest = (name: string, shows: (line: string) => boolean = () => true) => {
         const found = read.findLast((earlier) => earlier.label === name && earlier.lines.some(shows));
         if (!found) throw new Error(`${line} leads nowhere`);
         return { lines: found.lines, at: found.lines.findIndex(shows) };
       };
-      return linesReferredBy(line, newest);
+      return linesWritten(line, text, written) ?? linesReferredBy(line, newest);
     });
     read.push({ label, lines });
   }
@@ -24,6 +29,25 @@ export function resolveReferences(texts: readonly LabeledText[]): readonly strin
 /** Removes padding before line numbers. */
 export function unpadded(text: string): string {
   return text.replaceAll(/^ +(?=\d{1,7}[→\t])/gm, '');
+}
+
+/** Returns the lines of the call that a line refers to, with their numbers; undefined for another line. */
+function linesWritten(
+  line: string,
+  text: string,
+  written: Readonly<Record<string, unknown>>,
+): readonly string[] | undefined {
+  const own = /^\[lines ((?:\d+ )+)as in (\w+) of this call(?:, from (".*") on)?\]$/s.exec(line);
+  if (!own) return undefined;
+  const [, numbers, argument, begins] = own;
+  const lines = (written[argument!] as string).split('\n');
+  const beginning = begins === undefined ? undefined : (JSON.parse(begins) as string);
+  const at = beginning === undefined ? 0 : lines.findIndex((other) => other.startsWith(beginning));
+  const [, mark] = /^ *\d+([→\t])/m.exec(text)!;
+  return numbers!
+    .trim()
+    .split(' ')
+    .map((number, by) => `${number}${mark}${lines[at + by]}`);
 }
 
 type Newest = (

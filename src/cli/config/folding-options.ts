@@ -109,7 +109,7 @@ const cacheRent = switchable(
     minTokens: number(0, 2_000, 'Tokens that a fold must remove at least.'),
     minPayback: number(
       0,
-      5.5,
+      6,
       'Folds when sending the old content again has cost at least this many times what the fold costs.',
     ),
   }),

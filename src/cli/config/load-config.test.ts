@@ -63,7 +63,7 @@ describe('loadConfig', () => {
           tokenBudget: { triggerTokens: 110_000, targetTokens: 40_000, bufferTokens: 1_000 },
           messageCount: false,
           coldCache: { keepForRequests: 8, keepStepsForRequests: 20, minTokens: 2_000 },
-          cacheRent: { keepForRequests: 4, minTokens: 2_000, minPayback: 5.5 },
+          cacheRent: { keepForRequests: 4, minTokens: 2_000, minPayback: 6 },
         },
         shrinks: { lossless: false, lineNumbers: 'every', repeats: true },
         minResultBytes: 1_000,
