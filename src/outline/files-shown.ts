@@ -272,3 +272,32 @@ function folderOf(paths: readonly string[], within: string): string {
 export function nameOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
+
+// Names of files
+
+/** Maximum segments of a path in its short name. */
+const maxSegments = 8;
+
+/** Names a path by its last segment, or by as many as tell it from the other paths. The end of a longer path is the same file. */
+export function shortNames(paths: Iterable<string>): (path: string) => string {
+  const times = new Map<string, number>();
+  for (const path of [...new Set(paths)].toSorted((a, b) => b.length - a.length)) {
+    if (times.has(path)) continue;
+    for (const end of endsOfPath(path)) times.set(end, (times.get(end) ?? 0) + 1);
+  }
+  return (path) => endsOfPath(path).find((end) => (times.get(end) ?? 0) < 2) ?? path;
+}
+
+function endsOfPath(path: string): readonly string[] {
+  const segments = path.split('/').filter((segment) => segment !== '');
+  return segments.slice(0, maxSegments).map((_, at) => segments.slice(-1 - at).join('/'));
+}
+
+/** Compares paths, of which one may be relative to a folder that the other names. */
+export function isSamePath(one: string, other: string): boolean {
+  if (one === '' || other === '') return true;
+  const [short, long] = [one, other]
+    .map((path) => `/${path.replace(/^(?:\.?\/)+/, '')}`)
+    .toSorted((a, b) => a.length - b.length);
+  return long!.endsWith(short!);
+}

@@ -40,13 +40,15 @@ export const exitCode = /^exit code:? \d+$/i;
 /** Finds the telling lines of a result. */
 export function resultEnds({ kind, isListing, isError }: ResultKind, result: string): ResultEnds {
   const lines = tellingLines(result);
-  const first = lines.find((line) => !prelude.test(line)) ?? lines[0] ?? '';
-  const last = lines.findLast((line) => !echo.test(line) && !untested.test(line)) ?? '';
+  const first = lines.find((line) => !prelude.test(line) && !idle.test(line)) ?? lines[0] ?? '';
+  const told = lines.filter((line) => !echo.test(line));
+  const last = told.findLast((line) => !idle.test(line)) ?? told.at(-1) ?? '';
   const isSilent = isListing && lines.length === 1 && exitCode.test(last);
-  const isBroken = !isSilent && (isError === true || reportsFailure.test(result.slice(0, 400)));
+  const hasExited = kind === 'command' && !isListing && exitStatus.test(last);
+  const isBroken = !isSilent && (hasExited || isError === true || reportsFailure.test(result.slice(0, 400)));
   const named = isBroken || !isListing ? failureIn(lines) : undefined;
   const failing = isBroken
-    ? (named ?? brokenLine(lines))
+    ? (named ?? (hasExited ? (told.at(-2) ?? last) : brokenLine(lines)))
     : (kind === 'command' || named === first) && !(success.test(last) && !sureFailure.test(named ?? ''))
       ? named
       : undefined;
@@ -69,8 +71,9 @@ function afterReturn(line: string): string {
   return line.slice(line.lastIndexOf('\r') + 1);
 }
 
-/** Matches a line that a client adds to the results of commands. */
-const clientLine = /^Shell cwd was reset to \S+$/;
+/** Matches a line that a client adds to the results of commands, or writes around the beginning of a long one. */
+const clientLine =
+  /^Shell cwd was reset to \S+$|^<\/?persisted-output>$|^Output too large \(.*saved to:|^Preview \(first /;
 
 /** Matches a result that says at its beginning that the call failed. */
 const reportsFailure =
@@ -82,8 +85,12 @@ const prelude = /^(?:\d+\s*[→:|]?\s*)?(?:package|import|from|use|using|#includ
 /** Matches a line in which a shell or a task runner repeats a command. */
 export const echo = /^(?:\[[\w:.-]+\] )?[$>] /;
 
-/** Matches a line about a package without tests. */
-const untested = /^\?\s+\S+\s+\[no test files\]$|^testing: warning: no tests to run$/;
+/** Matches the last line of a program that was run and failed. */
+const exitStatus = /^exit status [1-9]\d*$/;
+
+/** Matches a line that says nothing of what came: packages without tests, fetches, beginnings, bytes, bars of progress, rows of tables. */
+export const idle =
+  /^\?\s+\S+\s+\[no test files\]$|^testing: warning: no tests|-> FETCH_HEAD$|^From \S+[:/]\S+$|^(?:=== |==> )|^[^\d]{1,60}:$|^(?:0x)?[\da-f]{4,8}:? +(?:[\da-f]{2,8} +){3}|[█▓▒░■━]{3}|[=#]{4,}[^=#\n]{0,40}\d%|\d% ?\|?[=#]{4}|^[|│┃║┌├└]/i;
 
 export const nothing =
   /^(?:no (?:files?|match(?:es)?|results?)(?: were)? found|0 (?:results|matches)|nothing found|no match(?:es)?)\b/i;
@@ -92,7 +99,7 @@ export const nothing =
 const failureLine =
   /^(?:\S+ )?(?:fatal|panic|error|fehler|erreur)(?:\[\w+\])?:|^traceback|^conflict \(|request interrupted by user|\b[1-9]\d* (?:failed|failing|failures?|errors?|issues)\b|command not found|permission denied|no such file|错误|失败|エラー|失敗/i;
 const failureMark =
-  /\(HTTP [45]\d\d\)|^(?:-+ ?)?(?:FAIL(?:ED|URE)?\b|not ok\b|✗|✘|✖|×)|^\w*(?:Error|Exception)\b.*:|^E\s{2,}|^\S+?[.:(]\w*\d+(?:[:,]\d+)?\)?:? .*(?:\b(?:error|undefined|cannot|not used|not enough|too many|missing return|mismatched|redeclared|invalid operation)\b| \([a-z][\w-]+\)$)|(?<!`)\bERROR\b(?!`)/;
+  /\(HTTP [45]\d\d\)|^(?:-+ ?)?(?:FAIL(?:ED|URE)?\b|not ok\b|✗|✘|✖|×)|^[\w.]*(?:Error|Exception)\b.*:|^E\s{2,}|^\S+?[.:(]\w*\d+(?:[:,]\d+)?\)?:? .*(?:\b(?:error|undefined|cannot|not used|not enough|too many|missing return|mismatched|redeclared|invalid operation)\b| \([a-z][\w-]+\)$)|(?<!`)\bERROR\b(?!`)/;
 
 /** Matches a line that reports a failure even where the last line says that all is well: others may be what a test prints. */
 const sureFailure =
@@ -107,13 +114,17 @@ function isNamed(line: string): boolean {
 }
 
 /** Matches a line that names no failure where another one does: a warning, or a bare count. */
-const vague = /^(?:warning\b|\d+ \w+:?$)/i;
+const vague = /^(?:warning\b|traceback\b|\d+ \w+:?$)/i;
 const compiled = /\.\w{1,6}:\d+:\d+: \S/;
+/** Match a line that a test wrote, which may have passed, and the line of one that failed. */
+const ofTest = /^\S*(?:test|spec)\w*\.\w{1,6}:\d+: /i;
+const testFailed = /^--- FAIL: /;
 
 function failureIn(lines: readonly string[]): string | undefined {
   const failures = lines.filter((line) => isFailure(line.slice(0, 300)));
   const named = failures.filter(isNamed);
-  const clear = named.find((line) => !vague.test(line));
+  const plain = named.find((line) => !vague.test(line));
+  const clear = ofTest.test(plain ?? '') ? (named.find((line) => testFailed.test(line)) ?? plain) : plain;
   if (clear !== undefined || failures.length === 0) return clear;
   const placed = lines.find((line) => compiled.test(line)) ?? lines.find((line) => place.test(line));
   return placed ?? named[0] ?? failures[0];
@@ -372,24 +383,4 @@ export function addCall(counts: CallCounts, tool: string, hasFailed: boolean): v
 /** Counts all calls. */
 export function countIn(counts: CallCounts): number {
   return [...counts.values()].reduce((sum, { count }) => sum + count, 0);
-}
-
-// Names of files
-
-/** Maximum segments of a path in its short name. */
-const maxSegments = 8;
-
-/** Names a path by its last segment, or by as many as tell it from the other paths. The end of a longer path is the same file. */
-export function shortNames(paths: Iterable<string>): (path: string) => string {
-  const times = new Map<string, number>();
-  for (const path of [...new Set(paths)].toSorted((a, b) => b.length - a.length)) {
-    if (times.has(path)) continue;
-    for (const end of endsOfPath(path)) times.set(end, (times.get(end) ?? 0) + 1);
-  }
-  return (path) => endsOfPath(path).find((end) => (times.get(end) ?? 0) < 2) ?? path;
-}
-
-function endsOfPath(path: string): readonly string[] {
-  const segments = path.split('/').filter((segment) => segment !== '');
-  return segments.slice(0, maxSegments).map((_, at) => segments.slice(-1 - at).join('/'));
 }

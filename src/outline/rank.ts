@@ -5,7 +5,7 @@
  */
 import { groupBy } from '../es2024.ts';
 import type { Fact } from './facts.ts';
-import { shortNames } from './outcome.ts';
+import { shortNames } from './files-shown.ts';
 import { termsOf } from './sentences.ts';
 import { spellQuote, type Section } from './summary-text.ts';
 import { type StepWords, stepLines } from './step-line.ts';

@@ -22,8 +22,8 @@ import {
   wholeWords,
   wordsOf,
 } from './outcome.ts';
-import { changedNames, pathKeys, valuesOf } from './lib/subject-words.ts';
-import { failureWords, newWords, successWords } from './lib/call-outcome.ts';
+import { changedNames, filesWritten, pathKeys, valuesOf } from './lib/subject-words.ts';
+import { failureWords, newWords, previewWords, successWords } from './lib/call-outcome.ts';
 import {
   isTaskCall,
   type PlanItem,
@@ -59,6 +59,8 @@ export type CallWords = {
   readonly settings: readonly string[];
   /** The items of a plan; empty for other calls. */
   readonly plan: readonly PlanItem[];
+  /** Files that a command or a patch writes, as far as it names them. */
+  readonly writes: readonly string[];
   /** True if the result shows a text of others, in which words like error report no failure. */
   readonly isListing: boolean;
 };
@@ -101,6 +103,8 @@ function outcomeOf(call: CallWords, { result, isError }: StepCall): Pick<StepWor
   const ends = resultEnds({ ...call, isError }, result);
   if (ends.failing !== undefined) return { outcome: failureWords(ends.failing, ends.lines), hasFailed: true };
   const { kind } = call;
+  const part = previewWords(result);
+  if (part !== undefined) return { outcome: part, hasFailed: false };
   if (kind === 'other') return { outcome: answerWords(result, ends.first), hasFailed: false };
   const isSilent = kind === 'edit' || kind === 'read' || kind === 'plan';
   const outcome = isSilent ? (kind === 'edit' ? 'ok' : '') : successWords(call, result, ends);
@@ -122,6 +126,7 @@ export function callWords({ tool, input }: Pick<StepCall, 'tool' | 'input'>): Ca
     title: title.length > maxTitle ? '' : title,
     settings: settingsOf(sent),
     plan: kind === 'plan' ? (planIn(sent) ?? []) : [],
+    writes: kind === 'command' || kind === 'other' ? filesWritten(sent) : [],
     isListing: isListingCall(kind, sent),
   };
 }

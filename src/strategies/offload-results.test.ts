@@ -77,6 +77,46 @@ describe('offload-results', () => {
     ]);
   });
 
+  it('says that a command or a patch edited a file since, and that a result is only the beginning of another', () => {
+    const call = (name: string, input: unknown, result: string): Step => ({
+      calls: [{ name, input: JSON.stringify(input), result }],
+    });
+    const code = Array.from({ length: 60 }, (_, at) => `${at + 1}→const value${at} = ${at};`).join('\n');
+    const read = (path: string) => call('Read', { file_path: `/repo/src/${path}` }, code);
+    const shell = (command: string) => call('Bash', { command }, 'ok');
+    const conversation = readChat(
+      chatBody([
+        { user: 'Go' },
+        ...['a.ts', 'b.ts', 'c.ts', 'd.ts', 'e.ts', 'f.ts'].map(read),
+        shell("cd /repo && sed -i 's/1/2/' src/a.ts"),
+        shell('cat > /repo/src/b.ts <<EOF\nrm src/f.ts > src/f.ts\nEOF'),
+        call(
+          'apply_patch',
+          { input: '*** Begin Patch\n*** Update File: src/c.ts\n@@\n-1\n+2\n*** End Patch' },
+          'ok',
+        ),
+        shell('git checkout main -- src/d.ts'),
+        shell('grep -n "1 > 2" src/e.ts'),
+        call(
+          'Grep',
+          { pattern: 'value' },
+          `<persisted-output>\nOutput too large (31.6KB). Full output saved to: /tmp/out.txt\n\nPreview (first 2KB):\n${Array.from({ length: 14 }, (_, at) => `src/a${at % 2}.ts:${at}:${'value '.repeat(12)}`).join('\n')}\n...\n</persisted-output>`,
+        ),
+      ]),
+    );
+    const stubs = offloadResults()
+      .propose(foldView(conversation, { idOf: () => 'mem_1' }))
+      .map((edit) => (edit.kind === 'replace-text' ? edit.stub.replace(/ read_memory .*/, '') : ''));
+    expect(stubs).toEqual([
+      ...Array.from(
+        { length: 4 },
+        () => '[Folded result: lines 1-60 of the file as it was then (edited since).',
+      ),
+      ...Array.from({ length: 2 }, () => '[Folded result: lines 1-60 of the file as it was then.'),
+      '[Folded result: only the beginning of 31.6KB was shown, 14 hits in 2 files of src: a0.ts:0,2,4,6,8,10,12; a1.ts:1,3,5,7,9,11,13.',
+    ]);
+  });
+
   it('takes a command that only prints a file for a read of it, and output of a pipe for none', () => {
     const shell = (command: string, result: string): Step => ({
       calls: [{ name: 'Bash', input: JSON.stringify({ command }), result }],

@@ -23,7 +23,7 @@ import { resultStub, argumentStub, mediaStub } from './lib/stubs.ts';
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { bytesOf, inputOf } from '../conversation/messages.ts';
 import { label, quoted } from '../outline/outcome.ts';
-import { filesRead, findsPlaces } from '../outline/files-shown.ts';
+import { filesRead, findsPlaces, isSamePath, nameOf } from '../outline/files-shown.ts';
 import { type CallWords, callWords, type StepCall } from '../outline/step-line.ts';
 import { type PartPlace, beginsReply, callsByResult, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type Splice, applySplices, literalBytes } from '../conversation/json-scan.ts';
@@ -114,9 +114,12 @@ type ResultCalls = (result: PartPlace) => {
   readonly isEditedSince: boolean;
 };
 
+/** Maximum edited files of one name that are remembered. */
+const maxSameName = 20;
+
 function* callsOfResults({ conversation }: FoldView): Steps<ResultCalls> {
   const calls = new Map<string, CallWords>();
-  const lastEdits = new Map<string, number>();
+  const edits = new Map<string, Map<string, number>>();
   for (const { name, call: place, result } of pairCalls(conversation).pairs) {
     if (result === undefined) continue;
     yield;
@@ -124,12 +127,21 @@ function* callsOfResults({ conversation }: FoldView): Steps<ResultCalls> {
     const part = message.parts[place.part] as ToolCallPart;
     const call = readOrOther({ tool: name, input: inputOf(conversation.body, message, part) });
     calls.set(placeKey(result), call);
-    if (call.kind === 'edit') lastEdits.set(call.path, place.message);
+    for (const path of call.kind === 'edit' ? [call.path] : call.writes) {
+      const edited = edits.get(nameOf(path)) ?? new Map<string, number>();
+      if (edited.size < maxSameName || edited.has(path)) edited.set(path, place.message);
+      edits.set(nameOf(path), edited);
+    }
   }
   return (result) => {
     const call = calls.get(placeKey(result));
-    const isEditedSince = call?.kind === 'read' && (lastEdits.get(call.path) ?? -1) > result.message;
-    return { call, isEditedSince };
+    const { path = '' } = call?.kind === 'read' ? call : {};
+    const edited = path === '' ? [] : [...(edits.get(nameOf(path)) ?? [])];
+    // A shell names files relative to its folder.
+    return {
+      call,
+      isEditedSince: edited.some(([other, at]) => at > result.message && isSamePath(other, path)),
+    };
   };
 }
 

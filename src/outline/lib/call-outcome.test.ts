@@ -165,6 +165,79 @@ describe('what came of a command', () => {
     ]);
   });
 
+  it('passes over lines that say nothing of what came: of fetches, bars, bytes, tables, announcements and times', () => {
+    expect([
+      line(
+        'git fetch && git rebase main',
+        'Current branch fix is up to date.\nFrom github.com:acme/shop\n * branch            main       -> FETCH_HEAD',
+      ),
+      line('./load.sh', 'Loaded 3 files\n[=========>          ] 42%\n 100% |################|'),
+      line('./dump.sh', 'Wrote 2 pages\n00000010: 6578 616d 706c 6500 0000  example...'),
+      line('./report.sh', 'All 4 services are up\n| name | state |\n│ a    │ up    │'),
+      line('./list.sh', 'Found 2 points\nAvailable Libraries:\n==> Listing them...'),
+      line('./run.sh', '2026/01/06 15:30:58 INFO checkpoint saved'),
+      line('./run.sh', '{Name:main IsCurrent:false Checkpoints:[{ID:f4bd19c39902 CommitHash:817dc50}]}'),
+      line('./run.sh', 'begin\nreturn result, nil'),
+      line('./run.sh', '| a |'),
+    ]).toEqual([
+      'Bash git fetch && git rebase main: "Current branch fix is up to date."',
+      'Bash ./load.sh: "Loaded 3 files"',
+      'Bash ./dump.sh: "Wrote 2 pages"',
+      'Bash ./report.sh: "All 4 services are up"',
+      'Bash ./list.sh: "Found 2 points"',
+      'Bash ./run.sh: "checkpoint saved"',
+      'Bash ./run.sh: 1 line',
+      'Bash ./run.sh: 2 lines',
+      'Bash ./run.sh: 1 line',
+    ]);
+  });
+
+  it('tells that a program ended with a failure, why a script did, and which test failed', () => {
+    expect([
+      line('go run ./list', 'Starting\ncould not open a terminal: device not configured\nexit status 1'),
+      line(
+        './run.py',
+        'Traceback (most recent call last):\n  File "run.py", line 3, in <module>\njson.decoder.JSONDecodeError: Expecting value: line 1',
+      ),
+      line(
+        'go test -v ./...',
+        '=== RUN   TestCart\n    cart_test.go:7: Got expected error: exit status 1\n--- PASS: TestCart (0.01s)\n=== RUN   TestShop\n    shop_test.go:9: got 2 items, want 1\n--- FAIL: TestShop (0.02s)\nFAIL',
+      ),
+    ]).toEqual([
+      'Bash go run ./list: failed, "could not open a terminal: device not configured"',
+      'Bash ./run.py: failed, "json.decoder.JSONDecodeError: Expecting value: line 1"',
+      'Bash go test -v ./...: failed, TestShop, "shop_test.go:9: got 2 items, want 1"',
+    ]);
+  });
+
+  it('tells that a client kept the rest of a result, and that a tool only began', () => {
+    const preview =
+      '<persisted-output>\nOutput too large (42.8KB). Full output saved to: /home/me/out.txt\n\nPreview (first 2KB):\n';
+    const call = (tool: string, input: object, result: string): string =>
+      stepLine(stepWords({ tool, input: JSON.stringify(input), result, isError: undefined }));
+    expect([
+      line('npm run all', `${preview}step 1 of 9\nstep 2 of 9\n...\n</persisted-output>`),
+      line('npm test', `${preview}✗ adds two numbers\n...\n</persisted-output>`),
+      call(
+        'Grep',
+        { pattern: 'total', path: 'src' },
+        `${preview}src/a.ts:3:total\nsrc/b.ts:4:total\n...\n</persisted-output>`,
+      ),
+      call(
+        'Task',
+        { description: 'Review the change' },
+        'Async agent launched successfully.\nagentId: a1 (internal)',
+      ),
+      call('Skill', { skill: 'review' }, 'Launching skill: review'),
+    ]).toEqual([
+      'Bash npm run all: only the beginning of 42.8KB was shown',
+      'Bash npm test: failed, "✗ adds two numbers"',
+      'Grep "total" in src: only the beginning of 42.8KB was shown',
+      'Task "Review the change": started in the background',
+      'Skill review: ok',
+    ]);
+  });
+
   it('names the command, not the folder, the comment or the line end ahead of it', () => {
     expect(
       [

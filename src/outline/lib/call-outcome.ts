@@ -6,6 +6,7 @@ import {
   answerWords,
   countOf,
   exitCode,
+  idle,
   markup,
   nothing,
   place,
@@ -42,9 +43,34 @@ function lastWords(
   { isListing, last, lines }: Pick<ResultEnds, 'last' | 'lines'> & { readonly isListing: boolean },
 ): string {
   if (success.test(last) || last.startsWith('--- PASS')) return 'ok';
-  if (!isListing) return isListed(lines) ? countOf(lines.length, 'line') : answerWords(result, last) || 'ok';
+  const size = countOf(lines.length, 'line');
+  if (!isListing)
+    return saysNothing(lines, last) ? size : answerWords(result, last.replace(time, '')) || 'ok';
   if (exitCode.test(last)) return 'nothing found';
-  return lines.length > 1 ? placesIn(lines) || countOf(lines.length, 'line') : answerWords(result, last);
+  return lines.length > 1 ? placesIn(lines) || size : answerWords(result, last);
+}
+
+/** Matches the time and the level ahead of the words of a log. */
+const time =
+  /^\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d[\d:.,]*(?:Z|[+-]\d\d:?\d\d)?\]? +(?:[[(]?(?:TRACE|DEBUG|INFO|NOTICE)[\])]?:? +)?(?=\p{L})/iu;
+
+/** UTF-16 units of a value whose beginning alone says nothing. */
+const maxValue = 70;
+
+/** True if the last line says nothing of a result: it is one of many alike, a statement, or the beginning of a value. */
+function saysNothing(lines: readonly string[], last: string): boolean {
+  if (last === '') return false;
+  const isValue = last.length > maxValue && /^[[{<(]/.test(last) && !/^\s*[[{]\s*["'}\]\d]/.test(last);
+  return isListed(lines) || idle.test(last) || isValue || /^(?:return|func|def|const|let|var)\s/.test(last);
+}
+
+/** Matches what a client writes ahead of the beginning of a long result, whose rest it kept. */
+const preview = /^\s*<persisted-output>\s*Output too large \(([\d.]+ ?[KMG]?B)\)/i;
+
+/** Says that a result is only the beginning of another; undefined for a whole one. */
+export function previewWords(result: string): string | undefined {
+  const size = preview.exec(result.slice(0, 200))?.[1];
+  return size === undefined ? undefined : `only the beginning of ${size} was shown`;
 }
 
 /** True for code, a list of things alike, or the members of a value: their last line says nothing of the others. */
@@ -71,6 +97,8 @@ function placesIn(lines: readonly string[]): string {
 
 /** Leaves out of an outcome what its call says: `Task #5 created successfully: Fix the bug` tells only `#5`. */
 export function newWords(outcome: string, { about, tool }: CalledWords): string {
+  if (/^"async agent launched\b/i.test(outcome)) return 'started in the background';
+  if (/^"launching skill: /i.test(outcome)) return 'ok';
   if (!/\b(?:updated|created|saved|added|deleted|removed|sent)\b/i.test(outcome)) return outcome;
   const said = `${tool} ${about}`.toLowerCase();
   const ids = outcome.match(/#?[\p{L}-]*\d[\p{L}\d-]*/gu) ?? [];

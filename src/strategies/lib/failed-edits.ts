@@ -9,7 +9,7 @@ import { inputOf, textInSteps, textsDeepIn, textsOf } from '../../conversation/m
 import type { Steps } from '../../conversation/steps.ts';
 import { type PartPlace, callsByResult, lastAssistant, placeKey } from '../../conversation/turns.ts';
 import { callWords } from '../../outline/step-line.ts';
-import { filesRead } from '../../outline/files-shown.ts';
+import { filesRead, isSamePath } from '../../outline/files-shown.ts';
 import { placesEdited } from './editable-texts.ts';
 import { numberSigns } from './stubs.ts';
 
@@ -250,15 +250,6 @@ function isEditedAfter(conversation: Conversation, order: number, path: string):
       return kind === 'edit' && isSamePath(other, path);
     }),
   );
-}
-
-/** Compares paths, of which one may be relative to a folder that the other names. */
-function isSamePath(one: string, other: string): boolean {
-  if (one === '' || other === '') return true;
-  const [short, long] = [one, other]
-    .map((path) => `/${path.replace(/^(?:\.?\/)+/, '')}`)
-    .toSorted((a, b) => a.length - b.length);
-  return long!.endsWith(short!);
 }
 
 /** Returns the window of lines with the most telling words of a text, some lines around it, and the number of words that it holds; undefined if these are less than half. */

@@ -2,7 +2,7 @@
  * Writes the texts that replace folded content: what it was, how big it is, and how to read it again. They are pure functions of the original, so that the
  * same fold gives the same bytes. Quotes from the original are short: a stub is data, not instructions. Dropped messages leave a log of them.
  */
-import { failureWords } from '../../outline/lib/call-outcome.ts';
+import { failureWords, previewWords } from '../../outline/lib/call-outcome.ts';
 import {
   addCall,
   answerWords,
@@ -10,13 +10,12 @@ import {
   countOf,
   gitChange,
   resultEnds,
-  shortNames,
   spellLeftOut,
 } from '../../outline/outcome.ts';
 import { newestPlan, planWords, wholePlan } from '../../outline/lib/plans.ts';
 import { verdictOf } from '../../outline/lib/verdict.ts';
 import { type Steps, runSteps } from '../../conversation/steps.ts';
-import { placesFound } from '../../outline/files-shown.ts';
+import { placesFound, shortNames } from '../../outline/files-shown.ts';
 import { type CallWords, type StepWords, isLongCommand, stepLines } from '../../outline/step-line.ts';
 
 /** Replaces a tool result. Its call is right before it, so the stub describes the result alone. */
@@ -38,7 +37,8 @@ export function* resultStub(folded: {
     const name = folded.call?.path ? ` of ${folded.call.path}` : '';
     return `[Folded instructions${name}: ${yield* size(folded.text)}${since}. The request did not fit with them, but they still hold. ${shows(memory, recallTool)}]`;
   }
-  return `[Folded result: ${yield* gist(folded)}${since}. ${shows(memory, recallTool)}]`;
+  const part = previewWords(folded.text);
+  return `[Folded result: ${part === undefined ? '' : `${part}, `}${yield* gist(folded)}${since}. ${shows(memory, recallTool)}]`;
 }
 
 /** Says what a result holds: lines of a file, places, the failing and the last line of a command, or the first line that tells something. */
