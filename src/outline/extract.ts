@@ -246,7 +246,7 @@ function askedLines(
   });
   const stillAbove = new Set<OutlineLine>();
   const ofStaying = now.staying.flatMap(({ text: words, question, at }): readonly RequestLine[] => {
-    const text = withQuestion(firstSentences(words, maxStaying), question);
+    const text = withQuestion(firstSentences(words, maxStaying, true), question);
     const place = placeOf(text);
     if (place) stillAbove.add(place);
     return place || at < -1 || knownTexts.has(text) || earlierTexts.has(text)

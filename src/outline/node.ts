@@ -18,17 +18,14 @@ import {
   type TouchedFile,
 } from './rank.ts';
 import { interruption, stateMark } from './summary-text.ts';
+import { firstSentences, isProse, linesOf, nameOf, partsOf, plain, sentencesOf } from './sentences.ts';
 import {
-  firstSentences,
-  isProse,
-  linesOf,
-  nameOf,
-  partsOf,
-  plain,
+  clientSummary,
+  interruptionNote,
   questionBefore,
-  sentencesOf,
-} from './sentences.ts';
-import { clientSummary, interruptionNote, summaryLines, typedText } from './lib/typed-text.ts';
+  summaryLines,
+  typedText,
+} from './lib/typed-text.ts';
 import { type StepWords, planIn, stepLine, stepWords } from './step-line.ts';
 import type { SummaryStep } from './summarizer.ts';
 

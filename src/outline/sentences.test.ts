@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { firstSentences, linesOf, questionBefore } from './sentences.ts';
-import { interruptionNote, summaryLines, typedText } from './lib/typed-text.ts';
+import { firstSentences, linesOf } from './sentences.ts';
+import { interruptionNote, questionBefore, summaryLines, typedText } from './lib/typed-text.ts';
 
 describe('the question before a short answer', () => {
   const options = [
@@ -23,6 +23,23 @@ describe('the question before a short answer', () => {
       '| Option | Sense |\n|---|---|\n| **A. All** | Each one |\n| **B. Own** | Only of the branch |\n\nWhich?';
     expect(questionBefore(table, "I'd like it to do B")).toBe('B. Own: Only of the branch / Which?');
     expect(questionBefore('1. Now\n2. Later\nIt can wait.', "let's do 2 for now")).toBe('2. Later');
+  });
+
+  it('is not an option whose number only counts, or names a task', () => {
+    const list = '1. Fix `a()`\n2. Fix `b()`\n3. Task 3: test both\nIssue #1 needs a look. Shall I begin?';
+    expect([
+      questionBefore(list, 'Can you fix all 3'),
+      questionBefore(list, 'add it to Task 1, please'),
+      questionBefore(list, 'PR 2 first'),
+      questionBefore(list, 'do task 3'),
+      questionBefore(list, '1+2'),
+    ]).toEqual([
+      'Shall I begin?',
+      'Shall I begin?',
+      'Shall I begin?',
+      '3. Task 3: test both / Shall I begin?',
+      '1. Fix `a()` / 2. Fix `b()` / Shall I begin?',
+    ]);
   });
 
   it('is the last question where the answer names no option, in any language', () => {
@@ -224,6 +241,38 @@ it('the first sentences of a text tell no item without what announces it, and sa
     'The command shows what changed. … But the decision of the hook is based on: Files that the parser finds in the log …',
     'The command shows what changed. … So it tests another thing.',
     'The command shows what changed. … Sources: Files that the parser finds in the log; New files since the last prompt; So it tests another thing.',
+  ]);
+});
+
+it('the first sentences of a text tell a long list in short, and how many items it has', () => {
+  const steps = [
+    '**Parser** - reads each token once and keeps no copy',
+    'The store is asked for all ids at once',
+    '`cache.ts:40`: the entry never expires',
+    'Docs (README, guide and the pages of the site)',
+    'Tests for the parser, the store and the cache',
+  ];
+  const numbers = steps
+    .map((step, at) => `${at + 1}. ${step}\n   - a detail of ${at}\n   More of it.`)
+    .join('\n');
+  expect([
+    firstSentences(`Done. These parts changed:\n\n${numbers}\n\nAll tests pass.`, 200),
+    firstSentences(`Done. These parts changed:\n\n${numbers}\n\nAll tests pass.`, 110),
+    firstSentences(
+      `These parts changed:\n${steps.map((step) => `- ${step}`).join('\n')}\nAll tests pass.`,
+      180,
+    ),
+    firstSentences(`These parts changed:\n${steps.map((step) => `- ${step}`).join('\n')}`, 120, true),
+    firstSentences(
+      `変更点：\n- パーサー：トークンを一度だけ読みます。\n- ストア：すべてのIDを一度に取得します。`,
+      40,
+    ),
+  ]).toEqual([
+    'Done. These parts changed: 1. Parser - reads each token …; 2. The store is asked for all …; 3. `cache.ts:40`: the entry …; 4. Docs (README, guide and the …; 5. Tests for the parser, the store …',
+    'Done. These parts changed: 1. Parser - reads …; 2. The store is …; 3. `cache.ts:40` … (5 items) … More of it.',
+    'These parts changed: Parser - reads each token …; The store is asked for all …; `cache.ts:40`: the entry …; Docs (README, guide and the …; Tests for the parser, the store …',
+    'These parts changed: Parser - reads each token once and keeps no copy; The store is asked for all ids at once …',
+    '変更点： パーサー：トークンを一度だけ読みます。 …',
   ]);
 });
 

@@ -94,9 +94,10 @@ export function endsOf(text: string, max: number): string {
 
 /**
  * Returns the first sentences of a text, as many as `max` UTF-16 units hold; of a longer first one, whole words. A line that ends with a colon stands with
- * what it announces, or is left out; `…` stands where code, a table, a heading or such a line was.
+ * what it announces, or is left out; `…` stands where code, a table, a heading or such a line was. A list that does not fit is told in short, or by its first
+ * items if `isQuoted`, for words of the user.
  */
-export function firstSentences(text: string, max: number): string {
+export function firstSentences(text: string, max: number, isQuoted = false): string {
   let said = '';
   let lead = '';
   let isGap = false;
@@ -113,7 +114,10 @@ export function firstSentences(text: string, max: number): string {
     dropped = '';
     if (lead !== '') lead = isCode || said !== '' ? '' : `${lead.replace(/ …$/, '')} …`;
   };
-  for (const line of markedLines(text.slice(0, maxRead).replaceAll(fenced, codeLine), 20_000)) {
+  const lines = markedLines(text.slice(0, maxRead).replaceAll(fenced, codeLine), 20_000);
+  let next = 0;
+  for (const [at, line] of lines.entries()) {
+    if (at < next) continue;
     const ownTitle = title;
     title = '';
     if (!isItem(line)) list = 'none';
@@ -131,6 +135,15 @@ export function firstSentences(text: string, max: number): string {
         isGap = true;
       } else if (lead === '' && said !== '' && ownTitle !== '') lead = `${ownTitle}:`;
       if (list === 'left out') continue;
+      const { items, end } = listAt(lines, at);
+      const room = max - said.length - lead.length - 4;
+      const short = isQuoted || items.join('; ').length <= room ? '' : shortList(items, room);
+      if (short !== '') {
+        const piece = lead === '' ? short : `${lead} ${short}`;
+        said = said !== '' && isGap ? joinedApart(said, piece) : joinedAt(said, piece);
+        [lead, dropped, isGap, next] = ['', '', true, end];
+        continue;
+      }
     }
     for (const sentence of sentencesIn(line)) {
       if (/[:：]$/.test(sentence)) {
@@ -159,6 +172,67 @@ export function firstSentences(text: string, max: number): string {
     }
   }
   return said;
+}
+
+/**
+ * Returns the items of the list that begins at a line, and the index of the line behind it. Between numbered items, other lines belong to the item above,
+ * up to the next heading.
+ */
+function listAt(
+  lines: readonly string[],
+  from: number,
+): { readonly items: readonly string[]; readonly end: number } {
+  const isNumbered = numbered.test(lines[from]!);
+  const items: string[] = [];
+  let end = from;
+  for (let at = from; at < lines.length; at++) {
+    const line = lines[at]!;
+    const isNext = isItem(line) && numbered.test(line) === isNumbered;
+    // A list that begins again is another one.
+    if (isApart(line) || (isNext && at > from && numbered.exec(line)?.[1] === '1')) break;
+    if (!isNext && !isNumbered) break;
+    if (!isNext) continue;
+    items.push(line.replace(/^[-*•+]\s+/, ''));
+    end = at + 1;
+  }
+  while (isNumbered && end < lines.length && isItem(lines[end]!) && !numbered.test(lines[end]!)) end++;
+  return { items, end };
+}
+
+const numbered = /^(\d{1,3})[.)]\s/;
+
+/** UTF-16 units of the shortest item of a list that is told in short. */
+const minItem = 24;
+
+/** Tells a list in short: what each item is about, as many items as there is room for, and how many there are. Empty without room for two. */
+function shortList(items: readonly string[], room: number): string {
+  const total = ` … (${items.length} items)`;
+  for (let told = Math.min(items.length, Math.floor(room / minItem)); told > 1; told--) {
+    let left = told < items.length ? room - total.length : room;
+    const shares: string[] = [];
+    for (let at = 0; at < told; at++) {
+      const share = shortItem(items[at]!, Math.floor(left / (told - at)) - 2);
+      left -= share.length + 2;
+      shares.push(share);
+    }
+    if (shares.includes('')) continue;
+    const text = shares.join('; ');
+    return told < items.length ? `${text.replace(/ …$/, '')}${total}` : text;
+  }
+  return '';
+}
+
+/** Tells an item by its title, or by its first words; empty if these do not fit. */
+function shortItem(item: string, max: number): string {
+  const words = sentencesIn(item).join(' ');
+  if (words.length <= max) return words;
+  const [, mark = '', title] = /^((?:\d{1,3}[.)] )?)\*\*(.{3,80}?)[:.]?\*\*/.exec(item) ?? [];
+  const before = /^.{3,80}?(?= [-–—] |: |; |\. | \(|（|：|。)/u.exec(words)?.[0];
+  const begin = title === undefined ? before : mark + title;
+  // A title that leaves half of the room tells less than the first words.
+  if (begin !== undefined && begin.length <= max && begin.length * 2 >= max) return begin;
+  const first = wholeWords(words, max);
+  return /\p{L}/u.test(first) ? first : '';
 }
 
 function joinedAt(said: string, piece: string): string {
@@ -248,85 +322,6 @@ export function isItem(line: string): boolean {
 /** Removes bullets, marks of headings and comments, and the line numbers that tools print. Numbers of items stay: answers refer to them. */
 function withoutBullet(line: string): string {
   return line.replace(/^\d{1,6}[→|\t]\s*/, '').replace(/^(?:[-*•+>]|#{1,6}|\/\/+|--)\s+/, '');
-}
-
-// Questions that the user answered shortly
-
-/**
- * The longest answer that is not understood alone, in UTF-16 units; the longest one to a question at the very end of a reply, which it is likely
- * to answer; and the longest question or option that is quoted.
- */
-const maxAnswer = 60;
-const maxAnswerToLast = 240;
-const maxQuestion = 160;
-const maxQuestions = 480;
-
-const itemMark = /^(?:[-*•]\s+)?(?:\d{1,3}[.)]\s+)?/;
-
-/** Matches the number or letter of an option at the beginning of a line. */
-const optionMark = /^(?:\|\s*|[-*•]\s+)?(?:#{1,6}\s+)?\**(?:\p{L}+ )?(\d{1,2}|[A-Z])\**[.):：]/u;
-
-/**
- * Returns what a reply asked before a short answer: the options that the answer names, by their numbers, and the last question. Empty for an
- * answer that is long enough to be understood (longer, if the reply ends with its question), and without a question.
- */
-export function questionBefore(reply: string, answer: string): string {
-  const isLabeled = /^\W{0,3}(?:[\p{L}’']+ ){0,2}(?:\d{1,2}|[A-Z])(?![\p{L}\d'’])/u.test(answer);
-  if (answer.length > maxAnswerToLast && !isLabeled) return '';
-  const lines = markedLines(reply, 20_000).map((line) => line.replaceAll('**', ''));
-  const options = new Map<string, string>();
-  for (const line of lines) {
-    const label = optionMark.exec(line)?.[1];
-    // A row of a table tells an option in its cells.
-    const bare = line.replaceAll(/^\|\s*|\s*\|$/g, '').replaceAll(/\s*\|\s*/g, ': ');
-    if (label !== undefined) options.set(label, bare.replace(/^(?:[-*•]|#{1,6})\s+/, ''));
-  }
-  const named = [...new Set(answer.slice(0, 200).match(/(?<![\p{L}\d.])(?:\d{1,2}|[A-Z])(?![\p{L}\d])/gu))];
-  const chosen = named.flatMap((label) => options.get(label) ?? []);
-  const closing = lines
-    .slice(-12)
-    .filter((line) => !line.startsWith('|'))
-    .flatMap((line) => partsOf(line.replace(itemMark, '')));
-  const question = closing.findLast((sentence) => /[?？؟]["'”’»」)]*$/.test(sentence));
-  if (answer.length > maxAnswer && !isLabeled && question !== closing.at(-1)) return '';
-  const asked =
-    question === undefined || chosen.some((option) => option.includes(question)) ? [] : [question];
-  const quoted = [...chosen, ...asked].map((text) => wholeWords(oneLine(text), maxQuestion));
-  return wholeWords(quoted.filter((text) => text !== '').join(' / '), maxQuestions);
-}
-
-/** UTF-16 units of a short answer, and of the question and the reply with a list that the user agrees with so shortly. */
-export const maxAgreement = 60;
-const maxAsked = 320;
-const maxAgreed = 300;
-
-/** Returns what is told of a reply before an answer that says nothing without it. `told` is what is told of it elsewhere. */
-export function replyBefore(reply: string, told: string, answer: string): string {
-  const question = questionBefore(reply, answer);
-  const asked = wholeWords(question, maxAsked);
-  const isPick = isItem(asked) || asked.includes(' / ');
-  const lines = reply.split('\n');
-  const list = lines.findIndex((line) => isItem(line.trim()));
-  const isAgreed = answer.length <= maxAgreement && list >= 0 && !isPick;
-  // An agreement needs what is agreed with.
-  if (isAgreed && asked === '') return firstSentences(reply, maxAgreed) || told;
-  if (isAgreed) return told.includes(asked) ? told : joinedApart(told, asked);
-  if (asked === '') return told;
-  // A pick needs its options alone: the reply may have other lists.
-  const ahead = lines.slice(0, Math.max(0, list)).join('\n');
-  const text = isPick && list >= 0 ? firstSentences(ahead, told.length || maxAgreed) : told;
-  if (question.split(' / ').some((piece) => text.includes(piece))) return asked;
-  return text === '' ? asked : joinedApart(text, asked);
-}
-
-/** UTF-16 units of the shortest words beside a call that say more than the call: shorter ones mostly announce the work. */
-const minBeside = 80;
-
-/** Returns what words beside a call say, without the last sentence, which announces the call. Empty for hardly more than that. */
-export function wordsBeside(said: string, max: number): string {
-  const at = said.lastIndexOf(sentencesOf(said).at(-1) ?? '');
-  const words = firstSentences(said.slice(0, at < 0 ? said.trimEnd().lastIndexOf('\n') : at), max);
-  return words.length < minBeside ? '' : words;
 }
 
 // Terms

@@ -1,9 +1,21 @@
 /**
  * Finds the words that the user typed, among texts that clients send in the user's place: skills, commands, reminders, and summaries of what came before, of
- * which it tells the goal, the words of the user and what was open. Linear, also on hostile text. Pure.
+ * which it tells the goal, the words of the user and what was open; and what a reply asked before a short answer. Linear, also on hostile text. Pure.
  */
 import { oneLine, wholeWords } from '../outcome.ts';
-import { endsOf, isSentence, joinedSentences, linesOf, maxRead, sentencesOf } from '../sentences.ts';
+import {
+  endsOf,
+  firstSentences,
+  isItem,
+  isSentence,
+  joinedApart,
+  joinedSentences,
+  linesOf,
+  markedLines,
+  maxRead,
+  partsOf,
+  sentencesOf,
+} from '../sentences.ts';
 
 /** A user message: what the user typed, and what the client sent beside it or instead. Either may be empty. */
 export type TypedText = { readonly words: string; readonly note: string };
@@ -175,4 +187,99 @@ function elementsIn(text: string): { readonly inside: ReadonlyMap<string, string
   }
   around.push(text.slice(from).trim());
   return { inside, rest: around.filter((piece) => piece !== '').join('\n') };
+}
+
+// Questions that the user answered shortly
+
+/**
+ * The longest answer that is not understood alone, in UTF-16 units; the longest one to a question at the very end of a reply, which it is likely
+ * to answer; and the longest question or option that is quoted.
+ */
+const maxAnswer = 60;
+const maxAnswerToLast = 240;
+const maxQuestion = 160;
+const maxQuestions = 480;
+
+const itemMark = /^(?:[-*•]\s+)?(?:\d{1,3}[.)]\s+)?/;
+
+/** Matches the number or letter of an option at the beginning of a line. */
+const optionMark = /^(?:\|\s*|[-*•]\s+)?(?:#{1,6}\s+)?\**(?:\p{L}+ )?(\d{1,2}|[A-Z])\**[.):：]/u;
+
+/** Matches the number or letter of an option in an answer, with a word ahead of it that names another thing or a number of things. */
+const picked =
+  /(?:(?<![\p{L}])(all|both|alle|todos|todas|tous|les|first|last|PR|task|phase|step|part|issue|line|version|comment|#) ?)?(?<![\p{L}\d.])(\d{1,2}|[A-Z])(?![\p{L}\d])/giu;
+
+/**
+ * Returns what a reply asked before a short answer: the options that the answer names, by their numbers, and the last question. Empty for an
+ * answer that is long enough to be understood (longer, if the reply ends with its question), and without a question.
+ */
+export function questionBefore(reply: string, answer: string): string {
+  const isLabeled = /^\W{0,3}(?:[\p{L}’']+ ){0,2}(?:\d{1,2}|[A-Z])(?![\p{L}\d'’])/u.test(answer);
+  if (answer.length > maxAnswerToLast && !isLabeled) return '';
+  const lines = markedLines(reply, 20_000).map((line) => line.replaceAll('**', ''));
+  const options = new Map<string, string>();
+  for (const line of lines) {
+    const label = optionMark.exec(line)?.[1];
+    // A row of a table tells an option in its cells.
+    const bare = line.replaceAll(/^\|\s*|\s*\|$/g, '').replaceAll(/\s*\|\s*/g, ': ');
+    if (label !== undefined) options.set(label, bare.replace(/^(?:[-*•]|#{1,6})\s+/, ''));
+  }
+  const named = Array.from(answer.slice(0, 200).matchAll(picked), ([, noun = '', label = '']) => ({
+    noun,
+    label,
+  }));
+  const chosen = [
+    ...new Set(
+      named.flatMap(({ noun, label }) => {
+        const option = options.get(label);
+        // `Task 1` and `PR 1` are no options, unless the reply calls them so.
+        const isOther = noun !== '' && !option?.toLowerCase().includes(`${noun} ${label}`.toLowerCase());
+        return option === undefined || isOther ? [] : [option];
+      }),
+    ),
+  ];
+  const closing = lines
+    .slice(-12)
+    .filter((line) => !line.startsWith('|'))
+    .flatMap((line) => partsOf(line.replace(itemMark, '')));
+  const question = closing.findLast((sentence) => /[?？؟]["'”’»」)]*$/.test(sentence));
+  if (answer.length > maxAnswer && !isLabeled && question !== closing.at(-1)) return '';
+  const asked =
+    question === undefined || chosen.some((option) => option.includes(question)) ? [] : [question];
+  const quoted = [...chosen, ...asked].map((text) => wholeWords(oneLine(text), maxQuestion));
+  return wholeWords(quoted.filter((text) => text !== '').join(' / '), maxQuestions);
+}
+
+/** UTF-16 units of a short answer, and of the question and the reply with a list that the user agrees with so shortly. */
+export const maxAgreement = 60;
+const maxAsked = 320;
+const maxAgreed = 300;
+
+/** Returns what is told of a reply before an answer that says nothing without it. `told` is what is told of it elsewhere. */
+export function replyBefore(reply: string, told: string, answer: string): string {
+  const question = questionBefore(reply, answer);
+  const asked = wholeWords(question, maxAsked);
+  const isPick = isItem(asked) || asked.includes(' / ');
+  const lines = reply.split('\n');
+  const list = lines.findIndex((line) => isItem(line.trim()));
+  const isAgreed = answer.length <= maxAgreement && list >= 0 && !isPick;
+  // An agreement needs what is agreed with.
+  if (isAgreed && asked === '') return firstSentences(reply, maxAgreed) || told;
+  if (isAgreed) return told.includes(asked) ? told : joinedApart(told, asked);
+  if (asked === '') return told;
+  // A pick needs its options alone: the reply may have other lists.
+  const ahead = lines.slice(0, Math.max(0, list)).join('\n');
+  const text = isPick && list >= 0 ? firstSentences(ahead, told.length || maxAgreed) : told;
+  if (question.split(' / ').some((piece) => text.includes(piece))) return asked;
+  return text === '' ? asked : joinedApart(text, asked);
+}
+
+/** UTF-16 units of the shortest words beside a call that say more than the call: shorter ones mostly announce the work. */
+const minBeside = 80;
+
+/** Returns what words beside a call say, without the last sentence, which announces the call. Empty for hardly more than that. */
+export function wordsBeside(said: string, max: number): string {
+  const at = said.lastIndexOf(sentencesOf(said).at(-1) ?? '');
+  const words = firstSentences(said.slice(0, at < 0 ? said.trimEnd().lastIndexOf('\n') : at), max);
+  return words.length < minBeside ? '' : words;
 }

@@ -8,9 +8,16 @@ import { inputOf, messagesPerStep, textInSteps, textOf, textsOf } from '../../co
 import type { Steps } from '../../conversation/steps.ts';
 import { type PartPlace, pairCalls, placeKey, unitsInSteps, userSpeaks } from '../../conversation/turns.ts';
 import { maxUserWords, oneLine, wholeWords } from '../../outline/outcome.ts';
-import { firstSentences, maxAgreement, replyBefore, wordsBeside } from '../../outline/sentences.ts';
+import { firstSentences } from '../../outline/sentences.ts';
 import { repairedSteps } from '../../outline/lib/call-outcome.ts';
-import { clientSummary, summaryLines, typedText } from '../../outline/lib/typed-text.ts';
+import {
+  clientSummary,
+  maxAgreement,
+  replyBefore,
+  summaryLines,
+  typedText,
+  wordsBeside,
+} from '../../outline/lib/typed-text.ts';
 import { type CallWords, type StepWords, callWords, stepWords } from '../../outline/step-line.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited } from './editable-texts.ts';

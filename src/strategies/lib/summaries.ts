@@ -9,8 +9,7 @@ import type { FoldView } from '../strategy.ts';
 import { textBefore } from './drop-log.ts';
 import { placesEdited } from './editable-texts.ts';
 import { type PartPlace, isReminder, pairCalls, placeKey } from '../../conversation/turns.ts';
-import { questionBefore } from '../../outline/sentences.ts';
-import { typedText } from '../../outline/lib/typed-text.ts';
+import { questionBefore, typedText } from '../../outline/lib/typed-text.ts';
 import type { StayingText, SummaryStep } from '../../outline/summarizer.ts';
 
 /** A summary of earlier messages. */
