@@ -77,10 +77,10 @@ Open then:
       "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nno";
     const edit = (path: string, result = 'ok') => call('edit_file', { path, old: 'a', new: 'b' }, result);
     const once = summaryOf([edit('a.ts'), edit('b.ts', refusal), edit('c.ts', 'Error: no such text')])!;
-    expect(once).toContain('\n- not edited, the edit failed: c.ts\n- edited: a.ts');
+    expect(once).toContain('\n- not edited by then, the edit failed: c.ts\n- edited: a.ts');
     expect(once).not.toMatch(/edited[^\n]*b\.ts/);
     const again = summaryOf([call('read_file', { path: 'a.ts' }), edit('a.ts')], { earlier: [once] })!;
-    expect(again).toContain('\n- edited: a.ts ×2\n- not edited, the edit failed: c.ts');
+    expect(again).toContain('\n- edited: a.ts ×2\n- not edited by then, the edit failed: c.ts');
     const read = summaryOf([call('read_file', { path: 'a.ts' })], { earlier: [again] })!;
     expect(read).toContain('\n- edited: a.ts ×2\n');
   });

@@ -3,12 +3,27 @@
  * asked word for word, what is open, then a log of what was done, what was found and the files in turns. Linear time. Pure.
  */
 import { groupBy } from '../es2024.ts';
-import { askedMark, type AskedLine, closingLine, listedMark, nodeOf, withQuestion } from './node.ts';
-import { countWithin, firstOfEach, inTurns, openLines, type OutlineLine, readFileLine } from './rank.ts';
+import {
+  askedMark,
+  type AskedLine,
+  closingLine,
+  listedMark,
+  nodeOf,
+  withoutToldByUser,
+  withQuestion,
+} from './node.ts';
+import {
+  countWithin,
+  earlierLog,
+  firstOfEach,
+  inTurns,
+  openLines,
+  type OutlineLine,
+  readFileLine,
+} from './rank.ts';
 import { firstSentences, joinedApart, joinedSentences } from './sentences.ts';
 import type { StayingText, Summarizer, SummaryRequest } from './summarizer.ts';
 import {
-  interruption,
   joinedQuotes,
   type LogItem,
   readFiles,
@@ -16,6 +31,7 @@ import {
   type Run,
   runsIn,
   type Section,
+  spellFiles,
   spellLogItem,
   spellRuns,
   spellSections,
@@ -94,9 +110,7 @@ function historyLines({
     known: [...elsewhere.flatMap(({ found }) => found), ...toldByModel],
     breaks: staying.map(({ at }) => at),
   });
-  const items = (section: Section): readonly string[] => [
-    ...new Set(before.flatMap((body) => body[section])),
-  ];
+  const items = (section: Section) => [...new Set(before.flatMap((body) => body[section]))];
   const old = (section: Section): readonly OutlineLine[] => {
     const texts = items(section);
     return texts.map((text, at) => ({ section, text, at: at - texts.length })).toReversed();
@@ -120,9 +134,7 @@ function historyLines({
   // Versions before this one told the last words there, which are mostly over.
   const stillOpen = isOldPlanOpen ? old('open').filter(({ text }) => !text.startsWith('said last: ')) : [];
 
-  const knownFiles = new Set(
-    elsewhere.flatMap((body) => body.files.flatMap((item) => readFiles(item).files)),
-  );
+  const knownFiles = new Set(elsewhere.flatMap((one) => one.files.flatMap((item) => readFiles(item).files)));
   const oldFiles = items('files')
     .map(readFiles)
     .flatMap(({ group, files }) => files.map((text, at) => readFileLine(group, text, -1 - at)));
@@ -143,10 +155,17 @@ function historyLines({
   const allProse = [...old('prose').toReversed(), ...telling];
   const prose = [...old('prose').toReversed(), ...telling.slice(0, 1)].filter((line) => !isOver(line));
   const whole = countWithin(prose, maxProse);
-  const late = [...allProse.filter(isOver), ...ofClient.filter(({ worth }) => worth <= 1)];
+  // Files can be read again: what they say, and which ones were read.
+  const ofFiles = [
+    ...found.filter((line) => line.isOfFile),
+    ...files.filter((line) => !edited.includes(line)),
+  ];
+  const late = [...ofFiles, ...allProse.filter(isOver), ...ofClient.filter(({ worth }) => worth <= 1)];
+  const done = withoutToldByUser(node.done, node.asked).map(inPlace);
+  const wholeClosings = isToldByModel ? 0 : countWithin(closings, maxClosings);
   const turns = [
     {
-      lines: [...closings, ...ofLog('found').filter(({ isFinal }) => isFinal)],
+      lines: [...closings.slice(wholeClosings), ...ofLog('found').filter(({ isFinal }) => isFinal)],
       share: isToldByModel ? 12 : 20,
     },
     { lines: telling.slice(1).filter((line) => !isOver(line)), share: 6 },
@@ -157,12 +176,11 @@ function historyLines({
       // A model's text tells what was done; of what tools returned, it tells least.
       share: isToldByModel ? 12 : 4,
     },
-    { lines: found.filter(({ isOfFile }) => isOfFile), share: 0.5 },
     {
-      lines: [...withoutToldByUser(node.done, node.asked).map(inPlace), ...ofLog('done')],
+      lines: [...done.filter(({ isUsers }) => !isUsers), ...ofLog('done')],
       share: isToldByModel ? 1 : 4,
     },
-    { lines: [...edited.slice(wholeEdited), ...files.filter(({ group }) => group === 'read')], share: 2 },
+    { lines: edited.slice(wholeEdited), share: 2 },
   ];
   const binding = [
     ...(first ? [first] : []),
@@ -172,6 +190,8 @@ function historyLines({
     ...others.filter(({ worth }) => worth > 1).toReversed(),
     ...edited.slice(0, wholeEdited),
     ...prose.slice(0, whole),
+    ...done.filter(({ isUsers }) => isUsers),
+    ...closings.slice(0, wholeClosings),
   ];
   return [...binding, ...inTurns(turns), ...more, ...late];
 }
@@ -182,26 +202,11 @@ const maxDemands = 1;
 /** More steps than a conversation has, and more items than a log. */
 const maxSteps = 1e9;
 
+/** UTF-16 units of what came of each demand, newest first, that come before what else was done and found. */
+const maxClosings = 1_600;
+
 /** UTF-16 units of the files that were edited, newest first, that come before what was found and done. */
 const maxEdited = 800;
-
-/** Returns the log of earlier summaries as lines, in order, ahead of those of the steps. */
-function earlierLog(before: readonly ReturnType<typeof readSections>[]): readonly OutlineLine[] {
-  const seen = new Set<string>();
-  const items = before
-    .flatMap(({ log }) => log)
-    // A call may be made twice; words that are repeated say nothing new.
-    .filter(({ section, text }) => section === 'done' || (!seen.has(text) && seen.add(text)));
-  return items.map((item, index) => ({
-    ...item,
-    at: index - items.length,
-    // A reply ahead of the user's words ended a turn.
-    ...(item.section === 'found' && items[index + 1]?.section === 'asked' && { isFinal: true }),
-    ...(item.section === 'done' && isInShort.test(item.text) && { isInShort: true }),
-  }));
-}
-
-const isInShort = /^\(\d+ calls? (?:in short|left out): .*\)$/;
 
 type RequestLine = OutlineLine & { readonly worth: number };
 
@@ -270,17 +275,6 @@ function isSameBeginning(a: string, b: string): boolean {
   return a.startsWith(b.slice(0, maxBeginning)) || b.startsWith(a.slice(0, maxBeginning));
 }
 
-/** Leaves out of a log what the words of the user tell at the same place. */
-function withoutToldByUser(
-  done: readonly OutlineLine[],
-  asked: readonly AskedLine[],
-): readonly OutlineLine[] {
-  const told = new Set(asked.map(({ at }) => Math.floor(at)));
-  return done.filter(
-    ({ isUsers, text, at }) => !isUsers || !(told.has(at) || (text === interruption && told.has(at + 1))),
-  );
-}
-
 function groupKey(group: string): string {
   return `= ${group}`;
 }
@@ -299,7 +293,12 @@ function costOf(
         `- ${logged.has(section) ? spellLogItem({ section: section as LogItem['section'], text }) : text}\n`,
       )
     );
-  return title + count(`${text}, `) + (begun.has(groupKey(group)) ? 0 : count(`- ${group}: \n`));
+  // Files are told by their paths in a folder.
+  return (
+    title +
+    count(`${text.split('/').slice(-2).join('/')}, `) +
+    (begun.has(groupKey(group)) ? 0 : count(`- ${group}: \n`))
+  );
 }
 
 /** Returns the items of the log, in order, with the calls between them that are not taken in short. */
@@ -385,7 +384,7 @@ function spell(taken: readonly OutlineLine[], done: readonly OutlineLine[], name
     const valued = [...groups].flatMap(([group, of]) => {
       if (group === undefined) return [];
       const texts = of.map(({ text }) => text);
-      return [`${group}: ${texts.join(', ')}`];
+      return [spellFiles(group, texts)];
     });
     const inOrder = (groups.get(undefined) ?? []).toSorted((a, b) => a.at - b.at);
     items[section] = [...inOrder.map(({ text }) => text), ...valued];

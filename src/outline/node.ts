@@ -104,6 +104,9 @@ const minClosing = 20;
 const maxClosing = 160;
 /** The same for one whose first sentence is longer. */
 const maxCut = 320;
+/** Newest replies that ended a turn of which so much is told, and UTF-16 units of the older ones. */
+const maxNewest = 5;
+const maxOlder = 110;
 /** Maximum demands of the user after a plan whose items still count as open. */
 const maxDemands = 1;
 
@@ -131,7 +134,8 @@ export function nodeOf(
         const reply = replyAt(steps, at - 1);
         const question = questionBefore(reply, words);
         const begin = firstSentences(reply, maxClosing);
-        const closing = begin.endsWith(' …') ? firstSentences(reply, maxCut) : begin;
+        const closing =
+          begin.endsWith(' …') && !/ items\)$/.test(begin) ? firstSentences(reply, maxCut) : begin;
         // A question stands with its answer.
         const isAsked = question !== '' && closing.includes(question.split(' / ')[0]!);
         if (words !== '' && closing.length >= minClosing && !isAsked)
@@ -173,7 +177,9 @@ export function nodeOf(
     artifacts: [...new Set(calls.flatMap(({ words }) => (words.path === '' ? [] : [words.path])))],
     asked,
     prose,
-    closings,
+    closings: closings.map((line, index) =>
+      index < maxNewest ? line : shortened(line, replyAt(steps, line.at)),
+    ),
     found: factLines(facts, pairsKnown(known)).map((line) => {
       const kind = line.section === 'shown' ? wordsOf.get(Math.floor(line.at))?.kind : undefined;
       const isOfFile = kind === 'read' || kind === 'search';
@@ -195,6 +201,23 @@ export function nodeOf(
 export function closingLine(text: string, reply: string, at: number): OutlineLine {
   const end = sentencesOf(reply).findLastIndex((sentence) => text.includes(sentence));
   return { section: 'found', text, at, end: at + placeIn(Math.max(0, end)), isFinal: true };
+}
+
+/** Tells less of an older reply: its turn needs its outcome, not the words. */
+function shortened(line: OutlineLine, reply: string): OutlineLine {
+  const text = line.text.length <= maxOlder ? '' : firstSentences(reply, maxOlder);
+  return text.length < minClosing ? line : closingLine(text, reply, line.at);
+}
+
+/** Leaves out of a log what the words of the user tell at the same place. */
+export function withoutToldByUser(
+  done: readonly OutlineLine[],
+  asked: readonly AskedLine[],
+): readonly OutlineLine[] {
+  const told = new Set(asked.map(({ at }) => Math.floor(at)));
+  return done.filter(
+    ({ isUsers, text, at }) => !isUsers || !(told.has(at) || (text === interruption && told.has(at + 1))),
+  );
 }
 
 /** Returns the reply that is a step; empty for another step. */

@@ -5,9 +5,10 @@
  */
 import { groupBy } from '../es2024.ts';
 import type { Fact } from './facts.ts';
-import { shortNames } from './files-shown.ts';
+import { isSamePath, shortNames } from './files-shown.ts';
+import { gitChange } from './outcome.ts';
 import { termsOf } from './sentences.ts';
-import { spellQuote, type Section } from './summary-text.ts';
+import { type readSections, type Section, spellQuote } from './summary-text.ts';
 import { type StepWords, stepLines } from './step-line.ts';
 
 /** A call, with the index of its step. */
@@ -58,6 +59,24 @@ export function inTurns(lists: readonly Share[]): readonly OutlineLine[] {
     merged.push(line);
   }
 }
+
+/** Returns the log of earlier summaries as lines, in order, ahead of those of the steps. */
+export function earlierLog(before: readonly ReturnType<typeof readSections>[]): readonly OutlineLine[] {
+  const seen = new Set<string>();
+  const items = before
+    .flatMap(({ log }) => log)
+    // A call may be made twice; words that are repeated say nothing new.
+    .filter(({ section, text }) => section === 'done' || (!seen.has(text) && seen.add(text)));
+  return items.map((item, index) => ({
+    ...item,
+    at: index - items.length,
+    // A reply ahead of the user's words ended a turn.
+    ...(item.section === 'found' && items[index + 1]?.section === 'asked' && { isFinal: true }),
+    ...(item.section === 'done' && isInShort.test(item.text) && { isInShort: true }),
+  }));
+}
+
+const isInShort = /^\(\d+ calls? (?:in short|left out): .*\)$/;
 
 /** Returns how many lines have at most `units` UTF-16 units together. */
 export function countWithin(lines: readonly OutlineLine[], units: number): number {
@@ -138,7 +157,8 @@ export function doneLines(
         const { kind, hasFailed, user } = words[at]!;
         if (user) return 4;
         if (hasFailed) return 3;
-        return kind === 'edit' ? 3 : kind === 'command' || kind === 'other' ? 2 : 1;
+        if (kind === 'edit' || (kind === 'command' && gitChange.test(words[at]!.about))) return 3;
+        return kind === 'command' || kind === 'other' ? 2 : 1;
       }),
     );
   return dividedAt(calls, breaks)
@@ -194,6 +214,9 @@ export type TouchedFile = {
   readonly at: number;
 };
 
+/** Maximum files that one command is said to write. */
+const maxWritten = 20;
+
 /** Returns the files that calls touched; edited ones first, newest first. `earlier` are those of earlier summaries. */
 export function filesIn(
   calls: readonly SurveyedCall[],
@@ -205,19 +228,28 @@ export function filesIn(
     files.set(file.path, known ? { ...file, edits: file.edits + known.edits } : file);
   }
   for (const { at, words } of calls) {
-    const { path, kind, hasFailed, user } = words;
+    const { path: named, kind, hasFailed, user, writes } = words;
     // An edit that the user refused changed nothing, and a read that failed showed nothing.
-    if (path === '' || (kind !== 'edit' && kind !== 'read') || user?.isRefusal) continue;
-    if (kind === 'read' && hasFailed) continue;
-    const { edits = 0, reads = 0, hasFailed: hadFailed = false } = files.get(path) ?? {};
-    const isEdit = kind === 'edit';
-    files.set(path, {
-      path,
-      edits: edits + (isEdit && !hasFailed ? 1 : 0),
-      reads: reads + (isEdit ? 0 : 1),
-      hasFailed: isEdit ? hasFailed : hadFailed,
-      at,
-    });
+    if (user?.isRefusal || (kind !== 'edit' && hasFailed)) continue;
+    const isEdit = kind === 'edit' || writes.length > 0;
+    const paths = kind === 'edit' || kind === 'read' ? [named] : writes.slice(0, maxWritten);
+    for (const one of paths) {
+      // A shell names files relative to its folder.
+      const path =
+        kind === 'edit' || kind === 'read'
+          ? one
+          : ([...files.keys()].find((known) => isSamePath(known, one)) ??
+            (kind === 'command' && !one.includes('/') ? '' : one));
+      if (path === '') continue;
+      const { edits = 0, reads = 0, hasFailed: hadFailed = false } = files.get(path) ?? {};
+      files.set(path, {
+        path,
+        edits: edits + (isEdit && !hasFailed ? 1 : 0),
+        reads: reads + (isEdit ? 0 : 1),
+        hasFailed: isEdit ? hasFailed : hadFailed,
+        at,
+      });
+    }
   }
   const isEdit = ({ edits, hasFailed }: TouchedFile): number => (edits > 0 || hasFailed ? 1 : 0);
   return [...files.values()].toSorted((a, b) => isEdit(b) - isEdit(a) || b.at - a.at);
@@ -226,7 +258,7 @@ export function filesIn(
 const groups = {
   edited: 'edited',
   failedLast: 'edited, the last edit failed',
-  failed: 'not edited, the edit failed',
+  failed: 'not edited by then, the edit failed',
   read: 'read',
 } as const;
 

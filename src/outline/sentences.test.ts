@@ -212,6 +212,15 @@ it.each([
   ],
   ['Good question:\n```\na()\n```\nIt exits.', 'It exits.'],
   [
+    'Now the output will look like:\n\n```\nYou have an active session. Prompt:\n...\n```',
+    'Now the output will look like: "You have an active session. Prompt:"',
+  ],
+  // Headings with numbers are a list.
+  [
+    'I checked all of the code.\n\n## Issues\n\n### 1. **BUG** - `a.ts:5` copies its text\n- Function: `scan`\n\n### 2. **BUG** - `b.ts:7` never closes the file\n\nMore:\n\n### 3. POTENTIAL - `c.ts:9` reads the folder twice\n\n## Correct\n- `d.ts`',
+    'I checked all of the code. … Issues: 1. BUG - `a.ts:5` copies its text; 2. BUG - `b.ts:7` never closes the file; 3. POTENTIAL - `c.ts:9` reads the folder …',
+  ],
+  [
     "Here's what I found:\n\n## Calls\n\nThe agent made 3 calls:\n- two reads\n- one edit",
     'The agent made 3 calls: two reads; one edit',
   ],

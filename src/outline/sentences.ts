@@ -106,15 +106,26 @@ export function firstSentences(text: string, max: number, isQuoted = false): str
   let title = '';
   // A list whose first items are told, or of which none is.
   let list: 'none' | 'told' | 'left out' = 'none';
-  const skip = (isCode: boolean): void => {
+  const skip = (line: string): void => {
+    const isCode = line.startsWith('|');
     isGap = true;
     // A line that announces code says what it is for; a heading stands between a reply's first words and what they announce.
     const before = lead || dropped;
-    if (isCode && said.length < minSaid && isTelling(before)) said = joinedAt(said, before);
+    const shown = /[:：]$/.test(before) ? line.slice(codeMark.length) : '';
+    if (isCode && said.length < minSaid && isTelling(before))
+      said = joinedAt(
+        said,
+        wholeWords(
+          `${before}${isProse(shown.replace(/[:：]$/, '')) ? ` "${shown}"` : ''}`,
+          max - said.length,
+        ),
+      );
     dropped = '';
     if (lead !== '') lead = isCode || said !== '' ? '' : `${lead.replace(/ …$/, '')} …`;
   };
-  const lines = markedLines(text.slice(0, maxRead).replaceAll(fenced, codeLine), 20_000);
+  const lines = markedLines(text.slice(0, maxRead).replaceAll(fenced, codeLine), 20_000).map((line) =>
+    line.replace(numberedHeading, ''),
+  );
   let next = 0;
   for (const [at, line] of lines.entries()) {
     if (at < next) continue;
@@ -122,7 +133,7 @@ export function firstSentences(text: string, max: number, isQuoted = false): str
     title = '';
     if (!isItem(line)) list = 'none';
     if (isApart(line)) {
-      skip(line.startsWith('|'));
+      skip(line);
       if (!line.startsWith('|')) title = sentencesIn(line).join(' ').replace(/:$/, '');
       continue;
     }
@@ -195,11 +206,14 @@ function listAt(
     items.push(line.replace(/^[-*•+]\s+/, ''));
     end = at + 1;
   }
-  while (isNumbered && end < lines.length && isItem(lines[end]!) && !numbered.test(lines[end]!)) end++;
-  return { items, end };
+  const ofLast = isNumbered ? lines.slice(end).findIndex((line) => !isItem(line) || numbered.test(line)) : 0;
+  return { items, end: ofLast < 0 ? lines.length : end + ofLast };
 }
 
 const numbered = /^(\d{1,3})[.)]\s/;
+
+/** Matches the marks of a heading that is an item of a list: `### 1. The cause`. */
+const numberedHeading = /^#{2,6}\s+(?=\d{1,3}[.)]\s)/;
 
 /** UTF-16 units of the shortest item of a list that is told in short. */
 const minItem = 24;
@@ -243,8 +257,9 @@ function joinedAt(said: string, piece: string): string {
 const minSaid = 40;
 
 /** Matches code, which is read as a row of a table: no part of a sentence. */
-const fenced = /(?:```|~~~)[^]*?(?:```|~~~|$)/g;
-const codeLine = '\n| code\n';
+const fenced = /(?:```|~~~)[^\n]*\n?\s*([^\n]*)[^]*?(?:```|~~~|$)/g;
+const codeMark = '| code ';
+const codeLine = `\n${codeMark}$1\n`;
 
 /** UTF-16 units of the longest line that stands with what it announces, and words of one that may say nothing but that something follows. */
 const maxLead = 120;

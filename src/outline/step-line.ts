@@ -22,8 +22,8 @@ import {
   wholeWords,
   wordsOf,
 } from './outcome.ts';
-import { changedNames, filesWritten, pathKeys, valuesOf } from './lib/subject-words.ts';
-import { failureWords, newWords, previewWords, successWords } from './lib/call-outcome.ts';
+import { changedNames, pathKeys, valuesOf } from './lib/subject-words.ts';
+import { failureWords, filesWritten, newWords, previewWords, successWords } from './lib/call-outcome.ts';
 import {
   isTaskCall,
   type PlanItem,

@@ -147,10 +147,31 @@ export function joinedQuotes(before: string, item: string, isGap: boolean): stri
   return isSame ? `${before.slice(0, -1)} ${isGap ? '… ' : ''}${item.slice(at)}` : `${before}; ${item}`;
 }
 
+/** UTF-16 units of the shortest folder that is named once for its files. */
+const minFolder = 12;
+
+/** Writes an item of files, with the folder of all of them once: `edited in /app/src/: a.ts ×2, lib/b.ts`. */
+export function spellFiles(group: string, files: readonly string[]): string {
+  const [first = '', ...others] = files;
+  let folder = first.slice(0, first.lastIndexOf('/') + 1);
+  while (folder !== '' && !others.every((file) => file.startsWith(folder)))
+    folder = folder.slice(0, folder.slice(0, -1).lastIndexOf('/') + 1);
+  if (others.length === 0 || folder.length < minFolder || folder.includes(': '))
+    return `${group}: ${files.join(', ')}`;
+  return `${group} in ${folder}: ${files.map((file) => file.slice(folder.length)).join(', ')}`;
+}
+
 /** Reads an item of files: paths with how often something was done to them. */
 export function readFiles(item: string): { readonly group: string; readonly files: readonly string[] } {
-  const at = item.indexOf(': ');
-  return { group: item.slice(0, Math.max(0, at)), files: item.slice(at + 2).split(', ') };
+  const at = Math.max(0, item.indexOf(': '));
+  const [, group = '', folder = ''] = /^(.*?)(?: in (\S.*\/))?$/s.exec(item.slice(0, at)) ?? [];
+  return {
+    group,
+    files: item
+      .slice(at + 2)
+      .split(', ')
+      .map((file) => folder + file),
+  };
 }
 
 // Calls in short, where a summary has no room for their lines: `Edit ×6: a.ts ×5, b.ts · Bash ×3: Run tests (last: ok)`. They are read from the lines of a

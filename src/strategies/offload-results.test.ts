@@ -100,7 +100,7 @@ describe('offload-results', () => {
         call(
           'Grep',
           { pattern: 'value' },
-          `<persisted-output>\nOutput too large (31.6KB). Full output saved to: /tmp/out.txt\n\nPreview (first 2KB):\n${Array.from({ length: 14 }, (_, at) => `src/a${at % 2}.ts:${at}:${'value '.repeat(12)}`).join('\n')}\n...\n</persisted-output>`,
+          `<persisted-output>\nOutput too large (31.6KB). Full output saved to: /home/me/out.txt\n\nPreview (first 2KB):\n${Array.from({ length: 14 }, (_, at) => `src/a${at % 2}.ts:${at}:${'value '.repeat(12)}`).join('\n')}\n...\n</persisted-output>`,
         ),
       ]),
     );

@@ -63,14 +63,16 @@ export function summarizeHistory(options: SummaryOptions = {}): Strategy {
     name: 'summarize-history',
     reach: 'history',
     summary: { maxTokens, isWrittenAhead },
-    propose: (view) => propose(view, maxTokens),
+    propose: (view) => propose(view, maxTokens, isWrittenAhead),
   };
 }
 
-function propose(view: FoldView, maxTokens: number): readonly Edit[] {
+function propose(view: FoldView, maxTokens: number, isWrittenAhead: boolean): readonly Edit[] {
   const summaries = placedSummaries(view);
   const isAdded = isAddedTo(view, summaries, maxTokens);
-  const plan: SummaryPlan = { view, maxTokens, isAdded, summaries, earlier: isAdded ? [] : summaries };
+  const earlier = isAdded ? [] : summaries;
+  const retold = isWrittenAhead ? undefined : summarizedBy(view, earlier);
+  const plan: SummaryPlan = { view, maxTokens, isAdded, summaries, earlier, retold };
   let edits: readonly Edit[] = [];
   let wanted = view.excess.amount;
   for (let round = 0; round < maxRounds; round++) {
@@ -95,11 +97,28 @@ type SummaryPlan = {
   readonly summaries: readonly PlacedSummary[];
   /** The summaries that the new one includes. */
   readonly earlier: readonly PlacedSummary[];
+  /** The messages that these stand for, so that the new one is made of them again; undefined if it can only be made of their texts. */
+  readonly retold: readonly Message[] | undefined;
 };
+
+/** Returns the messages that summaries stand for; undefined if the conversation lacks some. */
+function summarizedBy(
+  { conversation, edits }: FoldView,
+  summaries: readonly PlacedSummary[],
+): readonly Message[] | undefined {
+  const records = summaries.map(({ record }) => record);
+  const ids = new Set(records.flatMap(({ memories }) => memories.map(({ id }) => id)));
+  const messages = edits.flatMap((edit) =>
+    edit.kind === 'drop-message' && edit.memory !== undefined && ids.has(edit.memory)
+      ? [conversation.messages[edit.message]!]
+      : [],
+  );
+  return messages.length === sum(records, (record) => record.messages) ? messages : undefined;
+}
 
 /** Returns the edits, and how much less they save than requested; undefined if there is no space for a useful summary. */
 function summarize(
-  { view, maxTokens, isAdded, summaries, earlier }: SummaryPlan,
+  { view, maxTokens, isAdded, summaries, earlier, retold }: SummaryPlan,
   chosen: Chosen,
 ): { readonly edits: readonly Edit[]; readonly lacking: number } | undefined {
   const steps = summarySteps(view.conversation, chosen.dropped, view.recallTool);
@@ -108,16 +127,15 @@ function summarize(
   if (!budget) return undefined;
   const ahead = writtenAhead(view, chosen.dropped);
   const read = ahead.body === undefined ? [] : [ahead.body];
+  const told = retold === undefined ? earlier : [];
+  const fresh = ahead.body === undefined ? chosen.dropped : ahead.rest;
+  const dropped = [...(retold ?? []), ...fresh].toSorted((a, b) => a.index - b.index);
   const body = extract({
-    steps: ahead.body === undefined ? steps : summarySteps(view.conversation, ahead.rest, view.recallTool),
-    earlier: [...earlier.map(({ record }) => record.body), ...read],
+    steps: summarySteps(view.conversation, dropped, view.recallTool),
+    earlier: [...told.map(({ record }) => record.body), ...read],
     known: isAdded ? summaries.map(({ record }) => record.body) : [],
-    staying: stayingTexts(
-      view,
-      ahead.body === undefined ? chosen.dropped : ahead.rest,
-      fromOf(earlier, chosen.dropped),
-    ),
-    stepsAbove: ahead.body === undefined ? stepsAbove(view, earlier, chosen.dropped) : 0,
+    staying: stayingTexts(view, dropped, fromOf(earlier, chosen.dropped)),
+    stepsAbove: ahead.body === undefined ? stepsAbove(view, told, chosen.dropped) : 0,
     isPlanKnown: hasPlan(view, chosen.dropped),
     budget,
     count: (text) => view.measure.text(text),

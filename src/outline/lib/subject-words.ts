@@ -4,7 +4,7 @@
  * its input.
  */
 import { isRecord, type JsonRecord } from '../../conversation/json-scan.ts';
-import { commandIn, oneLine, quoted, silent, wholeWords } from '../outcome.ts';
+import { oneLine, quoted, silent, wholeWords } from '../outcome.ts';
 
 /** Names told of one edit. */
 const maxNames = 2;
@@ -149,40 +149,6 @@ function freshName(gone: readonly string[], made: readonly string[]): string {
 }
 
 // Other calls
-
-/** UTF-16 units of a command or a patch that are read. */
-const maxScript = 20_000;
-
-/** Matches the line of a patch that names a file which it changes. */
-const patched =
-  /^(?:\*\*\* (?:Update|Add) File: |\+\+\+ (?:b\/)?)([^\s/][^\n\t]*|\/(?!dev\/null)[^\n\t]+)$/gm;
-/** Matches a file that a shell writes its output to. */
-const redirected = /(?:^|[^\d&<>=-])>{1,2} ?(?!\/dev\/)([\w.@~+/-]+)/g;
-/** Matches commands that change the files that they name last. */
-const changing =
-  /^(?:sudo )?(?:sed (?:-\S+ )*-i|perl (?:-\S+ )*-\w*i|tee|mv|cp|gofmt -\w*w|prettier (?:\S+ )*--write|git (?:checkout|restore)\b(?=.* -- | .*\.\w+$)|patch)\s/;
-
-/** Returns the files that a command or a patch writes, as far as it names them; none of a file that it removes. */
-export function filesWritten(sent: JsonRecord): readonly string[] {
-  const command = commandIn(sent);
-  const texts = command === undefined ? Object.values(sent) : [command];
-  const files = texts.flatMap((text) =>
-    (typeof text === 'string' && text.includes('** ')) || (typeof text === 'string' && text.includes('+++ '))
-      ? Array.from(text.slice(0, maxScript).matchAll(patched), ([, path = '']) => path.trim())
-      : [],
-  );
-  // The lines of a text that a command is given are no commands.
-  const script = (command ?? '').slice(0, maxScript).replace(/<<-?\s*["']?(\w+)["']?[^]*?\n\1(?=\n|$)/g, '');
-  for (const one of script.split(/&&|\|\|?|;|\n/)) {
-    for (const [, path = ''] of one.replaceAll(/"[^"]*"|'[^']*'/g, '""').matchAll(redirected))
-      files.push(path);
-    if (!changing.test(one.trim())) continue;
-    const words = one.match(/"[^"]*"|'[^']*'|[^\s"'>]+/g) ?? [];
-    const last = words.at(-1)?.replaceAll(/["']/g, '') ?? '';
-    if (/^[\w.@~+/-]*\.\w+$/.test(last)) files.push(last);
-  }
-  return [...new Set(files)];
-}
 
 /** Arguments that name a file. */
 export const pathKeys =

@@ -1,0 +1,114 @@
+import { expect, it } from 'vitest';
+import { extract } from './extract.ts';
+import type { SummaryRequest, SummaryStep } from './summarizer.ts';
+
+const user = (text: string): SummaryStep => ({ type: 'said', by: 'user', text });
+const model = (text: string): SummaryStep => ({ type: 'said', by: 'assistant', text });
+const call = (tool: string, input: object, result = 'ok'): SummaryStep => ({
+  type: 'called',
+  tool,
+  input: JSON.stringify(input),
+  result,
+  failed: false,
+});
+
+function summaryOf(steps: readonly SummaryStep[], max = 3_000, earlier: readonly string[] = []): string {
+  const request: SummaryRequest = {
+    steps,
+    earlier,
+    known: [],
+    budget: { aim: max, max },
+    count: (text) => Math.ceil(text.length / 4),
+  };
+  return extract(request) ?? '';
+}
+
+it('tells the folder of edited files once, those of commands and patches too, and reads it again', () => {
+  const folder = '/home/me/app/src';
+  const steps = [
+    call('edit_file', { path: `${folder}/parser/scan.ts`, old: 'a', new: 'b' }, 'ok'),
+    call('edit_file', { path: `${folder}/store.ts`, old: 'a', new: 'b' }, 'ok'),
+    call('run', { command: "cd /home/me/app && sed -i 's/a/b/' src/store.ts && npm test" }, 'ok'),
+    call(
+      'apply_patch',
+      { input: `*** Begin Patch\n*** Add File: ${folder}/new.ts\n+1\n*** End Patch` },
+      'ok',
+    ),
+  ];
+  const once = summaryOf(steps);
+  expect(once).toMatch(/\n- edited in \/home\/me\/app\/src\/: new\.ts, store\.ts ×2, parser\/scan\.ts$/);
+  const again = summaryOf(steps.slice(0, 1), 3_000, [once]);
+  expect(again).toMatch(/\n- edited in \/home\/me\/app\/src\/: parser\/scan\.ts ×2, new\.ts, store\.ts ×2$/);
+  expect(
+    summaryOf([
+      ...steps,
+      call(
+        'write',
+        {
+          path: 'notes.md',
+          content: `In order (what USER demanded holds unless taken back later; YOU is the model):
+- USER: Mend part 0.
+- run: make part-0 (last: "part 0 is built")
+- run git reset --hard → REFUSED by the user
+- USER: Mend part 1.
+- run: make part-1 (last: "part 1 is built")
+- YOU: Part 1 is mended. These things changed: 1. Thing 0 of part 1; 2. Thing 1 of part 1; 3. Thing 2 of part 1; 4. Thing 3 of part 1 … (8 items)
+- USER: Mend part 2.
+- run: make part-2 (last: "part 2 is built")
+- YOU: Part 2 is mended. These things changed: 1. Thing 0 of part 2; 2. Thing 1 of part 2; 3. Thing 2 of part 2; 4. Thing 3 of part 2 … (8 items)
+- USER: Mend part 3.
+- run: make part-3 (last: "part 3 is built")
+- YOU: Part 3 is mended. These things changed: 1. Thing 0 of part 3; 2. Thing 1 of part 3; 3. Thing 2 of part 3; 4. Thing 3 of part 3 … (8 items)
+- USER: Mend part 4.
+- run: make part-4 (last: "part 4 is built")
+- YOU: Part 4 is mended. These things changed: 1. Thing 0 of part 4; 2. Thing 1 of part 4; 3. Thing 2 of part 4; 4. Thing 3 of part 4 … (8 items)
+- USER: Mend part 5.
+- run: make part-5 (last: "part 5 is built")
+- YOU: Part 5 is mended. These things changed: 1. Thing 0 of part 5; 2. Thing 1 of part 5; 3. Thing 2 of part 5; 4. Thing 3 of part 5 … (8 items)
+- USER: Thanks.`,
+        },
+        'ok',
+      ),
+    ]),
+  ).toMatch(/\n- edited: notes\.md, \/home\/me\/app\/src\/new\.ts, /);
+});
+
+it('tells what came of each demand, and each refusal, before details of one of them', () => {
+  const refusal =
+    "The user doesn't want to proceed with this tool use. The tool use was rejected. STOP what you are doing.";
+  const turns = Array.from({ length: 6 }, (_, at) => [
+    user(`Mend part ${at}.`),
+    call('run', { command: `make part-${at}` }, `part ${at} is built`),
+    model(
+      `Part ${at} is mended. These things changed:\n\n${[0, 1, 2, 3, 4, 5, 6, 7].map((item) => `${item + 1}. **Thing ${item} of part ${at}** - the module \`m${at}_${item}.ts\` reads its input only once now`).join('\n')}`,
+    ),
+  ]).flat();
+  const steps = [
+    ...turns.slice(0, 3),
+    call('run', { command: 'git reset --hard' }, refusal),
+    ...turns.slice(3),
+    user('Thanks.'),
+  ];
+  expect(
+    summaryOf(steps, 330),
+  ).toBe(`In order (what USER demanded holds unless taken back later; YOU is the model):
+- USER: Mend part 0.
+- run: make part-0 (last: "part 0 is built")
+- run git reset --hard → REFUSED by the user
+- USER: Mend part 1.
+- run: make part-1 (last: "part 1 is built")
+- YOU: Part 1 is mended. These things changed: 1. Thing 0 of part 1; 2. Thing 1 of part 1; 3. Thing 2 of part 1; 4. Thing 3 of part 1 … (8 items)
+- USER: Mend part 2.
+- run: make part-2 (last: "part 2 is built")
+- YOU: Part 2 is mended. These things changed: 1. Thing 0 of part 2; 2. Thing 1 of part 2; 3. Thing 2 of part 2; 4. Thing 3 of part 2 … (8 items)
+- USER: Mend part 3.
+- run: make part-3 (last: "part 3 is built")
+- YOU: Part 3 is mended. These things changed: 1. Thing 0 of part 3; 2. Thing 1 of part 3; 3. Thing 2 of part 3; 4. Thing 3 of part 3 … (8 items)
+- USER: Mend part 4.
+- run: make part-4 (last: "part 4 is built")
+- YOU: Part 4 is mended. These things changed: 1. Thing 0 of part 4; 2. Thing 1 of part 4; 3. Thing 2 of part 4; 4. Thing 3 of part 4 … (8 items)
+- USER: Mend part 5.
+- run: make part-5 (last: "part 5 is built")
+- YOU: Part 5 is mended. These things changed: 1. Thing 0 of part 5; 2. Thing 1 of part 5; 3. Thing 2 of part 5; 4. Thing 3 of part 5 … (8 items)
+- USER: Thanks.`);
+});
