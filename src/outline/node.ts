@@ -135,7 +135,7 @@ export function nodeOf(
         const question = questionBefore(reply, words);
         const begin = firstSentences(reply, maxClosing);
         const closing =
-          begin.endsWith(' …') && !/ items\)$/.test(begin) ? firstSentences(reply, maxCut) : begin;
+          begin.endsWith(' …') && !begin.endsWith(' items)') ? firstSentences(reply, maxCut) : begin;
         // A question stands with its answer.
         const isAsked = question !== '' && closing.includes(question.split(' / ')[0]!);
         if (words !== '' && closing.length >= minClosing && !isAsked)

@@ -285,6 +285,36 @@ it('the first sentences of a text tell a long list in short, and how many items 
   ]);
 });
 
+it('the summary of a client keeps its goal, files, errors, the words of the user, and how things stood', () => {
+  const sections = [
+    ['Primary Request', '   - Make the parser faster'],
+    ['Key Concepts', '   - Tokens and scans'],
+    [
+      'Files',
+      '   - **`src/scan.ts`**\n     - Removed `copy()`\n     ```ts\n     - const a = 1\n     ```\n   - `src/store.ts` (new)\n   - **src/a.test.ts**',
+    ],
+    [
+      'Errors and fixes',
+      '   - **Linter error**: `copy` is unused\n     - Removed it\n   - **Test failure:** it waited for the old message',
+    ],
+    ['Problem Solving', '   - The cache was never cleared'],
+    ['All user messages', '   - "make it faster"\n   - "never change the API"'],
+    ['Pending Tasks', '   - Update the docs'],
+    ['Current Work', '   - I was editing scan.ts'],
+    ['Next Step', '   - Go on'],
+  ].map(([title, text], at) => `${at + 1}. ${title}:\n${text}`);
+  const text = `This session is being continued from a previous conversation.\nSummary:\n${sections.join('\n\n')}`;
+  expect(summaryLines(text).map(({ text: line, isState }) => `${isState ? '(then) ' : ''}${line}`)).toEqual([
+    'Primary Request: Make the parser faster',
+    'Files: scan.ts, store.ts, a.test.ts',
+    'Errors and fixes: Linter error: `copy` is unused; Test failure: it waited for the old message',
+    'Problem Solving: The cache was never cleared',
+    'All user messages: "make it faster"; "never change the API"',
+    '(then) Pending Tasks: Update the docs',
+    '(then) Current Work: I was editing scan.ts',
+  ]);
+});
+
 describe('a text in a user message', () => {
   const skill = '**ACTION REQUIRED: Spawn a subagent.** Do NOT review code directly.';
 

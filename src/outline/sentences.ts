@@ -219,13 +219,13 @@ const numberedHeading = /^#{2,6}\s+(?=\d{1,3}[.)]\s)/;
 const minItem = 24;
 
 /** Tells a list in short: what each item is about, as many items as there is room for, and how many there are. Empty without room for two. */
-function shortList(items: readonly string[], room: number): string {
+export function shortList(items: readonly string[], room: number): string {
   const total = ` … (${items.length} items)`;
   for (let told = Math.min(items.length, Math.floor(room / minItem)); told > 1; told--) {
     let left = told < items.length ? room - total.length : room;
     const shares: string[] = [];
     for (let at = 0; at < told; at++) {
-      const share = shortItem(items[at]!, Math.floor(left / (told - at)) - 2);
+      const share = shortItem(items[at]!, Math.floor(left / (told - at)) - 2).replace(/[:：]$/, '');
       left -= share.length + 2;
       shares.push(share);
     }

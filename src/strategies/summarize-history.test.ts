@@ -145,7 +145,7 @@ Files touched:
     ).toBe(1);
     expect([placeWith(1), placeWith(4)]).toEqual([
       [[7, '[End of summary]']],
-      [[1, '[End of summary. A part of it is newer than the messages right behind it]']],
+      [[1, '[End of summary. The next 2 messages came before its last lines]']],
     ]);
   });
 

@@ -228,11 +228,11 @@ function summaryEdit(view: FoldView, { earlier, dropped, steps, body }: Summariz
   const places = beginsWithReply(view, { earlier, dropped }, behind) ? [] : [behind];
   const taken = earlier.flatMap(({ before, isMessage }) => (isMessage ? before : []));
   const gone = new Set([...placesEdited(view.edits).messages, ...indices, ...taken]);
-  const isAhead = (before: number): boolean =>
-    view.conversation.messages.slice(before, behind).some(({ index }) => !gone.has(index));
+  const olderThan = (before: number): number =>
+    view.conversation.messages.slice(before, behind).filter(({ index }) => !gone.has(index)).length;
   const edit = [...places, fromOf(earlier, dropped)]
     .map((before): SummaryEdit => {
-      const text = spellRecord(record, view.recallTool, isAhead(before));
+      const text = spellRecord(record, view.recallTool, olderThan(before));
       return { kind: 'insert-message', before, role: 'user', text, summary };
     })
     .find((one) => view.mayEdit(one));

@@ -313,11 +313,11 @@ const changing =
   /^(?:sudo )?(?:sed (?:-\S+ )*-i|perl (?:-\S+ )*-\w*i|tee|mv|cp|gofmt -\w*w|prettier (?:\S+ )*--write|git (?:checkout|restore)\b(?=.* -- | .*\.\w+$)|patch)\s/;
 
 /** Returns the files that a command or a patch writes, as far as it names them; none of a file that it removes. */
-export function filesWritten(sent: JsonRecord): readonly string[] {
-  const command = commandIn(sent);
+export function filesWritten(args: JsonRecord): readonly string[] {
+  const command = commandIn(args);
   // Files in a folder for trials are none of the work.
   if (/(?:^|[\s;&='"(>])(?:\/private)?\/tmp\b|\bmktemp\b/.test(command ?? '')) return [];
-  const texts = command === undefined ? Object.values(sent) : [command];
+  const texts = command === undefined ? Object.values(args) : [command];
   const files = texts.flatMap((text) =>
     (typeof text === 'string' && text.includes('** ')) || (typeof text === 'string' && text.includes('+++ '))
       ? Array.from(text.slice(0, maxScript).matchAll(patched), ([, path = '']) => path.trim())

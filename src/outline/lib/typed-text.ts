@@ -15,6 +15,7 @@ import {
   maxRead,
   partsOf,
   sentencesOf,
+  shortList,
 } from '../sentences.ts';
 
 /** A user message: what the user typed, and what the client sent beside it or instead. Either may be empty. */
@@ -37,13 +38,14 @@ const sectionHeading = /^(?:#{1,4} +)?\d{1,2}[.)] +\**([^\n*:：]{2,60})\**[:：
 
 /**
  * UTF-16 units of the sections that are kept: the goal, the one ahead of the user's words, which says what was solved, the user's words, and the next two
- * of the last three, which say what was open. The very last one repeats them.
+ * of the last three, which say what was open. The very last one repeats them. Those ahead of what was solved list files and errors, and are told in short.
  */
-const maxGoal = 280;
-const maxSolved = 240;
+const maxGoal = 240;
+const maxSolved = 180;
+const maxListed = 160;
 const maxQuoting = 4_000;
 const maxQuote = 400;
-const maxOpen = [220, 180, 0];
+const maxOpen = [200, 120, 0];
 
 /** A line of a client's summary. `isState`: it tells how things stood then. `isQuoting`: it has the words of the user. */
 export type SummaryLine = { readonly text: string; readonly isState: boolean; readonly isQuoting: boolean };
@@ -78,7 +80,8 @@ export function summaryLines(text: string): readonly SummaryLine[] {
     if (at === quoting && quotes[at]! > 0) return newestLines(lines);
     const ofOpen = maxOpen[at - read.length + maxOpen.length];
     if (ofOpen !== undefined) return ofOpen === 0 ? '' : firstLines(lines, ofOpen);
-    return at === quoting - 1 && quotes[quoting]! > 0 ? firstLines(lines, maxSolved) : '';
+    if (at > quoting - 1 || quotes[quoting] === 0) return '';
+    return at === quoting - 1 ? firstLines(lines, maxSolved) : at > 1 ? listedIn(read[at]!.text) : '';
   };
   return read.flatMap(({ heading, lines }, at) => {
     const kept = linesKept(lines, at);
@@ -87,6 +90,21 @@ export function summaryLines(text: string): readonly SummaryLine[] {
     const line = heading === '' ? kept : `${heading}: ${kept}`;
     return kept === '' ? [] : [{ text: line, isState: isState && !isOfUser, isQuoting: isOfUser }];
   });
+}
+
+/** Tells a list whose items have titles in short; of files, their names. Empty for other texts. */
+function listedIn(text: string): string {
+  const items = markedLines(text, maxRead)
+    .filter((line) => isItem(line))
+    .map((line) => line.replace(/^\S+\s+/, ''))
+    .filter((line) => /^(?:\*\*|`)/.test(line));
+  const files = items.flatMap(
+    (item) => /^\W{0,4}([\w.@~+/-]*[\w-]\.\w{1,6})(?=[`*:\s]|$)/.exec(item)?.[1] ?? [],
+  );
+  if (files.length < 3 && files.length * 2 <= items.length)
+    return shortList(items, maxListed) || firstLines(items.slice(0, 1), maxListed);
+  const names = [...new Set(files.map((file) => file.slice(file.lastIndexOf('/') + 1)))];
+  return firstLines([wholeWords(names.join(', '), maxListed)], maxListed);
 }
 
 function isQuoting(line: string): boolean {
