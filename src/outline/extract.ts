@@ -20,6 +20,7 @@ import {
   openLines,
   type OutlineLine,
   readFileLine,
+  withLead,
 } from './rank.ts';
 import { firstSentences, joinedApart, joinedSentences } from './sentences.ts';
 import type { StayingText, Summarizer, SummaryRequest } from './summarizer.ts';
@@ -329,14 +330,14 @@ function logItems(
     const join = joins[line.section];
     const isNext = last?.section === line.section && Math.floor(last.at) === Math.floor(line.at);
     if (join && isNext && last?.isAbove === line.isAbove) {
-      text = join(text, line.text, line.at - until > gap);
+      text = join(text, withLead(line, text), line.at - until > gap);
       until = line.end ?? line.at;
       continue;
     }
     end();
     if (isTaken.has(line)) {
       flush();
-      [last, text, until] = [line, line.text, line.end ?? line.at];
+      [last, text, until] = [line, withLead(line, ''), line.end ?? line.at];
     } else inShort = [...inShort, ...runsIn(line.text)];
   }
   end();

@@ -4,7 +4,16 @@
  */
 import { tellingLines, userReply } from './outcome.ts';
 import { announcesText, clientSummary, typedText } from './lib/typed-text.ts';
-import { endsOf, isProse, isSaying, nameOf, sentencesOf, spacedSentences, termsOf } from './sentences.ts';
+import {
+  endsOf,
+  isProse,
+  isSaying,
+  leadsOf,
+  nameOf,
+  sentencesOf,
+  spacedSentences,
+  termsOf,
+} from './sentences.ts';
 import type { StepWords } from './step-line.ts';
 import type { SummaryStep } from './summarizer.ts';
 
@@ -17,6 +26,8 @@ export type Fact = {
   readonly from: 'final' | 'reply' | 'result' | 'client';
   /** The tool of a result. */
   readonly tool: string;
+  /** The line that announces the list of which it is an item. */
+  readonly lead?: string | undefined;
   /** True for the last sentence of a result that the user answered, without a reply between: it says what came of the turn. */
   readonly isClosing?: boolean;
   readonly score: number;
@@ -63,7 +74,7 @@ function candidatesIn(
     const isBefore = next === at + 1;
     const isClosing = step.type === 'called' && isAnswered(steps[at + 1]);
     const lastLine = isClosing ? (tellingLines(step.result ?? '').at(-1) ?? '') : '';
-    const add = (texts: readonly string[], from: Fact['from'], tool = '') => {
+    const add = (texts: readonly string[], from: Fact['from'], tool = '', leads: readonly string[] = []) => {
       const told = texts.map((text, index) => ({ text, index })).filter(({ text }) => text !== '');
       const chosen =
         told.length <= maxSentences
@@ -87,6 +98,7 @@ function candidatesIn(
             from,
             tool,
             terms,
+            lead: leads[index],
             place: ends,
             next,
             beforeCall,
@@ -110,7 +122,12 @@ function candidatesIn(
       isCalled = true;
     } else if (step.by === 'assistant') {
       if (replies < maxReplies)
-        add(spacedSentences(step.text).map(onlyIf(isSaying)), isCalled ? 'reply' : 'final');
+        add(
+          spacedSentences(step.text).map(onlyIf(isSaying)),
+          isCalled ? 'reply' : 'final',
+          '',
+          leadsOf(step.text),
+        );
       replies += step.text.length;
     } else {
       if (step.by === 'client' || step.text.length > maxTyped)
@@ -164,6 +181,9 @@ const proseFile = /\.(?:md|mdx|markdown|txt|text|rst|adoc|org|tex|html?|csv|tsv|
 const ended = /[.!?…。！？]["'”’»」』)\]]*$/;
 /** Matches the beginning of a sentence: one of a listing has an id or a time there. */
 const begun = /^["'“”«„¿¡(`*]*(?:\p{L}|\d{1,4} \p{L})/u;
+/** Matches a member of JSON in a line. */
+const jsonMember = /"[\w-]{1,40}": ?["{[\d]/;
+
 /** Matches a command that shows lines of files, or how things stand in a form of its own. */
 const showsCode =
   /^(?:git (?:-\S+ \S+ )*(?:diff|show|grep|blame|status|log|branch|ls-\w+)|e?grep|rg|ag|ls|find)\b/;
@@ -179,7 +199,8 @@ function sentencesInResult(result: string, words: StepWords | undefined): readon
   if (words?.kind === 'read' && /\.\w+$/.test(words.path) && !proseFile.test(words.path)) return [];
   if (isFile || !/^\s*[[{]/.test(text)) {
     const lines = sentencesOf(text);
-    const isKept = (line: string) => isProse(line) && begun.test(line) && ended.test(line);
+    const isKept = (line: string) =>
+      isProse(line) && begun.test(line) && ended.test(line) && !jsonMember.test(line);
     const sentences = lines.filter(isKept).length;
     const isCode = sentences > maxRemarks && sentences * 2 < lines.length;
     return isFile && isCode ? [] : lines.map(onlyIf(isKept));
@@ -284,8 +305,8 @@ function scored(
   }
   const isAnnouncement = createIsAnnouncement(candidates);
   const findings = candidates.filter((candidate) => !isAnnouncement(candidate, inputs.get(candidate.next)));
-  return findings.map(({ place, next, text, at, from, tool, terms, isClosing }) => {
-    const fact = { text, at, from, tool, terms, ...(isClosing && { isClosing }) };
+  return findings.map(({ place, next, text, at, from, tool, terms, lead, isClosing }) => {
+    const fact = { text, at, from, tool, terms, ...(lead && { lead }), ...(isClosing && { isClosing }) };
     const announced = from === 'reply' ? inputs.get(next) : undefined;
     let sum = 0;
     let used = 0;

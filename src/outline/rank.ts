@@ -24,6 +24,8 @@ export type OutlineLine = {
   readonly end?: number;
   /** The beginning of an item that holds this text and others: the tool and argument of a value, the folder of a file. */
   readonly group?: string;
+  /** The line that announces the list of which it is an item. */
+  readonly lead?: string;
   /** True for what the user asked, which may take more room than the rest. */
   readonly isBinding?: boolean;
   /** True for a call that the user refused or answered. */
@@ -101,7 +103,13 @@ export function factLines(facts: readonly Fact[], known: ReadonlySet<string>): r
   }
   return [...fresh.toSorted((a, b) => b.score - a.score), ...repeated].map((fact) =>
     isReply(fact)
-      ? { section: 'found', text: fact.text, at: fact.at, ...(fact.from === 'final' && { isFinal: true }) }
+      ? {
+          section: 'found',
+          text: fact.text,
+          at: fact.at,
+          ...(fact.lead && { lead: fact.lead }),
+          ...(fact.from === 'final' && { isFinal: true }),
+        }
       : {
           section: 'shown',
           text: spellQuote(fact.tool === '' ? 'text' : fact.tool, fact.text),
@@ -109,6 +117,13 @@ export function factLines(facts: readonly Fact[], known: ReadonlySet<string>): r
           ...(fact.isClosing && { isFinal: true }),
         },
   );
+}
+
+/** Tells an item with the line that announces its list, unless that is told. */
+export function withLead({ lead, text }: OutlineLine, told: string): string {
+  return lead === undefined || told.includes(lead) || told.includes(text.slice(0, 16))
+    ? text
+    : `${lead} ${text}`;
 }
 
 /** Sentences of one reply or result that come before those of the next. */

@@ -39,6 +39,22 @@ export function spacedSentences(text: string, max = maxRead): readonly string[] 
   );
 }
 
+/** Returns for each of the spaced sentences of a text the line or heading that announces its list; empty for a sentence that is no item. */
+export function leadsOf(text: string, max = maxRead): readonly string[] {
+  let lead = '';
+  return markedLines(text.slice(0, maxRead * 2).replaceAll(fenced, codeLine), max).flatMap((line) => {
+    if (isApart(line)) {
+      if (!line.startsWith('|')) lead = `${sentencesIn(line).join(' ')}:`;
+      return [''];
+    }
+    const sentences = sentencesIn(line);
+    if (isItem(line)) return sentences.map(() => lead);
+    const last = sentences.at(-1) ?? '';
+    lead = /[:：]$/.test(last) && last.length <= maxLead ? last : '';
+    return line.startsWith('|') || shortHeading.test(line) ? [''] : sentences.map(() => '');
+  });
+}
+
 function sentencesIn(line: string): readonly string[] {
   return partsOf(memberText(withoutBullet(line)).replaceAll(/\*\*(?=\S)|(?<=\S)\*\*/g, ''));
 }

@@ -112,3 +112,26 @@ it('tells what came of each demand, and each refusal, before details of one of t
 - YOU: Part 5 is mended. These things changed: 1. Thing 0 of part 5; 2. Thing 1 of part 5; 3. Thing 2 of part 5; 4. Thing 3 of part 5 … (8 items)
 - USER: Thanks.`);
 });
+
+it('tells an item with the line that announces its list, once', () => {
+  const reply = [
+    'I measured all of it.',
+    'These calls could be slow:',
+    '1. `openStore()` reads the whole file at 40 ms',
+    '2. `scan()` is fast',
+    '## Causes',
+    '- The index of `store.bin` is built twice by line 495',
+    'So far.',
+  ].join('\n');
+  const steps = [
+    user('Find out why it is slow.'),
+    model(reply),
+    call('run', { command: 'time ./openStore scan' }, 'real 0.2s'),
+  ];
+  expect(summaryOf(steps)).toBe(
+    `In order (what USER demanded holds unless taken back later; YOU is the model):
+- USER: Find out why it is slow.
+- YOU: These calls could be slow: 1. \`openStore()\` reads the whole file at 40 ms … Causes: The index of \`store.bin\` is built twice by line 495
+- run time ./openStore scan: "real 0.2s"`,
+  );
+});
