@@ -215,6 +215,10 @@ it.each([
     'Now the output will look like:\n\n```\nYou have an active session. Prompt:\n...\n```',
     'Now the output will look like: "You have an active session. Prompt:"',
   ],
+  [
+    'Now the code has a clean separation:\n\n| Strategy | Way of adding |\n|---|---|\n| auto | git |\n\nNo more dead code.',
+    'Now the code has a clean separation: … No more dead code.',
+  ],
   // Headings with numbers are a list.
   [
     'I checked all of the code.\n\n## Issues\n\n### 1. **BUG** - `a.ts:5` copies its text\n- Function: `scan`\n\n### 2. **BUG** - `b.ts:7` never closes the file\n\nMore:\n\n### 3. POTENTIAL - `c.ts:9` reads the folder twice\n\n## Correct\n- `d.ts`',
@@ -247,7 +251,7 @@ it('the first sentences of a text tell no item without what announces it, and sa
     firstSentences(said.replace(lead, '## Sources'), 200),
   ]).toEqual([
     'The command shows what changed. … But the decision of the hook is based on: Files that the parser finds in the log; New files since the last prompt; So it tests another thing.',
-    'The command shows what changed. … But the decision of the hook is based on: Files that the parser finds in the log …',
+    'The command shows what changed. … But the decision of the hook is based on: Files that the parser finds … (2 items)',
     'The command shows what changed. … So it tests another thing.',
     'The command shows what changed. … Sources: Files that the parser finds in the log; New files since the last prompt; So it tests another thing.',
   ]);
@@ -278,10 +282,10 @@ it('the first sentences of a text tell a long list in short, and how many items 
     ),
   ]).toEqual([
     'Done. These parts changed: 1. Parser - reads each token …; 2. The store is asked for all …; 3. `cache.ts:40`: the entry …; 4. Docs (README, guide and the …; 5. Tests for the parser, the store …',
-    'Done. These parts changed: 1. Parser - reads …; 2. The store is …; 3. `cache.ts:40` … (5 items) … More of it.',
-    'These parts changed: Parser - reads each token …; The store is asked for all …; `cache.ts:40`: the entry …; Docs (README, guide and the …; Tests for the parser, the store …',
+    'Done. These parts changed: 1. Parser - reads each token …; 2. The store is asked for all ids … (5 items)',
+    'These parts changed: Parser - reads each token once …; The store is asked for all ids …; `cache.ts:40`: the entry never …; Docs (README, guide and the pages of … (5 items)',
     'These parts changed: Parser - reads each token once and keeps no copy; The store is asked for all ids at once …',
-    '変更点： パーサー：トークンを一度だけ読みます。 …',
+    '変更点： パーサー：トークンを一度だけ読み … (2 items)',
   ]);
 });
 

@@ -127,12 +127,12 @@ export function firstSentences(text: string, max: number, isQuoted = false): str
     isGap = true;
     // A line that announces code says what it is for; a heading stands between a reply's first words and what they announce.
     const before = lead || dropped;
-    const shown = /[:：]$/.test(before) ? line.slice(codeMark.length) : '';
+    const shown = /[:：]$/.test(before) && line.startsWith(codeMark) ? line.slice(codeMark.length) : '';
     if (isCode && said.length < minSaid && isTelling(before))
       said = joinedAt(
         said,
         wholeWords(
-          `${before}${isProse(shown.replace(/[:：]$/, '')) ? ` "${shown}"` : ''}`,
+          `${before}${isProse(shown.replace(/[:：]$/, '')) ? ` "${shown.replaceAll('"', "'")}"` : ''}`,
           max - said.length,
         ),
       );
@@ -232,12 +232,12 @@ const numbered = /^(\d{1,3})[.)]\s/;
 const numberedHeading = /^#{2,6}\s+(?=\d{1,3}[.)]\s)/;
 
 /** UTF-16 units of the shortest item of a list that is told in short. */
-const minItem = 24;
+const minItem = 32;
 
-/** Tells a list in short: what each item is about, as many items as there is room for, and how many there are. Empty without room for two. */
+/** Tells a list in short: what each item is about, as many items as there is room for, and how many there are. Empty without room for one. */
 export function shortList(items: readonly string[], room: number): string {
   const total = ` … (${items.length} items)`;
-  for (let told = Math.min(items.length, Math.floor(room / minItem)); told > 1; told--) {
+  for (let told = Math.min(items.length, Math.floor(room / minItem)); told > 0; told--) {
     let left = told < items.length ? room - total.length : room;
     const shares: string[] = [];
     for (let at = 0; at < told; at++) {

@@ -52,19 +52,19 @@ it('tells the folder of edited files once, those of commands and patches too, an
 - run git reset --hard → REFUSED by the user
 - USER: Mend part 1.
 - run: make part-1 (last: "part 1 is built")
-- YOU: Part 1 is mended. These things changed: 1. Thing 0 of part 1; 2. Thing 1 of part 1; 3. Thing 2 of part 1; 4. Thing 3 of part 1 … (8 items)
+- YOU: Part 1 is mended. These things changed: 1. Thing 0 of part 1; 2. Thing 1 of part 1; 3. Thing 2 of part 1 - the module \`m1_2.ts\` reads its … (8 items)
 - USER: Mend part 2.
 - run: make part-2 (last: "part 2 is built")
-- YOU: Part 2 is mended. These things changed: 1. Thing 0 of part 2; 2. Thing 1 of part 2; 3. Thing 2 of part 2; 4. Thing 3 of part 2 … (8 items)
+- YOU: Part 2 is mended. These things changed: 1. Thing 0 of part 2; 2. Thing 1 of part 2; 3. Thing 2 of part 2 - the module \`m2_2.ts\` reads its … (8 items)
 - USER: Mend part 3.
 - run: make part-3 (last: "part 3 is built")
-- YOU: Part 3 is mended. These things changed: 1. Thing 0 of part 3; 2. Thing 1 of part 3; 3. Thing 2 of part 3; 4. Thing 3 of part 3 … (8 items)
+- YOU: Part 3 is mended. These things changed: 1. Thing 0 of part 3; 2. Thing 1 of part 3; 3. Thing 2 of part 3 - the module \`m3_2.ts\` reads its … (8 items)
 - USER: Mend part 4.
 - run: make part-4 (last: "part 4 is built")
-- YOU: Part 4 is mended. These things changed: 1. Thing 0 of part 4; 2. Thing 1 of part 4; 3. Thing 2 of part 4; 4. Thing 3 of part 4 … (8 items)
+- YOU: Part 4 is mended. These things changed: 1. Thing 0 of part 4; 2. Thing 1 of part 4; 3. Thing 2 of part 4 - the module \`m4_2.ts\` reads its … (8 items)
 - USER: Mend part 5.
 - run: make part-5 (last: "part 5 is built")
-- YOU: Part 5 is mended. These things changed: 1. Thing 0 of part 5; 2. Thing 1 of part 5; 3. Thing 2 of part 5; 4. Thing 3 of part 5 … (8 items)
+- YOU: Part 5 is mended. These things changed: 1. Thing 0 of part 5; 2. Thing 1 of part 5; 3. Thing 2 of part 5 - the module \`m5_2.ts\` reads its … (8 items)
 - USER: Thanks.`,
         },
         'ok',
@@ -97,19 +97,19 @@ it('tells what came of each demand, and each refusal, before details of one of t
 - run git reset --hard → REFUSED by the user
 - USER: Mend part 1.
 - run: make part-1 (last: "part 1 is built")
-- YOU: Part 1 is mended. These things changed: 1. Thing 0 of part 1; 2. Thing 1 of part 1; 3. Thing 2 of part 1; 4. Thing 3 of part 1 … (8 items)
+- YOU: Part 1 is mended. These things changed: 1. Thing 0 of part 1; 2. Thing 1 of part 1; 3. Thing 2 of part 1 - the module \`m1_2.ts\` reads its … (8 items)
 - USER: Mend part 2.
 - run: make part-2 (last: "part 2 is built")
-- YOU: Part 2 is mended. These things changed: 1. Thing 0 of part 2; 2. Thing 1 of part 2; 3. Thing 2 of part 2; 4. Thing 3 of part 2 … (8 items)
+- YOU: Part 2 is mended. These things changed: 1. Thing 0 of part 2; 2. Thing 1 of part 2; 3. Thing 2 of part 2 - the module \`m2_2.ts\` reads its … (8 items)
 - USER: Mend part 3.
 - run: make part-3 (last: "part 3 is built")
-- YOU: Part 3 is mended. These things changed: 1. Thing 0 of part 3; 2. Thing 1 of part 3; 3. Thing 2 of part 3; 4. Thing 3 of part 3 … (8 items)
+- YOU: Part 3 is mended. These things changed: 1. Thing 0 of part 3; 2. Thing 1 of part 3; 3. Thing 2 of part 3 - the module \`m3_2.ts\` reads its … (8 items)
 - USER: Mend part 4.
 - run: make part-4 (last: "part 4 is built")
-- YOU: Part 4 is mended. These things changed: 1. Thing 0 of part 4; 2. Thing 1 of part 4; 3. Thing 2 of part 4; 4. Thing 3 of part 4 … (8 items)
+- YOU: Part 4 is mended. These things changed: 1. Thing 0 of part 4; 2. Thing 1 of part 4; 3. Thing 2 of part 4 - the module \`m4_2.ts\` reads its … (8 items)
 - USER: Mend part 5.
 - run: make part-5 (last: "part 5 is built")
-- YOU: Part 5 is mended. These things changed: 1. Thing 0 of part 5; 2. Thing 1 of part 5; 3. Thing 2 of part 5; 4. Thing 3 of part 5 … (8 items)
+- YOU: Part 5 is mended. These things changed: 1. Thing 0 of part 5; 2. Thing 1 of part 5; 3. Thing 2 of part 5 - the module \`m5_2.ts\` reads its … (8 items)
 - USER: Thanks.`);
 });
 
