@@ -10,7 +10,7 @@ import { type Summarizer, itemRequest, usableText } from '../outline/summarizer.
 import { type Compression, compressionOf } from '../receipts/receipt.ts';
 import { type EncryptedStore, sha256 } from '../store/encrypted-store.ts';
 import { decodeRecord, encodeRecord } from '../store/records.ts';
-import { isSearch } from '../outline/outcome.ts';
+import { isSearch } from '../outline/files-shown.ts';
 import { itemsNote } from '../strategies/compress-items.ts';
 
 export type ResultRequest = {

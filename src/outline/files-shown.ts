@@ -56,6 +56,13 @@ function isOption(program: string, word: string, before = ''): boolean {
   return program === 'sed' ? /^["']?[\d,$]+p;?["']?$/.test(word) : /^-\w$/.test(before) && /^\d+$/.test(word);
 }
 
+/** True for a search tool, whose results come best first. */
+export function isSearch(name: string): boolean {
+  return wordsOf(name).some((word) => searchWords.has(word));
+}
+
+const searchWords = new Set(['search', 'find', 'query', 'retrieve', 'lookup', 'browse', 'recommend']);
+
 /**
  * True if a call shows a file unchanged. An agent may edit the file by quoting its lines, so these must not be rewritten. Decided by the call
  * alone, in doubt for a file. `input` is the JSON text of the arguments.
@@ -271,26 +278,6 @@ function folderOf(paths: readonly string[], within: string): string {
 /** Returns the last segment of a path. */
 export function nameOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
-}
-
-// Names of files
-
-/** Maximum segments of a path in its short name. */
-const maxSegments = 8;
-
-/** Names a path by its last segment, or by as many as tell it from the other paths. The end of a longer path is the same file. */
-export function shortNames(paths: Iterable<string>): (path: string) => string {
-  const times = new Map<string, number>();
-  for (const path of [...new Set(paths)].toSorted((a, b) => b.length - a.length)) {
-    if (times.has(path)) continue;
-    for (const end of endsOfPath(path)) times.set(end, (times.get(end) ?? 0) + 1);
-  }
-  return (path) => endsOfPath(path).find((end) => (times.get(end) ?? 0) < 2) ?? path;
-}
-
-function endsOfPath(path: string): readonly string[] {
-  const segments = path.split('/').filter((segment) => segment !== '');
-  return segments.slice(0, maxSegments).map((_, at) => segments.slice(-1 - at).join('/'));
 }
 
 /** Compares paths, of which one may be relative to a folder that the other names. */

@@ -66,6 +66,15 @@ export function tellingLines(result: string): readonly string[] {
     .filter((line) => /[\p{L}\p{N}]/u.test(line) && !clientLine.test(line));
 }
 
+/** Matches what a client writes ahead of the beginning of a long result, whose rest it kept. */
+const preview = /^\s*<persisted-output>\s*Output too large \(([\d.]+ ?[KMG]?B)\)/i;
+
+/** Says that a result is only the beginning of another; undefined for a whole one. */
+export function previewWords(result: string): string | undefined {
+  const size = preview.exec(result.slice(0, 200))?.[1];
+  return size === undefined ? undefined : `only the beginning of ${size} was shown`;
+}
+
 /** Returns what a terminal shows of a line that was written over. */
 function afterReturn(line: string): string {
   return line.slice(line.lastIndexOf('\r') + 1);
@@ -158,29 +167,20 @@ export function answerWords(result: string, line: string, max = 70): string {
   return key === undefined ? '' : `${key} ${quoted(answer![key] as string, 60)}`;
 }
 
-/** The words in which clients say that the text of an edit is not in its file, by what the edit gives them. */
-export const textNotFound: readonly { readonly by: string; readonly says: RegExp }[] = [
-  { by: 'a text', says: /String to replace not found in file/ },
-  { by: 'a hunk of a patch', says: /Failed to find (?:expected lines|context '.*') in / },
-  {
-    by: 'a text, tried in several ways',
-    says: /oldString not found in content|Could not find oldString in the file/,
-  },
-  {
-    by: 'a text and a number',
-    says: /0 occurrences found for old_string|could not find the string to replace/,
-  },
-  { by: 'a block', says: /SEARCH\/REPLACE blocks? failed to match|SEARCH block failed to exactly match/ },
-  { by: 'a list of texts', says: /Could not find (?:the exact text|edits\[\d+\]) in / },
-  {
-    by: 'a command of an editor',
-    says: /No replacement was performed, old_str .{0,2000}did not appear verbatim/s,
-  },
+/** The words in which clients say that the text of an edit is not in its file. */
+export const textNotFound: readonly RegExp[] = [
+  /String to replace not found in file/,
+  /Failed to find (?:expected lines|context '.*') in /,
+  /oldString not found in content|Could not find oldString in the file/,
+  /0 occurrences found for old_string|could not find the string to replace/,
+  /SEARCH\/REPLACE blocks? failed to match|SEARCH block failed to exactly match/,
+  /Could not find (?:the exact text|edits\[\d+\]) in /,
+  /No replacement was performed, old_str .{0,2000}did not appear verbatim/s,
 ];
 
 /** True for a result that says that the text of an edit is not in its file. */
 export function saysTextNotFound(result: string): boolean {
-  return textNotFound.some(({ says }) => says.test(result.slice(0, 4_000)));
+  return textNotFound.some((words) => words.test(result.slice(0, 4_000)));
 }
 
 // The user's words in results
@@ -317,13 +317,6 @@ export function isListingCall(kind: StepKind, sent: JsonRecord): boolean {
   return printing.test(bareCommand(commandIn(sent) ?? ''));
 }
 
-/** True for a search tool, whose results come best first. */
-export function isSearch(name: string): boolean {
-  return wordsOf(name).some((word) => searchWords.has(word));
-}
-
-const searchWords = new Set(['search', 'find', 'query', 'retrieve', 'lookup', 'browse', 'recommend']);
-
 // Settings in the arguments of calls, which later calls are likely to use again
 
 /** Arguments that are content, or say how a tool is to work: no line quotes them. */
@@ -383,4 +376,24 @@ export function addCall(counts: CallCounts, tool: string, hasFailed: boolean): v
 /** Counts all calls. */
 export function countIn(counts: CallCounts): number {
   return [...counts.values()].reduce((sum, { count }) => sum + count, 0);
+}
+
+// Names of files
+
+/** Maximum segments of a path in its short name. */
+const maxSegments = 8;
+
+/** Names a path by its last segment, or by as many as tell it from the other paths. The end of a longer path is the same file. */
+export function shortNames(paths: Iterable<string>): (path: string) => string {
+  const times = new Map<string, number>();
+  for (const path of [...new Set(paths)].toSorted((a, b) => b.length - a.length)) {
+    if (times.has(path)) continue;
+    for (const end of endsOfPath(path)) times.set(end, (times.get(end) ?? 0) + 1);
+  }
+  return (path) => endsOfPath(path).find((end) => (times.get(end) ?? 0) < 2) ?? path;
+}
+
+function endsOfPath(path: string): readonly string[] {
+  const segments = path.split('/').filter((segment) => segment !== '');
+  return segments.slice(0, maxSegments).map((_, at) => segments.slice(-1 - at).join('/'));
 }

@@ -5,8 +5,8 @@
  */
 import { groupBy } from '../es2024.ts';
 import type { Fact } from './facts.ts';
-import { isSamePath, shortNames } from './files-shown.ts';
-import { gitChange } from './outcome.ts';
+import { isSamePath } from './files-shown.ts';
+import { gitChange, shortNames } from './outcome.ts';
 import { termsOf } from './sentences.ts';
 import { type readSections, type Section, spellQuote } from './summary-text.ts';
 import { type StepWords, stepLines } from './step-line.ts';

@@ -13,6 +13,7 @@ import {
   label,
   maxUserWords,
   oneLine,
+  previewWords,
   quoted,
   resultEnds,
   settingsOf,
@@ -23,7 +24,7 @@ import {
   wordsOf,
 } from './outcome.ts';
 import { changedNames, pathKeys, valuesOf } from './lib/subject-words.ts';
-import { failureWords, filesWritten, newWords, previewWords, successWords } from './lib/call-outcome.ts';
+import { failureWords, filesWritten, newWords, successWords } from './lib/call-outcome.ts';
 import {
   isTaskCall,
   type PlanItem,
@@ -111,6 +112,9 @@ function outcomeOf(call: CallWords, { result, isError }: StepCall): Pick<StepWor
   return { outcome, hasFailed: false };
 }
 
+/** Matches the arguments of a call that may write files by a command or a patch. */
+const mayWrite = />|\*\*\* |\+\+\+ |\b(?:sed|perl|tee|mv|cp|gofmt|prettier|git|patch)\b/;
+
 /** Reads a call. */
 export function callWords({ tool, input }: Pick<StepCall, 'tool' | 'input'>): CallWords {
   const sent = sentIn({ input });
@@ -126,7 +130,7 @@ export function callWords({ tool, input }: Pick<StepCall, 'tool' | 'input'>): Ca
     title: title.length > maxTitle ? '' : title,
     settings: settingsOf(sent),
     plan: kind === 'plan' ? (planIn(sent) ?? []) : [],
-    writes: kind === 'command' || kind === 'other' ? filesWritten(sent) : [],
+    writes: (kind === 'command' || kind === 'other') && mayWrite.test(input) ? filesWritten(sent) : [],
     isListing: isListingCall(kind, sent),
   };
 }

@@ -11,9 +11,8 @@ import type { Edit } from '../conversation/edit.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { pairCalls, placeKey, turnStart, userSpeaks } from '../conversation/turns.ts';
 import { type Compression, compressionOf } from '../receipts/receipt.ts';
-import { isSearch } from '../outline/outcome.ts';
 import { type WantedText, itemRequest } from '../outline/summarizer.ts';
-import { isFileContent } from '../outline/files-shown.ts';
+import { isFileContent, isSearch } from '../outline/files-shown.ts';
 import { type KeptText, way } from './lib/stubs.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 import {

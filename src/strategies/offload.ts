@@ -23,7 +23,7 @@ import { resultStub, argumentStub, mediaStub } from './lib/stubs.ts';
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { bytesOf, inputOf } from '../conversation/messages.ts';
 import { label, quoted } from '../outline/outcome.ts';
-import { filesRead, findsPlaces, isSamePath, nameOf } from '../outline/files-shown.ts';
+import { filesRead, findsPlaces, isSamePath } from '../outline/files-shown.ts';
 import { type CallWords, callWords, type StepCall } from '../outline/step-line.ts';
 import { type PartPlace, beginsReply, callsByResult, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type Splice, applySplices, literalBytes } from '../conversation/json-scan.ts';
@@ -114,6 +114,10 @@ type ResultCalls = (result: PartPlace) => {
   readonly isEditedSince: boolean;
 };
 
+function lastName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
 /** Maximum edited files of one name that are remembered. */
 const maxSameName = 20;
 
@@ -128,15 +132,15 @@ function* callsOfResults({ conversation }: FoldView): Steps<ResultCalls> {
     const call = readOrOther({ tool: name, input: inputOf(conversation.body, message, part) });
     calls.set(placeKey(result), call);
     for (const path of call.kind === 'edit' ? [call.path] : call.writes) {
-      const edited = edits.get(nameOf(path)) ?? new Map<string, number>();
+      const edited = edits.get(lastName(path)) ?? new Map<string, number>();
       if (edited.size < maxSameName || edited.has(path)) edited.set(path, place.message);
-      edits.set(nameOf(path), edited);
+      edits.set(lastName(path), edited);
     }
   }
   return (result) => {
     const call = calls.get(placeKey(result));
     const { path = '' } = call?.kind === 'read' ? call : {};
-    const edited = path === '' ? [] : [...(edits.get(nameOf(path)) ?? [])];
+    const edited = path === '' ? [] : [...(edits.get(lastName(path)) ?? [])];
     // A shell names files relative to its folder.
     return {
       call,

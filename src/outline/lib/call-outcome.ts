@@ -66,15 +66,6 @@ function saysNothing(lines: readonly string[], last: string): boolean {
   return isListed(lines) || idle.test(last) || isValue || /^(?:return|func|def|const|let|var)\s/.test(last);
 }
 
-/** Matches what a client writes ahead of the beginning of a long result, whose rest it kept. */
-const preview = /^\s*<persisted-output>\s*Output too large \(([\d.]+ ?[KMG]?B)\)/i;
-
-/** Says that a result is only the beginning of another; undefined for a whole one. */
-export function previewWords(result: string): string | undefined {
-  const size = preview.exec(result.slice(0, 200))?.[1];
-  return size === undefined ? undefined : `only the beginning of ${size} was shown`;
-}
-
 /** True for code, a list of things alike, or the members of a value: their last line says nothing of the others. */
 function isListed(lines: readonly string[]): boolean {
   const [second, last] = lines.slice(-2);

@@ -48,7 +48,7 @@ describe('a report that the text of an edit was not found', () => {
   });
 
   it('has no wording that no client uses, and is no other answer', () => {
-    const unused = textNotFound.filter(({ says }) => !wordings.some(([, , words]) => says.test(words)));
+    const unused = textNotFound.filter((said) => !wordings.some(([, , words]) => said.test(words)));
     expect(unused).toEqual([]);
     const others = ['The file was updated.', 'Found 2 matches of the string to replace', 'File not found'];
     expect(others.filter(saysTextNotFound)).toEqual([]);

@@ -2,20 +2,22 @@
  * Writes the texts that replace folded content: what it was, how big it is, and how to read it again. They are pure functions of the original, so that the
  * same fold gives the same bytes. Quotes from the original are short: a stub is data, not instructions. Dropped messages leave a log of them.
  */
-import { failureWords, previewWords } from '../../outline/lib/call-outcome.ts';
+import { failureWords } from '../../outline/lib/call-outcome.ts';
 import {
   addCall,
   answerWords,
   countIn,
   countOf,
   gitChange,
+  previewWords,
   resultEnds,
+  shortNames,
   spellLeftOut,
 } from '../../outline/outcome.ts';
 import { newestPlan, planWords, wholePlan } from '../../outline/lib/plans.ts';
 import { verdictOf } from '../../outline/lib/verdict.ts';
 import { type Steps, runSteps } from '../../conversation/steps.ts';
-import { placesFound, shortNames } from '../../outline/files-shown.ts';
+import { placesFound } from '../../outline/files-shown.ts';
 import { type CallWords, type StepWords, isLongCommand, stepLines } from '../../outline/step-line.ts';
 
 /** Replaces a tool result. Its call is right before it, so the stub describes the result alone. */
@@ -37,13 +39,14 @@ export function* resultStub(folded: {
     const name = folded.call?.path ? ` of ${folded.call.path}` : '';
     return `[Folded instructions${name}: ${yield* size(folded.text)}${since}. The request did not fit with them, but they still hold. ${shows(memory, recallTool)}]`;
   }
-  const part = previewWords(folded.text);
-  return `[Folded result: ${part === undefined ? '' : `${part}, `}${yield* gist(folded)}${since}. ${shows(memory, recallTool)}]`;
+  const part = [previewWords(folded.text) ?? [], yield* gist(folded)].flat().join(', ');
+  return `[Folded result: ${part}${since}. ${shows(memory, recallTool)}]`;
 }
 
 /** Says what a result holds: lines of a file, places, the failing and the last line of a command, or the first line that tells something. */
 function* gist({ text, call, isError }: Parameters<typeof resultStub>[0]): Steps<string> {
-  const { first, failing, last, lines } = resultEnds({ ...(call ?? unknownCall), isError }, text);
+  const own = { kind: 'other', isListing: false, ...call, isError } as const;
+  const { first, failing, last, lines } = resultEnds(own, text);
   if (call?.kind === 'read' && failing === undefined) return yield* linesRead(text);
   if (failing !== undefined && failing !== last)
     return `${yield* size(text)}; ${failureWords(failing, lines)}`;
@@ -57,8 +60,6 @@ function* gist({ text, call, isError }: Parameters<typeof resultStub>[0]): Steps
   if (!line.startsWith('"')) return `${yield* size(text)}${line === '' ? '' : '; '}${line}`;
   return `${yield* size(text)}; ${isEnd ? 'at its end' : 'it begins'} ${line}`;
 }
-
-const unknownCall = { kind: 'other', isListing: false } as const;
 
 /** A pattern of the signs between the number that a tool puts before a line of a file, and the line. */
 export const numberSigns = String.raw`(?:→|\t|\||: )`;
@@ -255,8 +256,7 @@ function* spellPages(
         if (steps.length >= entriesPerStep) flush();
         const step = namedOnce(entry.step, known, names.isNew);
         // How far an older plan had come says nothing without words that are new.
-        const isState = entry.step === known.plan?.call;
-        const isOld = step.kind === 'plan' && step.user === undefined && !isState;
+        const isOld = step.kind === 'plan' && step.user === undefined && entry.step !== known.plan?.call;
         if (isOld && (step.tasks !== undefined || !step.about.includes('"'))) continue;
         steps.push(step);
       } else {
