@@ -13,9 +13,11 @@ import {
   withQuestion,
 } from './node.ts';
 import {
+  callsAbove,
   countWithin,
   earlierLog,
   firstOfEach,
+  inLogOrder,
   inTurns,
   openLines,
   type OutlineLine,
@@ -117,14 +119,16 @@ function historyLines({
     return texts.map((text, at) => ({ section, text, at: at - texts.length })).toReversed();
   };
   const log = earlierLog(before);
-  const inPlace = <Line extends { readonly at: number }>(line: Line): Line =>
-    line.at < stepsAbove ? { ...line, at: line.at - maxSteps } : line;
+  const inPlace = <Line extends { readonly at: number; readonly end?: number }>(line: Line): Line =>
+    line.at < stepsAbove
+      ? { ...line, at: line.at - maxSteps, ...(line.end !== undefined && { end: line.end - maxSteps }) }
+      : line;
   const ofLog = (...sections: readonly Section[]): readonly OutlineLine[] =>
     log.filter(({ section }) => sections.includes(section)).toReversed();
 
   const [first, ...others] = askedLines(
     ofLog('asked').toReversed(),
-    { asked: node.asked, staying, inPlace },
+    { asked: node.asked, staying: staying.filter(({ calls }) => calls === undefined), inPlace },
     elsewhere.flatMap((body) => body.log.filter(({ isAbove }) => isAbove).map(({ text }) => text)),
   );
   const lastSaid = firstSentences(node.last.text, maxLast);
@@ -192,6 +196,7 @@ function historyLines({
     ...edited.slice(0, wholeEdited),
     ...prose.slice(0, whole),
     ...done.filter(({ isUsers }) => isUsers),
+    ...callsAbove(staying),
     ...closings.slice(0, wholeClosings),
   ];
   return [...binding, ...inTurns(turns), ...more, ...late];
@@ -326,7 +331,7 @@ function logItems(
     ...taken.filter(({ section }) => logged.has(section)),
     ...done.filter((line) => !isTaken.has(line)),
   ];
-  for (const line of all.toSorted(byPlace)) {
+  for (const line of inLogOrder(all)) {
     const join = joins[line.section];
     const isNext = last?.section === line.section && Math.floor(last.at) === Math.floor(line.at);
     if (join && isNext && last?.isAbove === line.isAbove) {
@@ -352,12 +357,6 @@ function logItems(
       return spelled;
     })
     .toReversed();
-}
-
-/** Sorts lines of a log; a result stands behind its call. */
-function byPlace(a: OutlineLine, b: OutlineLine): number {
-  const [behindA, behindB] = [a, b].map(({ section }) => (section === 'done' ? 0 : 1));
-  return Math.floor(a.at) - Math.floor(b.at) || behindA! - behindB! || a.at - b.at;
 }
 
 /** UTF-16 units of the calls in short, newest first, that are told with all names (fewer beside a model's text), and then with those of edited files. */

@@ -6,10 +6,11 @@
 import { groupBy } from '../es2024.ts';
 import type { Fact } from './facts.ts';
 import { isSamePath } from './files-shown.ts';
-import { gitChange, shortNames } from './outcome.ts';
+import { gitChange, label, shortNames } from './outcome.ts';
 import { termsOf } from './sentences.ts';
 import { type readSections, type Section, spellQuote } from './summary-text.ts';
 import { type StepWords, stepLines } from './step-line.ts';
+import type { StayingText } from './summarizer.ts';
 
 /** A call, with the index of its step. */
 export type SurveyedCall = { readonly at: number; readonly words: StepWords };
@@ -20,7 +21,7 @@ export type OutlineLine = {
   readonly text: string;
   /** Its place among the lines of its section; may be less than zero. */
   readonly at: number;
-  /** The place of its last sentence, if it has several. */
+  /** The place of its last sentence or call, if it has several. */
   readonly end?: number;
   /** The beginning of an item that holds this text and others: the tool and argument of a value, the folder of a file. */
   readonly group?: string;
@@ -78,7 +79,37 @@ export function earlierLog(before: readonly ReturnType<typeof readSections>[]): 
   }));
 }
 
-const isInShort = /^\(\d+ calls? (?:in short|left out): .*\)$/;
+const isInShort = /^\((?:\d+ calls? (?:in short|left out)|still in the context): .*\)$/;
+
+/** Returns lines that say which calls stay above the summary, at their places. */
+export function callsAbove(staying: readonly StayingText[]): readonly OutlineLine[] {
+  return staying.flatMap(({ at, calls = [] }): readonly OutlineLine[] => {
+    const times = groupBy(calls, (tool) => label(tool));
+    const tools = Array.from(times, ([tool, { length }]) => `${tool}${timesOf(length)}`);
+    return calls.length === 0 || at < -1
+      ? []
+      : [{ section: 'done', text: `(still in the context: ${tools.join(', ')})`, at, isBinding: true }];
+  });
+}
+
+/**
+ * Sorts lines of a log; a result stands behind its call. Calls that a line joins stand where the last one was made: what the model said between them reads like
+ * something that is still to be done otherwise.
+ */
+export function inLogOrder(lines: readonly OutlineLine[]): readonly OutlineLine[] {
+  const ends = new Map<number, number>();
+  for (const { section, at, end = at } of lines)
+    if (section === 'done') for (let step = Math.floor(at); step < end; step++) ends.set(step, end);
+  const placed = lines.map((line) => {
+    const { section, at, end = at } = line;
+    const step = Math.floor(at);
+    const place = section === 'done' ? end : section === 'shown' ? (ends.get(step) ?? step) : step;
+    return { line, place: Math.floor(place), behind: section === 'done' ? 0 : 1 };
+  });
+  return placed
+    .toSorted((a, b) => a.place - b.place || a.behind - b.behind || a.line.at - b.line.at)
+    .map(({ line }) => line);
+}
 
 /** Returns how many lines have at most `units` UTF-16 units together. */
 export function countWithin(lines: readonly OutlineLine[], units: number): number {
@@ -187,7 +218,8 @@ export function doneLines(
       const ids = idOf ? `${idsOf(steps.map((at) => idOf(calls[at]!.at)))} ` : '';
       const isUsers = steps.some((at) => words[at]!.user !== undefined);
       const at = calls[steps[0]!]!.at;
-      const line: OutlineLine = { section: 'done', text: ids + text, at, ...(isUsers && { isUsers }) };
+      const end = calls[steps.at(-1)!]!.at;
+      const line: OutlineLine = { section: 'done', text: ids + text, at, end, ...(isUsers && { isUsers }) };
       return { line, worth: worth(steps) };
     })
     .toSorted((a, b) => b.worth - a.worth || b.line.at - a.line.at)

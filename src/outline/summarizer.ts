@@ -39,10 +39,16 @@ export type SummaryRequest = {
 };
 
 /**
- * The words of the user in a message that stays, and the question that a short answer needs, or an empty text. `at` lies between the indices of the steps
+ * The words of the user in a message that stays, and the question that a short answer needs, or an empty text; or calls that stay. `at` lies between the indices of the steps
  * before and after it.
  */
-export type StayingText = { readonly at: number; readonly text: string; readonly question: string };
+export type StayingText = {
+  readonly at: number;
+  readonly text: string;
+  readonly question: string;
+  /** The tools of calls that stay there, in place of words of the user. */
+  readonly calls?: readonly string[];
+};
 
 export type TextForm = 'item' | 'record';
 

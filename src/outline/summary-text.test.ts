@@ -39,38 +39,9 @@ it('tells the folder of edited files once, those of commands and patches too, an
   expect(once).toMatch(/\n- edited in \/home\/me\/app\/src\/: new\.ts, store\.ts ×2, parser\/scan\.ts$/);
   const again = summaryOf(steps.slice(0, 1), 3_000, [once]);
   expect(again).toMatch(/\n- edited in \/home\/me\/app\/src\/: parser\/scan\.ts ×2, new\.ts, store\.ts ×2$/);
-  expect(
-    summaryOf([
-      ...steps,
-      call(
-        'write',
-        {
-          path: 'notes.md',
-          content: `In order (what USER demanded holds unless taken back later; YOU is the model):
-- USER: Mend part 0.
-- run: make part-0 (last: "part 0 is built")
-- run git reset --hard → REFUSED by the user
-- USER: Mend part 1.
-- run: make part-1 (last: "part 1 is built")
-- YOU: Part 1 is mended. These things changed: 1. Thing 0 of part 1; 2. Thing 1 of part 1; 3. Thing 2 of part 1 - the module \`m1_2.ts\` reads its … (8 items)
-- USER: Mend part 2.
-- run: make part-2 (last: "part 2 is built")
-- YOU: Part 2 is mended. These things changed: 1. Thing 0 of part 2; 2. Thing 1 of part 2; 3. Thing 2 of part 2 - the module \`m2_2.ts\` reads its … (8 items)
-- USER: Mend part 3.
-- run: make part-3 (last: "part 3 is built")
-- YOU: Part 3 is mended. These things changed: 1. Thing 0 of part 3; 2. Thing 1 of part 3; 3. Thing 2 of part 3 - the module \`m3_2.ts\` reads its … (8 items)
-- USER: Mend part 4.
-- run: make part-4 (last: "part 4 is built")
-- YOU: Part 4 is mended. These things changed: 1. Thing 0 of part 4; 2. Thing 1 of part 4; 3. Thing 2 of part 4 - the module \`m4_2.ts\` reads its … (8 items)
-- USER: Mend part 5.
-- run: make part-5 (last: "part 5 is built")
-- YOU: Part 5 is mended. These things changed: 1. Thing 0 of part 5; 2. Thing 1 of part 5; 3. Thing 2 of part 5 - the module \`m5_2.ts\` reads its … (8 items)
-- USER: Thanks.`,
-        },
-        'ok',
-      ),
-    ]),
-  ).toMatch(/\n- edited: notes\.md, \/home\/me\/app\/src\/new\.ts, /);
+  expect(summaryOf([...steps, call('write', { path: 'notes.md', content: 'x' }, 'ok')])).toMatch(
+    /\n- edited: notes\.md, \/home\/me\/app\/src\/new\.ts, /,
+  );
 });
 
 it('tells what came of each demand, and each refusal, before details of one of them', () => {
@@ -111,6 +82,29 @@ it('tells what came of each demand, and each refusal, before details of one of t
 - run: make part-5 (last: "part 5 is built")
 - YOU: Part 5 is mended. These things changed: 1. Thing 0 of part 5; 2. Thing 1 of part 5; 3. Thing 2 of part 5 - the module \`m5_2.ts\` reads its … (8 items)
 - USER: Thanks.`);
+});
+
+it('tells joined calls where the last one was made, so that no word of the model before it seems open', () => {
+  const edit = (old: string) => call('edit_file', { path: 'src/a.ts', old, new: `${old}2` }, 'ok');
+  const steps = [
+    user('Rename them.'),
+    edit('one'),
+    model('The callers in `b.ts` break now, 12 of them.'),
+    edit('two'),
+    model('The test of `c.ts` needs the name, too, by line 40.'),
+    edit('three'),
+    call('run', { command: 'npm test' }, 'Tests: 12 passed'),
+  ];
+  expect(summaryOf(steps)).toBe(
+    `In order (what USER demanded holds unless taken back later; YOU is the model):
+- USER: Rename them.
+- YOU: The callers in \`b.ts\` break now, 12 of them.
+- YOU: The test of \`c.ts\` needs the name, too, by line 40.
+- edit_file a.ts ×3: ok
+- run npm test: "Tests: 12 passed"
+Files touched:
+- edited: src/a.ts ×3`,
+  );
 });
 
 it('tells an item with the line that announces its list, once', () => {

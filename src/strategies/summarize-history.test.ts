@@ -179,6 +179,21 @@ Files touched:
     expect(again).toMatch(
       /two\.ts\n(?:- YOU: [^\n]+\n)?- USER: 2 \(asked: "[^\n]*Which one\?"\)\n- read_file ×4: three\.ts, four\.ts, five\.ts, six\.ts\n/,
     );
+    // It may stay for another fold, and calls may stay, too.
+    const end = chatMessages(later).length - 1;
+    const six = (index: number) => index === end - 2 || index === end - 1;
+    const stays = (index: number) => index === answer || six(index) || index >= end + 2;
+    const more = [...later, read('seven'), { user: 'So?' }];
+    const third = viewOf(chatBody(more), 0, {
+      edits,
+      protects: { message: stays, part: () => false, recalled: () => false },
+    });
+    const said = contentsAfter(third, strategy.propose(third)).find((text) =>
+      String(text).startsWith('[Summary'),
+    );
+    expect(said).toMatch(
+      /two\.ts\n(?:- YOU: [^\n]+\n)?- USER \(message above\): 2 \(asked: "[^\n]*Which one\?"\)\n- read_file ×3: three\.ts, four\.ts, five\.ts\n- \(still in the context: read_file\)\n- USER: And now\?\n/,
+    );
   });
 
   it('does not quote the text of a skill that stays as words of the user', () => {

@@ -134,7 +134,7 @@ function summarize(
     steps: summarySteps(view.conversation, dropped, view.recallTool),
     earlier: [...told.map(({ record }) => record.body), ...read],
     known: isAdded ? summaries.map(({ record }) => record.body) : [],
-    staying: stayingTexts(view, dropped, fromOf(earlier, chosen.dropped)),
+    staying: stayingTexts(view, dropped, fromOf(earlier, [...(retold ?? []), ...chosen.dropped])),
     stepsAbove: ahead.body === undefined ? stepsAbove(view, told, chosen.dropped) : 0,
     isPlanKnown: hasPlan(view, chosen.dropped),
     budget,

@@ -113,7 +113,7 @@ function userText({ body }: Conversation, message: Message): string {
 }
 
 /**
- * Returns the words of the user in messages that stay above a summary, each with its place between the steps: less than all ahead of `from`, the index of
+ * Returns the words of the user and the calls in messages that stay above a summary, each with its place between the steps: less than all ahead of `from`, the index of
  * the first message that the summary may tell of.
  */
 export function stayingTexts(
@@ -127,10 +127,19 @@ export function stayingTexts(
   let steps = 0;
   let next = 0;
   for (const message of conversation.messages.slice(0, upTo)) {
-    if (message.role !== 'user' || gone.has(message.index) || isFoldedHistory(conversation, message))
-      continue;
+    const calls = message.parts.flatMap((part) => (part.type === 'tool-call' ? [part.name] : []));
+    const isSaid = message.role === 'user' && !isFoldedHistory(conversation, message);
+    if (gone.has(message.index) || !(isSaid || calls.length > 0)) continue;
     while (next < dropped.length && dropped[next]!.index < message.index)
       steps += summarySteps(conversation, [dropped[next++]!], recallTool).length;
+    if (calls.length > 0) {
+      const last = texts.at(-1);
+      const at = message.index < from ? Number.NEGATIVE_INFINITY : steps - 0.5 + texts.length / 1e6;
+      const isNext = last?.calls !== undefined && Math.ceil(last.at) === Math.ceil(at);
+      if (isNext) texts.pop();
+      texts.push({ at, text: '', question: '', calls: [...((isNext && last.calls) || []), ...calls] });
+      continue;
+    }
     const text = typedText(userText(conversation, message), textBefore(conversation, message, 0)).words;
     const at = message.index < from ? Number.NEGATIVE_INFINITY : steps - 0.5 + texts.length / 1e6;
     const question = questionBefore(replyBefore(conversation, message), text);
