@@ -25,7 +25,8 @@ it("an engine in observe mode sends the client's body, and reports turn by turn 
     const folded = await folding.prepare(came);
     expect(observed.body).toBe(came.body);
     expect([observed.outcome, observed.recallTool]).toEqual([{ status: 'observed' }, undefined]);
-    expect(observed.report).toEqual(folded.report);
+    // Each engine has a fold of its own.
+    expect({ ...observed.report, fold: undefined }).toEqual({ ...folded.report, fold: undefined });
   }
 });
 

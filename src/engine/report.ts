@@ -165,6 +165,7 @@ function foldReport({
     trigger: demand?.trigger,
     ...(demand && result !== start && { goal: demand.goal, stayed: stayedIn(opened, demand, result) }),
     replayed: start.edits.length,
+    ...(start.edits.length > 0 && { fold: opened.found?.fold.id }),
     steps: correctedSteps(planned?.steps ?? [], correction),
     compressions: compressionsOf(newEdits, input, correction),
     shrunk: result.shrinks.length,

@@ -32,6 +32,8 @@ export type FoldReport = {
   readonly replayed: number;
   /** Number of tool result texts that were made smaller on arrival. */
   readonly shrunk: number;
+  /** Identifies the fold that was repeated. The recalls of all receipts with the same value are those of one fold. */
+  readonly fold?: string | undefined;
   /** Number of hidden recalls that were put back. */
   readonly hiddenRecalls: number;
   readonly steps: readonly FoldStep[];
