@@ -23,6 +23,7 @@ import {
   type OutlineLine,
   readFileLine,
   withLead,
+  withWhole,
 } from './rank.ts';
 import { firstSentences, joinedApart, joinedSentences } from './sentences.ts';
 import type { StayingText, Summarizer, SummaryRequest } from './summarizer.ts';
@@ -192,11 +193,11 @@ function historyLines({
     ...open,
     ...stillOpen,
     ...last,
+    ...callsAbove(staying),
     ...others.filter(({ worth }) => worth > 1).toReversed(),
     ...edited.slice(0, wholeEdited),
     ...prose.slice(0, whole),
     ...done.filter(({ isUsers }) => isUsers),
-    ...callsAbove(staying),
     ...closings.slice(0, wholeClosings),
   ];
   return [...binding, ...inTurns(turns), ...more, ...late];
@@ -335,7 +336,7 @@ function logItems(
     const join = joins[line.section];
     const isNext = last?.section === line.section && Math.floor(last.at) === Math.floor(line.at);
     if (join && isNext && last?.isAbove === line.isAbove) {
-      text = join(text, withLead(line, text), line.at - until > gap);
+      text = withWhole(text, line) ?? join(text, withLead(line, text), line.at - until > gap);
       until = line.end ?? line.at;
       continue;
     }

@@ -18,7 +18,16 @@ import {
   type TouchedFile,
 } from './rank.ts';
 import { interruption, stateMark } from './summary-text.ts';
-import { firstSentences, isProse, linesOf, nameOf, partsOf, plain, sentencesOf } from './sentences.ts';
+import {
+  firstSentences,
+  isProse,
+  joinedApart,
+  linesOf,
+  nameOf,
+  partsOf,
+  plain,
+  sentencesOf,
+} from './sentences.ts';
 import {
   clientSummary,
   interruptionNote,
@@ -104,6 +113,8 @@ const minClosing = 20;
 const maxClosing = 160;
 /** The same for one whose first sentence is longer. */
 const maxCut = 320;
+/** The same ahead of its verdict. */
+const maxOpening = 80;
 /** Newest replies that ended a turn of which so much is told, and UTF-16 units of the older ones. */
 const maxNewest = 5;
 const maxOlder = 110;
@@ -133,9 +144,7 @@ export function nodeOf(
         const isStop = interruptions.at(-1)?.at === at - 1;
         const reply = replyAt(steps, at - 1);
         const question = questionBefore(reply, words);
-        const begin = firstSentences(reply, maxClosing);
-        const closing =
-          begin.endsWith(' …') && !begin.endsWith(' items)') ? firstSentences(reply, maxCut) : begin;
+        const closing = closingWords(reply);
         // A question stands with its answer.
         const isAsked = question !== '' && closing.includes(question.split(' / ')[0]!);
         if (words !== '' && closing.length >= minClosing && !isAsked)
@@ -197,6 +206,23 @@ export function nodeOf(
   };
 }
 
+/** Returns what a reply that ended a turn says first, and its verdict, if it has one in bold letters elsewhere. */
+function closingWords(reply: string): string {
+  const begin = firstSentences(reply, maxClosing);
+  const whole = begin.endsWith(' …') && !begin.endsWith(' items)') ? firstSentences(reply, maxCut) : begin;
+  const verdict = verdictIn(reply);
+  return whole.includes(verdict) ? whole : joinedApart(firstSentences(reply, maxOpening), verdict);
+}
+
+/** Matches a sentence in bold letters. */
+const bold = /(?<![*\p{L}])\*\*([^*\n]{20,240}[.!。！])\*\*(?![*\p{L}])/gu;
+
+/** Returns the first sentence that a reply has in bold letters: it is the verdict more often than the first words are. Empty if there is none. */
+function verdictIn(reply: string): string {
+  const sentences = Array.from(reply.slice(0, 20_000).matchAll(bold), ([, words = '']) => oneLine(words));
+  return sentences.find(isProse) ?? '';
+}
+
 /** Makes the line of the beginning of a reply that ended a turn. */
 export function closingLine(text: string, reply: string, at: number): OutlineLine {
   const end = sentencesOf(reply).findLastIndex((sentence) => text.includes(sentence));
@@ -205,7 +231,7 @@ export function closingLine(text: string, reply: string, at: number): OutlineLin
 
 /** Tells less of an older reply: its turn needs its outcome, not the words. */
 function shortened(line: OutlineLine, reply: string): OutlineLine {
-  const text = line.text.length <= maxOlder ? '' : firstSentences(reply, maxOlder);
+  const text = line.text.length <= maxOlder ? '' : verdictIn(reply) || firstSentences(reply, maxOlder);
   return text.length < minClosing ? line : closingLine(text, reply, line.at);
 }
 

@@ -154,7 +154,21 @@ export function factLines(facts: readonly Fact[], known: ReadonlySet<string>): r
 export function withLead({ lead, text }: OutlineLine, told: string): string {
   return lead === undefined || told.includes(lead) || told.includes(text.slice(0, 16))
     ? text
-    : `${lead} ${text}`;
+    : `${lead} ${/^(?:[2-9]|\d\d)[.)] /.test(text) ? '… ' : ''}${text}`;
+}
+
+/** Puts an item or a sentence in the place of its beginning in what is told of the same reply; undefined if that lacks it. */
+export function withWhole(told: string, { text }: OutlineLine): string | undefined {
+  const begin = /^(?:\d{1,3}[.)] .{6}|.{16})/u.exec(text)?.[0];
+  const at = begin === undefined ? -1 : told.indexOf(begin);
+  if (at < 0) return undefined;
+  let end = begin!.length;
+  while (end < text.length && told[at + end] === text[end]) end++;
+  const rest = told.slice(at + end);
+  if (end === text.length) return told;
+  if (!/^(?:[;:]|$| …| \()/.test(rest)) return undefined;
+  const behind = rest.replace(/^:? …(?=;)/, '');
+  return told.slice(0, at) + (behind.startsWith(';') ? text.replace(/\.$/, '') : text) + behind;
 }
 
 /** Sentences of one reply or result that come before those of the next. */

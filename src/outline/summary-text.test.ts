@@ -107,6 +107,34 @@ Files touched:
   );
 });
 
+it('tells an item once, in the place where the list in short has its beginning', () => {
+  const reply = [
+    'The store is faster now.',
+    'These things changed:',
+    '1. **Inverted setting** - `cache.off` replaces `cache.on`, so that 12 programs need no change',
+    ...[2, 3, 4, 5, 6].map(
+      (at) => `${at}. **Thing ${at}** - a note on how this one is done in the ${at} files`,
+    ),
+  ].join('\n');
+  const steps = [user('Speed it up.'), model(reply), user('Thanks for all of that.')];
+  expect(summaryOf([...steps, call('run', { command: 'set cache.off 12' }, 'ok')], 150)).toMatch(
+    /\n- YOU: The store is faster now\. These things changed: 1\. Inverted setting - `cache\.off` replaces `cache\.on`, so that 12 programs need no change; 2\. Thing 2 - a note on how this one …; 3\. Thing 3 - a note on how this one … \(6 items\) … 5\. Thing 5 - a note on how this one is done in the 5 files; 6\. Thing 6 - a note on how this one is done in the 6 files\n/,
+  );
+});
+
+it('says a verdict in bold letters of a reply that begins with other words', () => {
+  const reply = [
+    'Good question, so I traced through the three checkpoints and read what happens to each of the files in them.',
+    'The first one has the lines of the model, and the second one those of the user.',
+    '**Your edit would be counted as the work of the model.**',
+    'The third one is empty.',
+  ].join('\n\n');
+  const steps = [user('Is my edit counted?'), model(reply), user('Then mend it.')];
+  expect(summaryOf(steps, 90)).toMatch(
+    /\n- YOU: Good question, so I traced through the three checkpoints and read what happens … Your edit would be counted as the work of the model\.\n/,
+  );
+});
+
 it('tells an item with the line that announces its list, once', () => {
   const reply = [
     'I measured all of it.',
