@@ -64,7 +64,7 @@ export function extract(request: SummaryRequest): string | undefined {
     const cost = costOf(line, begun, count);
     if (used + cost > (line.isBinding ? budget.max : roomBeside(binding, budget, aim))) break;
     used += cost;
-    if (line.isBinding) binding = used;
+    if (line.isBinding) binding += cost;
     begun.add(logged.has(line.section) ? 'log' : line.section);
     if (line.group !== undefined) begun.add(groupKey(line.group));
     taken.push(line);
@@ -85,9 +85,9 @@ export function extract(request: SummaryRequest): string | undefined {
   return undefined;
 }
 
-/** Returns the room with which what was done and found has half of the aim beside many words of the user, as far as the budget allows. */
+/** Returns the room with which what was done and found has three quarters of the aim beside many words of the user, as far as the budget allows. */
 function roomBeside(binding: number, { max }: SummaryRequest['budget'], aim: number): number {
-  return Math.min(max, Math.max(aim, Math.floor(binding + aim / 2)));
+  return Math.min(max, Math.max(aim, Math.floor(binding + (aim * 3) / 4)));
 }
 
 /** UTF-16 units of another summarizer's text that come before all other lines. */

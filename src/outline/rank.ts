@@ -164,8 +164,9 @@ export function withWhole(told: string, { text }: OutlineLine): string | undefin
   if (at < 0) return undefined;
   let end = begin!.length;
   while (end < text.length && told[at + end] === text[end]) end++;
-  const rest = told.slice(at + end);
   if (end === text.length) return told;
+  if (text[end - 1] === ' ') end--;
+  const rest = told.slice(at + end);
   if (!/^(?:[;:]|$| …| \()/.test(rest)) return undefined;
   const behind = rest.replace(/^:? …(?=;)/, '');
   return told.slice(0, at) + (behind.startsWith(';') ? text.replace(/\.$/, '') : text) + behind;
