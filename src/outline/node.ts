@@ -269,11 +269,9 @@ function addAsked(
     if (asked.length === 0 && text !== '') asked.push({ text, worth: 2, at: step });
     return;
   }
-  const lines = linesOf(words.replaceAll(/^[^\S\n]*(?:```|~~~).*$/gm, '')).flatMap((line) =>
-    line.length > maxQuoted ? partsOf(line) : [line],
-  );
+  const lines = piecesOf(words.replaceAll(/^[^\S\n]*(?:```|~~~).*$/gm, ''));
   // Code that the user pasted takes the room that the other words leave.
-  const own = new Set(linesOf(words));
+  const own = new Set(piecesOf(words));
   let quoted = 0;
   for (const [place, line] of lines.entries()) {
     const isOwn = own.size === lines.length || own.has(line);
@@ -285,6 +283,11 @@ function addAsked(
     known.add(text);
     asked.push({ text, worth, at: step + place / 1_000 });
   }
+}
+
+/** Returns the lines of what the user typed, long ones in sentences. */
+function piecesOf(words: string): readonly string[] {
+  return linesOf(words).flatMap((line) => (line.length > maxQuoted ? partsOf(line) : [line]));
 }
 
 /** Names a call that the user refused. */

@@ -121,6 +121,22 @@ it('tells an item once, in the place where the list in short has its beginning',
   );
 });
 
+it('keeps the beginning of a long line of the user, which is no code', () => {
+  const long = [
+    'If the second session makes the same files, we must not go on.',
+    `Then there is the ${'very '.repeat(60)}old case.`,
+    `So compare them ${'again and '.repeat(20)}again.`,
+  ].join(' ');
+  const turns = [user('Mend it.'), model('It is mended now, in all 12 files.'), user(long)];
+  const more = Array.from({ length: 12 }, (_, at) => [
+    model(`Part ${at} of the store is mended now, in all of its files.`),
+    user(`Now mend part ${at + 1} of the store as well, please.`),
+  ]).flat();
+  expect(summaryOf([...turns, ...more], 330)).toContain(
+    '\n- USER: If the second session makes the same files, we must not go on. / Then there is the very very',
+  );
+});
+
 it('says a verdict in bold letters of a reply that begins with other words', () => {
   const reply = [
     'Good question, so I traced through the three checkpoints and read what happens to each of the files in them.',
