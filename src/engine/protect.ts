@@ -4,7 +4,7 @@
  */
 import type { Codec, FormatRules, Problem, RecallTool } from '../codecs/codec.ts';
 import type { Conversation, Message } from '../conversation/conversation.ts';
-import { contentBytes } from '../tokens/count-conversation.ts';
+import { contentBytes } from '../strategies/drop-messages.ts';
 import { inputOf, mediaOf, perMessage, textOf, textsOf } from '../conversation/messages.ts';
 import { type Edit, stayingInSteps } from '../conversation/edit.ts';
 import { inPieces, oneStep, type Steps } from '../conversation/steps.ts';

@@ -1,8 +1,7 @@
 /** Implements three strategies that drop old content: the oldest messages, recalls of earlier turns, and calls of tools that do not exist. */
 import { checkSettings, object, oneOf } from '../checks.ts';
-import type { Conversation, Part } from '../conversation/conversation.ts';
-import { contentBytes } from '../tokens/count-conversation.ts';
-import { textOf, textsOf } from '../conversation/messages.ts';
+import type { Conversation, Message, Part } from '../conversation/conversation.ts';
+import { bytesOf, textOf, textsOf } from '../conversation/messages.ts';
 import type { Edit } from '../conversation/edit.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { freeMessagesOf, isPartDroppable, placesEdited, remainingInSteps } from './lib/editable-texts.ts';
@@ -267,4 +266,17 @@ function failed(view: FoldView, place: PartPlace, name: string): boolean {
     .map((span) => textOf(view.conversation.body, message, span))
     .join('\n');
   return saysNoSuchTool(text, name);
+}
+
+/** Returns about how many bytes a message has, the same in all formats: those of its texts and arguments, and 80 for the JSON around each part. */
+export function contentBytes(body: Uint8Array, message: Message): number {
+  let bytes = message.parts.length * 80;
+  for (const part of message.parts) {
+    for (const text of textsOf(part)) bytes += text.end - text.start;
+    if (part.type !== 'tool-call') continue;
+    const input = bytesOf(body, message, part.input);
+    // Arguments in a string have a backslash ahead of each quote.
+    bytes += input.length - (input[0] === 0x22 ? input.filter((byte) => byte === 0x5c).length : 0);
+  }
+  return bytes;
 }

@@ -378,16 +378,3 @@ function withUsualIds(text: string): string {
 
 /** Takes as many tokens as ids take on average. */
 const usualId = 'mem_yz4mse4gge9fv3wx';
-
-/** Returns about how many bytes a message has, the same in all formats: those of its texts and arguments, and 80 for the JSON around each part. */
-export function contentBytes(body: Uint8Array, message: Message): number {
-  let bytes = message.parts.length * 80;
-  for (const part of message.parts) {
-    for (const text of textsOf(part)) bytes += lengthOf(text);
-    if (part.type !== 'tool-call') continue;
-    const input = bytesOf(body, message, part.input);
-    // Arguments in a string have a backslash ahead of each quote.
-    bytes += input.length - (input[0] === 0x22 ? input.filter((byte) => byte === 0x5c).length : 0);
-  }
-  return bytes;
-}
