@@ -28,6 +28,8 @@ import {
 import { firstSentences, joinedApart, joinedSentences } from './sentences.ts';
 import type { StayingText, Summarizer, SummaryRequest } from './summarizer.ts';
 import {
+  costOf,
+  groupKey,
   joinedQuotes,
   type LogItem,
   readFiles,
@@ -40,7 +42,6 @@ import {
   spellRuns,
   spellSections,
   stateMark,
-  titles,
 } from './summary-text.ts';
 
 /** The extractive summarizer. Never rejects. */
@@ -76,8 +77,16 @@ export function extract(request: SummaryRequest): string | undefined {
     const texts = (request.isToldByModel ? [maxNamedBeside, 0] : [maxNamed]).map(
       (named) => [log, named] as const,
     );
-    const text = [...texts, ...(last.isBinding ? [[[], 0] as const] : [])]
-      .map(([inShort, named]) => spell(taken, inShort, named))
+    const text = [
+      ...texts,
+      ...(last.isBinding
+        ? ([
+            [[], 0],
+            [[], 0, false],
+          ] as const)
+        : []),
+    ]
+      .map(([inShort, named, marksCuts]) => spell(taken, inShort, named, marksCuts))
       .find((one) => count(one) <= room);
     if (text !== undefined) return text;
     taken.pop();
@@ -217,8 +226,8 @@ const maxEdited = 800;
 
 type RequestLine = OutlineLine & { readonly worth: number };
 
-function requestLine(text: string, at: number, worth = 2): RequestLine {
-  return { section: 'asked', text, at, worth, isBinding: true };
+function requestLine(text: string, at: number, worth = 2, hasMore = false): RequestLine {
+  return { section: 'asked', text, at, worth, isBinding: true, hasMore };
 }
 
 /**
@@ -241,7 +250,7 @@ function askedLines(
   const moved = new Map<number, number>();
   const retold = new Set<OutlineLine>();
   const fresh = now.asked.flatMap((asked): readonly RequestLine[] => {
-    const { text, at, worth } = asked;
+    const { text, at, worth, hasMore } = asked;
     const step = Math.floor(at);
     const place = moved.has(step) ? undefined : placeOf(text);
     if (place) {
@@ -251,10 +260,10 @@ function askedLines(
     const movedTo = moved.get(step);
     // The reply with its question may have been taken out long before.
     const told = place?.text.startsWith(`${text}${askedMark}`) ? place.text : text;
-    if (movedTo !== undefined) return [requestLine(told, movedTo + at - step, worth)];
+    if (movedTo !== undefined) return [requestLine(told, movedTo + at - step, worth, hasMore)];
     return earlierTexts.has(text) || knownTexts.has(text)
       ? []
-      : [requestLine(text, now.inPlace(asked).at, worth)];
+      : [requestLine(text, now.inPlace(asked).at, worth, hasMore)];
   });
   const stillAbove = new Set<OutlineLine>();
   const ofStaying = now.staying.flatMap(({ text: words, question, at }): readonly RequestLine[] => {
@@ -282,50 +291,26 @@ function isSameBeginning(a: string, b: string): boolean {
   return a.startsWith(b.slice(0, maxBeginning)) || b.startsWith(a.slice(0, maxBeginning));
 }
 
-function groupKey(group: string): string {
-  return `= ${group}`;
-}
-
-function costOf(
-  { section, text, group }: OutlineLine,
-  begun: ReadonlySet<string>,
-  count: SummaryRequest['count'],
-): number {
-  const titled = logged.has(section) ? 'log' : (section as keyof typeof titles);
-  const title = begun.has(titled) ? 0 : count(`${titles[titled]}\n`);
-  if (group === undefined)
-    return (
-      title +
-      count(
-        `- ${logged.has(section) ? spellLogItem({ section: section as LogItem['section'], text }) : text}\n`,
-      )
-    );
-  // Files are told by their paths in a folder.
-  return (
-    title +
-    count(`${text.split('/').slice(-2).join('/')}, `) +
-    (begun.has(groupKey(group)) ? 0 : count(`- ${group}: \n`))
-  );
-}
-
 /** Returns the items of the log, in order, with the calls between them that are not taken in short. */
 function logItems(
   taken: readonly OutlineLine[],
   done: readonly OutlineLine[],
   named: number,
+  marksCuts: boolean,
 ): readonly string[] {
   const isTaken = new Set(taken);
   const texts: (string | readonly Run[])[] = [];
   let last: OutlineLine | undefined;
   let text = '';
-  let until = 0;
+  let [until, isCut] = [0, false];
   let inShort: readonly Run[] = [];
   const flush = (): void => {
     if (inShort.length > 0) texts.push(inShort);
     inShort = [];
   };
   const end = (): void => {
-    if (last) texts.push(spellLogItem({ ...last, section: last.section as LogItem['section'], text }));
+    const whole = isCut && marksCuts ? `${text} / …` : text;
+    if (last) texts.push(spellLogItem({ ...last, text: whole } as LogItem));
     last = undefined;
   };
   const all = [
@@ -337,13 +322,14 @@ function logItems(
     const isNext = last?.section === line.section && Math.floor(last.at) === Math.floor(line.at);
     if (join && isNext && last?.isAbove === line.isAbove) {
       text = withWhole(text, line) ?? join(text, withLead(line, text), line.at - until > gap);
-      until = line.end ?? line.at;
+      [until, isCut] = [line.end ?? line.at, line.hasMore === true];
       continue;
     }
     end();
     if (isTaken.has(line)) {
       flush();
-      [last, text, until] = [line, withLead(line, ''), line.end ?? line.at];
+      [last, text] = [line, withLead(line, '')];
+      [until, isCut] = [line.end ?? line.at, line.hasMore === true];
     } else inShort = [...inShort, ...runsIn(line.text)];
   }
   end();
@@ -377,7 +363,12 @@ const joins: { readonly [section in Section]?: (before: string, line: string, is
 /** The distance of sentences between which another one is left out. */
 const gap = 0.0015;
 
-function spell(taken: readonly OutlineLine[], done: readonly OutlineLine[], named: number): string {
+function spell(
+  taken: readonly OutlineLine[],
+  done: readonly OutlineLine[],
+  named: number,
+  marksCuts = true,
+): string {
   const items: Partial<Record<Section, readonly string[]>> = {};
   for (const [section, lines] of groupBy(taken, (line) => line.section)) {
     if (logged.has(section)) continue;
@@ -391,7 +382,7 @@ function spell(taken: readonly OutlineLine[], done: readonly OutlineLine[], name
     items[section] = [...inOrder.map(({ text }) => text), ...valued];
   }
   const { prose, files, open } = items;
-  return spellSections({ prose, log: logItems(taken, done, named), files, open });
+  return spellSections({ prose, log: logItems(taken, done, named, marksCuts), files, open });
 }
 
 /** True for the last words of a result that ended a turn. */

@@ -76,7 +76,13 @@ type NodeContent = {
 };
 
 /** A line of a text; lines of one text have the same whole number in `at`. */
-export type AskedLine = { readonly text: string; readonly worth: number; readonly at: number };
+export type AskedLine = {
+  readonly text: string;
+  readonly worth: number;
+  readonly at: number;
+  /** True if the message goes on behind this line. */
+  readonly hasMore?: boolean;
+};
 
 /** The content of a node that was not made of steps. */
 export const noContent: NodeContent = {
@@ -281,7 +287,7 @@ function addAsked(
     const text = (place === 0 ? mark : '') + (isAnswer ? withQuestion(line, question) : line);
     if (known.has(text)) continue;
     known.add(text);
-    asked.push({ text, worth, at: step + place / 1_000 });
+    asked.push({ text, worth, at: step + place / 1_000, hasMore: place < lines.length - 1 });
   }
 }
 

@@ -37,6 +37,8 @@ export type OutlineLine = {
   readonly isOfFile?: boolean;
   /** True for a sentence of a reply that ends a turn, and for the last one of a result that does. */
   readonly isFinal?: boolean;
+  /** True for a line of the user's whose message goes on. */
+  readonly hasMore?: boolean;
   /** True for a message of the user that still stands above the summary. */
   readonly isAbove?: boolean;
   /** The id of its step, where steps have ids. */

@@ -172,3 +172,21 @@ it('tells an item with the line that announces its list, once', () => {
 - run time ./openStore scan: "real 0.2s"`,
   );
 });
+
+it('marks where a message of the user is cut, also at its end', () => {
+  const part = (at: number) => `${at}. Part ${at} of the view must show ${'more and '.repeat(12)}more.`;
+  const demand = ['1. The list must show who made a checkpoint.', ...[2, 3, 4, 5].map(part)].join('\n');
+  const turns = [user('Mend it.'), model('It is mended now, in all 12 files.'), user(demand)];
+  const more = Array.from({ length: 8 }, (_, at) => [
+    model(`Part ${at} of the store is mended now, in all of its files.`),
+    user(`Now mend part ${at + 1} of the store as well, please.`),
+  ]).flat();
+  const lineOf = (budget: number) =>
+    summaryOf([...turns, ...more], budget)!
+      .split('\n')
+      .find((one) => one.startsWith('- USER: 1.'))!;
+  expect(lineOf(300)).toBe(
+    `- USER: 1. The list must show who made a checkpoint. / ${part(2)} / ${part(3)} / …`,
+  );
+  expect(lineOf(2_000)).toBe(`- USER: ${demand.replaceAll('\n', ' / ')}`);
+});

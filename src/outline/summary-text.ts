@@ -371,3 +371,26 @@ function split(text: string, separator: string): readonly string[] {
   }
   return [...parts, text.slice(from)].filter((part) => part !== '');
 }
+
+/** Identifies a folder among the sections that were begun. */
+export function groupKey(group: string): string {
+  return `= ${group}`;
+}
+
+/** Returns the tokens that a line adds to a summary. `begun`: the sections and folders that have lines already. */
+export function costOf(
+  { section, text, group }: { readonly section: Section; readonly text: string; readonly group?: string },
+  begun: ReadonlySet<string>,
+  count: (text: string) => number,
+): number {
+  const item = { section, text };
+  const titled = isLogged(item) ? 'log' : (section as keyof typeof titles);
+  const title = begun.has(titled) ? 0 : count(`${titles[titled]}\n`);
+  if (group === undefined) return title + count(`- ${isLogged(item) ? spellLogItem(item) : text}\n`);
+  // Files are told by their paths in a folder.
+  return (
+    title +
+    count(`${text.split('/').slice(-2).join('/')}, `) +
+    (begun.has(groupKey(group)) ? 0 : count(`- ${group}: \n`))
+  );
+}
