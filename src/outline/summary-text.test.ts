@@ -182,9 +182,7 @@ it('marks where a message of the user is cut, also at its end', () => {
     user(`Now mend part ${at + 1} of the store as well, please.`),
   ]).flat();
   const lineOf = (budget: number) =>
-    summaryOf([...turns, ...more], budget)!
-      .split('\n')
-      .find((one) => one.startsWith('- USER: 1.'))!;
+    (summaryOf([...turns, ...more], budget) ?? '').split('\n').find((one) => one.startsWith('- USER: 1.'));
   expect(lineOf(300)).toBe(
     `- USER: 1. The list must show who made a checkpoint. / ${part(2)} / ${part(3)} / …`,
   );
