@@ -36,7 +36,7 @@ it('presets keep more and more of what recorded calls used, and no two give the 
   const sessions = records
     .filter(({ source }) => source === codingSessions)
     .filter(({ messages }) => JSON.stringify(messages).length > 300_000)
-    .slice(0, 2);
+    .slice(0, 6);
   if (sessions.length === 0) skip('There are no recorded conversations in ../shared/data.');
   const counter = await loadExactCounter('o200k_base');
   const policies = benchPolicies(presetOptions, counter);

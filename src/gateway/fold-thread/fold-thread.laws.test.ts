@@ -110,6 +110,7 @@ describe('a thread that folds large bodies', () => {
         steps: [],
         replayed: there.report.replayed,
         tokensKept: undefined,
+        fold: there.report.fold,
         goal: undefined,
         stayed: undefined,
         compressions: [],
