@@ -243,4 +243,29 @@ describe('a fold of sub-goals', () => {
     const records = recordsIn(await prepare(engine, long));
     expect(records.filter((text) => /^\[Phases? folded/.test(text)).length).toBeGreaterThan(0);
   });
+
+  it('keeps all of its records beside a summary', async () => {
+    const talk = Array.from({ length: 24 }, (_, at): readonly Step[] => [
+      { user: `Tell me how part ${at} of the shop works.` },
+      { assistant: `Part ${at} keeps its ${'goods and '.repeat(200)}prices in one table.` },
+    ]).flat();
+    const sent = async (summaries: false | { readonly kind: 'extractive' }) => {
+      const strategies = defaultStrategies({ subgoals: { minActions: 0 }, summaries });
+      const tokenBudget = { triggerTokens: 12_000, targetTokens: 2_500 };
+      const { engine } = testEngine({
+        strategies,
+        triggerOptions: { ...options.triggerOptions, tokenBudget },
+      });
+      return prepare(engine, [...talk, ...long.slice(1, 62)]);
+    };
+    const [both, records] = [await sent({ kind: 'extractive' }), await sent(false)];
+    expect(recordsIn(both).length).toBeGreaterThan(5);
+    // Records that stand in the context are not summarized once more.
+    expect(recordsIn(both)).toEqual(recordsIn(records));
+    const summaries = messagesOf(both.body).filter(({ content }) =>
+      (content ?? '').startsWith('[Summary of'),
+    );
+    expect(summaries.length).toBe(1);
+    expect(summaries[0]!.content).toContain('USER: Tell me how part 0 of the shop works.');
+  });
 });
