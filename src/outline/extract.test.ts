@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { extract, extractiveSummarizer } from './extract.ts';
 import type { SummaryRequest, SummaryStep } from './summarizer.ts';
+import { call, model, user } from '../../test/support/summary-steps.ts';
 import { readSections, titles } from './summary-text.ts';
 
 /** Counts tokens in a way that is easy to check. */
@@ -10,16 +11,6 @@ const count = (text: string) => Math.ceil(text.length / 4);
 function summaryOf(steps: readonly SummaryStep[], change: Partial<SummaryRequest> = {}): string | undefined {
   return extract({ steps, earlier: [], known: [], budget: { aim: 1_000, max: 1_500 }, count, ...change });
 }
-
-const user = (text: string): SummaryStep => ({ type: 'said', by: 'user', text });
-const model = (text: string): SummaryStep => ({ type: 'said', by: 'assistant', text });
-const call = (tool: string, input: object, result = 'ok'): SummaryStep => ({
-  type: 'called',
-  tool,
-  input: JSON.stringify(input),
-  result,
-  failed: false,
-});
 
 const work: readonly SummaryStep[] = [
   user('Make the parser faster.\n- Never change the public API.\nThanks!'),

@@ -1,17 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { extract } from './extract.ts';
 import type { SummaryStep } from './summarizer.ts';
+import { call, model, user } from '../../test/support/summary-steps.ts';
 import { readSections, runsIn, spellRuns, titles } from './summary-text.ts';
 
-const user = (text: string): SummaryStep => ({ type: 'said', by: 'user', text });
-const model = (text: string): SummaryStep => ({ type: 'said', by: 'assistant', text });
-const read = (file: string): SummaryStep => ({
-  type: 'called',
-  tool: 'read_file',
-  input: JSON.stringify({ path: `src/${file}.ts` }),
-  result: 'ok',
-  failed: false,
-});
+const read = (file: string) => call('read_file', { path: `src/${file}.ts` });
 
 function summaryOf(steps: readonly SummaryStep[], max = 2_000) {
   const budget = { aim: max, max };
@@ -49,13 +42,7 @@ const replies: Readonly<Record<string, readonly (readonly [string, string])[]>> 
 
 describe('the end of a turn', () => {
   it('is in the last words of a result that the user answers without a reply between', () => {
-    const looked = (about: string, result: string): SummaryStep => ({
-      type: 'called',
-      tool: 'lookup',
-      input: JSON.stringify({ query: about }),
-      result,
-      failed: false,
-    });
+    const looked = (about: string, result: string) => call('lookup', { query: about }, result);
     const verdict = 'The order A-47 is paid again, with 22 euros in the last run.';
     const others = Array.from({ length: 8 }, (_, at) =>
       looked(
@@ -338,13 +325,7 @@ it('a short answer stands with the question, and the next summary keeps it', () 
 });
 
 describe('files that the model reads', () => {
-  const reads = (path: string, result: string): SummaryStep => ({
-    type: 'called',
-    tool: 'Read',
-    input: JSON.stringify({ file_path: path }),
-    result,
-    failed: false,
-  });
+  const reads = (path: string, result: string) => call('Read', { file_path: path }, result);
   const shownOf = (...steps: readonly SummaryStep[]) =>
     summaryOf([user('Why does it fail?'), ...steps, model('Port 8443 is wrong, so I changed it.')]).shown;
   const sentence = 'The cursor of flushQueue is never reset after a failure.';

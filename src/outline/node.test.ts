@@ -3,18 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { nodeAbove, nodeOf, type OutlineNode } from './node.ts';
 import { keptIn, nodeOfText, spellNode } from './record.ts';
 import type { SummaryStep } from './summarizer.ts';
+import { call, model } from '../../test/support/summary-steps.ts';
 
 /** Counts tokens in a way that is easy to check. */
 const count = (text: string) => Math.ceil(text.length / 4);
-
-const model = (text: string): SummaryStep => ({ type: 'said', by: 'assistant', text });
-const call = (tool: string, input: object, result = 'ok'): SummaryStep => ({
-  type: 'called',
-  tool,
-  input: JSON.stringify(input),
-  result,
-  failed: false,
-});
 
 function written(node: OutlineNode, room: number): string {
   const textOf = ({ title, body }: { readonly title: string; readonly body: string }) =>

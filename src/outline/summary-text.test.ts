@@ -1,16 +1,7 @@
 import { expect, it } from 'vitest';
 import { extract } from './extract.ts';
 import type { SummaryRequest, SummaryStep } from './summarizer.ts';
-
-const user = (text: string): SummaryStep => ({ type: 'said', by: 'user', text });
-const model = (text: string): SummaryStep => ({ type: 'said', by: 'assistant', text });
-const call = (tool: string, input: object, result = 'ok'): SummaryStep => ({
-  type: 'called',
-  tool,
-  input: JSON.stringify(input),
-  result,
-  failed: false,
-});
+import { call, model, user } from '../../test/support/summary-steps.ts';
 
 function summaryOf(steps: readonly SummaryStep[], max = 3_000, earlier: readonly string[] = []): string {
   const request: SummaryRequest = {
