@@ -17,6 +17,7 @@ export async function clientFindings(
   config: Config,
   { env, cwd }: Pick<Terminal, 'env' | 'cwd'>,
   deadlineMs: number,
+  wrap: string,
 ): Promise<readonly Finding[]> {
   const home = homeOf(env) ?? cwd;
   const plans = new Map(
@@ -36,7 +37,7 @@ export async function clientFindings(
     check: 'base-url',
     level: 'ok',
     says: 'No base URL is set in this shell or in a settings file of a client.',
-    fix: `${ownCommand} wrap claude, or docs/clients.md for a permanent setting.`,
+    fix: `${wrap}, or docs/clients.md for a permanent setting.`,
   };
   return [
     ...(urls.length === 0 ? [none] : urls),

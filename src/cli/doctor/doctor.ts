@@ -9,7 +9,7 @@ import { connect as connectSecure } from 'node:tls';
 import { LeporelloError, reasonOf } from '../../errors.ts';
 import type { DoctorArgs } from '../command-args.ts';
 import { type LoadedConfig, loadConfig } from '../config/load-config.ts';
-import { ownCommand, withCheckoutNote } from '../home.ts';
+import { homeOf, ownCommand, withCheckoutNote, wrapCommand } from '../home.ts';
 import type { Terminal } from '../terminal.ts';
 import { clientFindings } from './client-checks.ts';
 import { helpText } from '../help/help.ts';
@@ -104,7 +104,8 @@ async function setupFindings(
           },
         ];
   const secret = await secretFindings(dataDir, terminal.env, config.memory);
-  const gateway = await gatewayFindings(config, secret.secret, deps);
+  const wrap = wrapCommand('claude', { port: config.port, dataDir, home: homeOf(terminal.env) });
+  const gateway = await gatewayFindings(config, secret.secret, deps, wrap);
   return [
     ...configuration,
     ...(await dataFindings(dataDir, config.memory, secret.secret)),
@@ -113,7 +114,7 @@ async function setupFindings(
     ...(await upstreamFindings(config, deps)),
     ...proxyFindings(terminal.env),
     ...gateway,
-    ...(await clientFindings(config, terminal, deps.deadlineMs)),
+    ...(await clientFindings(config, terminal, deps.deadlineMs, wrap)),
   ];
 }
 
@@ -163,10 +164,11 @@ async function stateText(terminal: Terminal, deadlineMs: number): Promise<string
     totals.status === 'ok'
       ? spelledSums((totals.value as { readonly total: WrapSums }).total)
       : 'its totals need a credential';
-  return spelledState(user.state, url, sums);
+  const wrap = wrapCommand('claude', { port: config.port, dataDir, home: homeOf(terminal.env) });
+  return spelledState(user.state, url, sums, wrap);
 }
 
-function spelledState(gateway: GatewayState, url: string, sums: string): string {
+function spelledState(gateway: GatewayState, url: string, sums: string, wrap: string): string {
   const { leporello, since, mode, store, wraps, endsWithWraps } = gateway;
   const until = endsWithWraps ? '; it ends with the last of them' : '';
   return `Leporello ${leporello} runs on ${url} for ${ago(Date.now() - since)}${mode === 'observe' ? ', and only observes' : ''}
@@ -175,7 +177,7 @@ function spelledState(gateway: GatewayState, url: string, sums: string): string 
   wraps     ${wraps}${wraps > 0 ? until : ''}
   page      ${url}/
 
-  ${ownCommand} wrap claude   connects an agent for one run
+  ${wrap}   connects an agent for one run
   ${ownCommand} doctor        checks the set-up
   ${ownCommand} help          shows all commands
 `;

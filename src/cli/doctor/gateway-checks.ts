@@ -15,6 +15,7 @@ export async function gatewayFindings(
   config: Config,
   secret: Uint8Array | undefined,
   { now, deadlineMs }: Pick<DoctorDeps, 'now' | 'deadlineMs'>,
+  wrap: string,
 ): Promise<readonly Finding[]> {
   const { port } = config;
   const check = 'gateway';
@@ -23,7 +24,7 @@ export async function gatewayFindings(
   const another = `${ownCommand} serve --port ${anotherPort(port)}`;
   switch (user.kind) {
     case 'nobody': {
-      const fix = `${ownCommand} serve, or ${ownCommand} wrap claude, which starts one.`;
+      const fix = `${ownCommand} serve, or ${wrap}, which starts one.`;
       return [{ check, level: 'ok', says: `No gateway runs on ${url} now.`, fix }];
     }
     case 'another program': {
@@ -41,7 +42,7 @@ export async function gatewayFindings(
         stateFinding(user.state, url, now()),
         ...(typeof receipts === 'string'
           ? [{ check, level: 'warning', says: receipts } as const]
-          : [...receiptFindings(receipts, now()), ...(await modelFindings(receipts, config))]),
+          : [...receiptFindings(receipts, now(), wrap), ...(await modelFindings(receipts, config))]),
       ];
     }
   }
@@ -84,13 +85,11 @@ async function receiptsOf(url: string, deadlineMs: number): Promise<readonly Rec
 }
 
 /** Reports the last request, fold and failure. `receipts` are newest first. */
-function receiptFindings(receipts: readonly Receipt[], now: number): readonly Finding[] {
+function receiptFindings(receipts: readonly Receipt[], now: number, wrap: string): readonly Finding[] {
   const check = 'requests';
   const [last] = receipts;
   if (last === undefined)
-    return [
-      { check, level: 'ok', says: 'The gateway has had no request yet.', fix: `${ownCommand} wrap claude` },
-    ];
+    return [{ check, level: 'ok', says: 'The gateway has had no request yet.', fix: wrap }];
   const folded = receipts.find(
     ({ outcome, steps }) => outcome.status === 'compacted' && steps.some(({ edits }) => edits > 0),
   );

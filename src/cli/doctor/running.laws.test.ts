@@ -147,7 +147,7 @@ describe('leporello without arguments', () => {
   wraps     0
   page      ${gateway.url}/
 
-  ${ownCommand} wrap claude   connects an agent for one run
+  ${ownCommand} wrap claude --port ${gateway.port}   connects an agent for one run
   ${ownCommand} doctor        checks the set-up
   ${ownCommand} help          shows all commands
 `,

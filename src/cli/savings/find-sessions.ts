@@ -100,7 +100,7 @@ async function isNew(file: string, since: number): Promise<boolean> {
   );
 }
 
-/** Returns the folders in which sessions are looked for. */
+/** Returns the folders that are searched for sessions. */
 export function sessionFolders(place: SessionPlace): readonly string[] {
   return [...fileKinds.flatMap(({ folders }) => folders(place)), opencodeFolder(place)];
 }

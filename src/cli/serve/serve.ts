@@ -52,7 +52,7 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
   // The port of the gateway, which is known for sure only when it listens.
   let { port } = config;
   const home = homeOf(terminal.env);
-  const wrapFor = (onPort: number) => wrapCommand('claude', { port: onPort, dataDir, home });
+  const wrap = () => wrapCommand('claude', { port, dataDir, home });
   const stopped = whenStopped(terminal);
   const warming = createBackgroundWarmUp();
   try {
@@ -65,7 +65,7 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
       ...(traces && { tracing: traces.tracing }),
       archive,
       pageClients: {
-        snippets: (url) => clientSnippets(url, wrapFor(port)),
+        snippets: (url) => clientSnippets(url, wrap()),
         async findings() {
           const { checksOf } = await import('../doctor/doctor.ts');
           return checksOf({ config: { ...config, port }, dataDir, unknownVariables }, terminal, portUserMs);
@@ -94,7 +94,7 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
       saveCode();
     });
     await terminal
-      .out(startText(server, args.json, { place, store: memory.store.name, wrap: wrapFor(port) }))
+      .out(startText(server, args.json, { place, store: memory.store.name, wrap: wrap() }))
       .catch(() => undefined);
     warn(log, config, memory, unknownVariables);
     await Promise.race([stopped.first, wraps.unused]);
