@@ -38,7 +38,7 @@ const beginsJson = /^\s*(?:\{\s*["}]|\[\s*["{[\]\d-])/;
 export function holdText(relay: StreamRelay, holding: TextHolding): StreamRelay {
   if (holding.recallTool === undefined) return relay;
   let round = newRound();
-  let hasRecalled = holding.mayRecall;
+  let { mayRecall } = holding;
   let hidesText: true | undefined;
 
   /** Notes what an event adds to the round. Returns true if the rest of the round need not wait. */
@@ -49,9 +49,9 @@ export function holdText(relay: StreamRelay, holding: TextHolding): StreamRelay 
     if (text !== undefined || held.length > 0) held.push(event);
     round.text += text ?? '';
     round.hasRecall ||= recalls.length > 0;
-    hasRecalled ||= round.hasRecall;
+    mayRecall ||= round.hasRecall;
     if (recalls.length < calls.length || holding.isLastRound()) return true;
-    return !hasRecalled && beginsJson.test(round.text);
+    return !mayRecall && beginsJson.test(round.text);
   }
 
   /** Takes all that was held back. The rest of the round is taken at once. */

@@ -199,7 +199,7 @@ function isRecalledMedia({ body }: Pick<Conversation, 'body'>, message: Message)
   return noteLiteral.every((byte, at) => bytes[at] === byte);
 }
 
-/** True for recalled media, and for nothing but media right after results: where these hold only text, clients send so what a tool showed. */
+/** True for recalled media, and for a message of media alone right after results: clients send a screenshot so where results hold only text. */
 function isMediaOfStep(conversation: Conversation, message: Message): boolean {
   const { index, parts, role } = message;
   const isMedia = role === 'user' && parts.every(({ type }) => type === 'media');

@@ -81,7 +81,7 @@ export type Learned = {
   readonly load?: (keys: LearnedKeys) => Promise<void>;
 };
 
-/** Everything that something is learned for. `links`: the prefix hashes of the conversation as the client sent it. */
+/** The keys under which something is learned. `links`: the prefix hashes of the conversation as the client sent it. */
 export type LearnedKeys = {
   readonly tokens: CalibrationKeys;
   readonly window: WindowKey;

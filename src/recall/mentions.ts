@@ -58,12 +58,8 @@ function* filesFor(
   for (const file of files)
     for (const piece of file.pieces) file.score += Math.log(1 + files.length / holding.get(piece)!);
   yield;
-  const found: string[] = [];
-  for (const { path } of files.sort((one, other) => other.score - one.score)) {
-    if (found.length === maxFiles) break;
-    if (!isShown?.(path)) found.push(path);
-  }
-  return found;
+  const scored = files.map(({ path, score }) => ({ text: path, score }));
+  return bestOf(scored, maxFiles, (path) => !isShown?.(path));
 }
 
 type File = { readonly path: string; count: number; last: number };
@@ -145,12 +141,21 @@ function* namesFor(
     if (shared.length === 0) return [];
     const { count, last } = uses.get(name)!;
     const rarity = shared.reduce((sum, piece) => sum + Math.log(1 + names.length / holding.get(piece)!), 0);
-    return [{ name, score: rarity / Math.sqrt(pieces.length) + last / all / 2 + Math.log(count) / 4 }];
+    return [{ text: name, score: rarity / Math.sqrt(pieces.length) + last / all / 2 + Math.log(count) / 4 }];
   });
+  return bestOf(scored, maxNamesFound, (name) => !asked.includes(name) && !isShown?.(name));
+}
+
+/** Returns the texts with the highest scores that are wanted, `max` at most. Only as many are asked about as are needed. */
+function bestOf(
+  scored: readonly { readonly text: string; readonly score: number }[],
+  max: number,
+  isWanted: (text: string) => boolean,
+): readonly string[] {
   const found: string[] = [];
-  for (const { name } of scored.sort((one, other) => other.score - one.score)) {
-    if (found.length === maxNamesFound) break;
-    if (!asked.includes(name) && !isShown?.(name)) found.push(name);
+  for (const { text } of scored.toSorted((one, other) => other.score - one.score)) {
+    if (found.length === max) break;
+    if (isWanted(text)) found.push(text);
   }
   return found;
 }

@@ -79,9 +79,12 @@ export async function openModelCall<Message, Reply>(
   options: AdapterOptions = {},
 ): Promise<OpenModelCall<Reply>> {
   const { engine } = partsOf(leporello);
-  const { tenant = 'local', onPrepared } = options;
-  const { maxRecallRounds: maxRounds = usualRecallLimits.maxRounds } = options;
-  const { maxRecallTokens: maxTokens = usualRecallLimits.maxTokens } = options;
+  const {
+    tenant = 'local',
+    onPrepared,
+    maxRecallRounds: maxRounds = usualRecallLimits.maxRounds,
+    maxRecallTokens: maxTokens = usualRecallLimits.maxTokens,
+  } = options;
   const wire = wireRequest(call.request, call.form);
   const engineRequest = { codec: frameworkCodec, body: wire.body, tenant, upstream: call.upstream };
   let last: { readonly folded: FoldedRequest<Message>; readonly outcome: SendOutcome<Reply> } | undefined;

@@ -83,7 +83,7 @@ export function sharedLearned(own: Learned, parent: () => Remote<LearnedFunction
   };
 }
 
-/** Lets a call of the main thread fail: then that has learned less. */
+/** Ignores a call that fails: the main thread then knows less. */
 function told(call: Promise<void>): void {
   void call.catch(() => undefined);
 }

@@ -152,7 +152,7 @@ export function repairedSteps<Step extends RepairedStep>(steps: readonly Step[])
   return repaired;
 }
 
-/** Returns the commands of a line, by which it is told that one was run again: without what only shows or redirects their output. */
+/** Returns the commands of a line, without the parts that only show or redirect their output. They tell whether a command was run again. */
 function commandNames(about: string): readonly string[] {
   return about
     .split(/&&|;|\|\|/)

@@ -207,7 +207,7 @@ function elementsIn(text: string): { readonly inside: ReadonlyMap<string, string
   return { inside, rest: around.filter((piece) => piece !== '').join('\n') };
 }
 
-// Questions that the user answered shortly
+// Questions that the user answered in a few words
 
 /**
  * The longest answer that is not understood alone, in UTF-16 units; the longest one to a question at the very end of a reply, which it is likely
@@ -268,7 +268,7 @@ export function questionBefore(reply: string, answer: string): string {
   return wholeWords(quoted.filter((text) => text !== '').join(' / '), maxQuestions);
 }
 
-/** UTF-16 units of a short answer, and of the question and the reply with a list that the user agrees with so shortly. */
+/** UTF-16 units of a short answer, and of the question and the reply with a list that the user agrees with in so few words. */
 export const maxAgreement = 60;
 const maxAsked = 320;
 const maxAgreed = 300;
