@@ -14,7 +14,7 @@ import {
   summaryOf,
 } from '../receipts/totals.ts';
 import { isCompressionPath } from './routing/routes.ts';
-import { hasCredential, type Tenant, type TenantRule } from './routing/tenant.ts';
+import { hasCredential, type TenantRule, viewerOf } from './routing/tenant.ts';
 import { type GatewayRequest, type GatewayResponse, jsonResponse } from './http/http.ts';
 import type { GatewayExperiment } from './options.ts';
 import type { ReceiptArchive } from './receipts/archive.ts';
@@ -87,16 +87,6 @@ function isPage(path: string): boolean {
     path.startsWith('/_leporello/') &&
     !/^\/_leporello\/(?:receipts|totals|memory|experiment)(?:\/|$)/.test(path)
   );
-}
-
-/** Returns the tenant whose data a caller sees, or the reason why it sees none. */
-function viewerOf(tenant: Tenant): { readonly tenant: string } | { readonly problem: string } {
-  if (tenant.label === undefined) return tenant;
-  if (tenant.isVerified) return { tenant: tenant.label };
-  return {
-    problem:
-      'This gateway reads the tenant from a token that it does not verify, so the token shows nothing here: use the adminToken.',
-  };
 }
 
 /** Returns the newest receipts. A tenant also gets those of earlier processes, if they are kept; the administrator those of this process. */

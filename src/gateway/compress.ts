@@ -14,7 +14,7 @@ import { receiveBody } from './http/body.ts';
 import { type GatewayRequest, type GatewayResponse, jsonResponse } from './http/http.ts';
 import { answerCall, hashOf, idPattern, problem, retrieve, textIn } from './retrieve.ts';
 import { callOf } from './routing/routes.ts';
-import type { TenantRule } from './routing/tenant.ts';
+import { type TenantRule, viewerOf } from './routing/tenant.ts';
 
 export type CompressDeps = {
   readonly encryptedStore: EncryptedStore;
@@ -33,20 +33,21 @@ export async function answerCompression(
   { path, query }: { readonly path: string; readonly query: URLSearchParams },
 ): Promise<GatewayResponse> {
   if (path === '/health') return jsonResponse(200, { status: 'healthy', service: 'leporello' });
-  const tenant = deps.tenants.tenantOf(request);
-  if (tenant.label === undefined) return problem(401, 'authentication_error', tenant.problem);
+  const viewer = viewerOf(deps.tenants.tenantOf(request));
+  if ('problem' in viewer) return problem(403, 'permission_error', viewer.problem);
+  const { tenant } = viewer;
   try {
     const [, inPath] = /^\/v1\/retrieve\/([^/]+)$/.exec(path) ?? [];
     if (inPath !== undefined && request.method === 'GET')
-      return await retrieve(deps, tenant.label, inPath, query.get('query') ?? undefined);
+      return await retrieve(deps, tenant, inPath, query.get('query') ?? undefined);
     if (request.method !== 'POST' || (inPath !== undefined && inPath !== 'tool_call'))
       return problem(405, 'validation_error', `${path} does not answer ${request.method}.`);
     const sent = await jsonIn(deps, request);
     if (sent === undefined)
       return problem(400, 'validation_error', 'The body is not a JSON object: send one.');
-    if (path === '/v1/compress') return await compress(deps, tenant.label, sent);
-    if (inPath === 'tool_call') return await answerCall(deps, tenant.label, sent);
-    return await retrieve(deps, tenant.label, textIn(sent, 'hash') ?? '', textIn(sent, 'query'));
+    if (path === '/v1/compress') return await compress(deps, tenant, sent);
+    if (inPath === 'tool_call') return await answerCall(deps, tenant, sent);
+    return await retrieve(deps, tenant, textIn(sent, 'hash') ?? '', textIn(sent, 'query'));
   } catch (error) {
     if (!LeporelloError.isInstance(error)) throw error;
     const status = error.code === 'body-too-large' ? 413 : 503;
@@ -58,8 +59,8 @@ async function jsonIn(
   { maxBodyBytes }: CompressDeps,
   request: GatewayRequest,
 ): Promise<JsonRecord | undefined> {
-  const most = Math.min(maxBytes, maxBodyBytes);
-  const { body } = await receiveBody(request, most, most < maxBodyBytes ? 'this path' : undefined);
+  const limit = Math.min(maxBytes, maxBodyBytes);
+  const { body } = await receiveBody(request, limit, limit < maxBodyBytes ? 'this path' : undefined);
   try {
     const sent: unknown = JSON.parse(new TextDecoder().decode(body));
     return isRecord(sent) ? sent : undefined;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { hashOf } from '../../src/gateway/retrieve.ts';
 import type { TenantSetting } from '../../src/gateway/routing/tenant.ts';
 import type { ScriptRequest, Turn } from '../support/fake-provider/script.ts';
 import { type Format, formats, longBody, post, requestBody, shapes } from './bodies.ts';
@@ -149,14 +150,24 @@ describe('the data under /_leporello/', () => {
 
   it('for a claim: nothing, because anybody can forge a claim; the administrator sees it', async () => {
     await using played = await playRefresh('chat', { claim: 'sub' }, refreshed[2]![2]);
-    const { id, look } = played;
+    const { stack, id, look } = played;
     const forged = { authorization: `Bearer ${jwt({ iss: 'https://auth.example', sub: 'alice' })}` };
+    const text =
+      '{"error":{"type":"permission_error","message":"This gateway reads the tenant from a token that it does not verify, so the token opens no stored data: send the adminToken to /_leporello/*, and a key without that claim to /v1/compress and /v1/retrieve."}}\n';
     for (const path of ['receipts', 'totals', `memory/${id}`]) {
-      expect(await look(path, forged)).toEqual({
-        status: 403,
-        text: '{"error":{"type":"permission_error","message":"This gateway reads the tenant from a token that it does not verify, so the token shows nothing here: use the adminToken."}}\n',
-      });
+      expect(await look(path, forged)).toEqual({ status: 403, text });
     }
+    const hash = hashOf(id);
+    const sent = { messages: [{ role: 'user', content: 'Hello.' }], hash };
+    for (const path of ['compress', 'retrieve', 'retrieve/tool_call']) {
+      const response = await fetch(`${stack.url}/v1/${path}`, {
+        method: 'POST',
+        headers: forged,
+        body: JSON.stringify(sent),
+      });
+      expect([path, response.status, await response.text()]).toEqual([path, 403, text]);
+    }
+    expect((await look(`../v1/retrieve/${hash}`, forged)).status).toBe(403);
     // Tokens without claims are tenants themselves.
     expect((await look('receipts', { authorization: 'Bearer opaque' })).text).toBe('{"receipts":[]}\n');
     expect((await look(`memory/${id}`, { authorization: `Bearer ${adminToken}` })).status).toBe(200);

@@ -22,7 +22,7 @@ import {
  * - another label (1 to 64 of a-z, 0-9 and -): one tenant for all requests.
  * - `{ header }`: the tenant that a proxy in front names in this header. The proxy must remove the client's own header of that name.
  * - `{ claim }`: the tenant that the JWT in `authorization` names in this claim. Only the provider checks the signature, so the token shows
- *   nothing under `/_leporello/`. A request without that claim belongs to its credential.
+ *   nothing under `/_leporello/` and cannot compress or retrieve. A request without that claim belongs to its credential.
  */
 export type TenantSetting = string | { readonly header: string } | { readonly claim: string };
 
@@ -75,6 +75,16 @@ export function createTenantRule(
     return { tenantOf, forwarded: allHeaders };
   }
   throw badTenant(setting);
+}
+
+/** Returns the tenant whose data the gateway itself shows to a caller, or the reason why it shows none. */
+export function viewerOf(tenant: Tenant): { readonly tenant: string } | { readonly problem: string } {
+  if (tenant.label === undefined) return tenant;
+  if (tenant.isVerified) return { tenant: tenant.label };
+  return {
+    problem:
+      'This gateway reads the tenant from a token that it does not verify, so the token opens no stored data: send the adminToken to /_leporello/*, and a key without that claim to /v1/compress and /v1/retrieve.',
+  };
 }
 
 /** Returns all headers, when none of them is only for the gateway. */
