@@ -125,8 +125,11 @@ describe('the fetch handler', () => {
       await ask('/llm', '/llm/v1/chat?q=1'),
       await ask('/llm/', '/llm/v1/chat'),
       await ask('/llm', '/llm'),
+      await ask('/llm', '/llm?q=1'),
       await ask('/', '/v1/x'),
-    ]).toEqual(['/v1/chat?q=1', '/v1/chat', '/', '/v1/x']);
+      // The path of another app.
+      await ask('/llm', '/llmfoo/v1/chat'),
+    ]).toEqual(['/v1/chat?q=1', '/v1/chat', '/', '/?q=1', '/v1/x', '/llmfoo/v1/chat']);
   });
 });
 

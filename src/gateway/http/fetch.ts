@@ -50,7 +50,9 @@ async function serve(handler: Handler, request: Request, mountedAt: string): Pro
 function targetOf(url: string, mountedAt: string): string {
   const [target = '/'] = splitUrl(url).target.split('#', 1);
   const prefix = mountedAt.endsWith('/') ? mountedAt.slice(0, -1) : mountedAt;
-  const rest = target.startsWith(prefix) ? target.slice(prefix.length) : target;
+  const rest = target.slice(prefix.length);
+  // `/llm` is no part of `/llmfoo`, which is a path of the app.
+  if (!target.startsWith(prefix) || !/^(?:[/?]|$)/.test(rest)) return target;
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
