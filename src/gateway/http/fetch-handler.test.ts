@@ -102,10 +102,12 @@ describe('the fetch handler', () => {
   });
 
   it('turns a failure of the handler into a 500, and a failure of the body into a broken stream', async () => {
-    const failing = createFetchHandler(async () => {
-      throw new Error('secret');
-    });
-    const response = await failing(new Request('http://h/'));
+    const errors: unknown[] = [];
+    const onError = (error: unknown): void => void errors.push(error);
+    const secret = new Error('secret');
+    const handler: Handler = () => Promise.reject(secret);
+    const response = await createFetchHandler(handler, { onError })(new Request('http://h/'));
+    expect(errors).toEqual([secret]);
     expect([response.status, await response.json()]).toEqual([
       500,
       { error: { type: 'internal_error', message: 'The gateway failed on this request. Its log says why.' } },

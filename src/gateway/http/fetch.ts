@@ -16,8 +16,8 @@ import { iterate, toStream } from './body.ts';
 import { LeporelloError } from '../../errors.ts';
 
 /**
- * Serves fetch requests. Never rejects: when the handler fails, the response is a 500. `basePath` is the path under which another app mounts
- * the gateway; the handler sees paths without it.
+ * Serves fetch requests. Never rejects: when the handler fails, the response is a 500, and `onError` gets the error (default: it is printed
+ * with `console.error`). `basePath` is the path under which another app mounts the gateway; the handler sees paths without it.
  * @example
  * export default { fetch: createFetchHandler(handler) };
  * @example
@@ -26,23 +26,37 @@ import { LeporelloError } from '../../errors.ts';
  */
 export function createFetchHandler(
   handler: Handler,
-  { basePath = '/' }: { readonly basePath?: string } = {},
+  { basePath = '/', onError = printError }: FetchHandlerOptions = {},
 ): (request: Request) => Promise<Response> {
-  return async (request) => serve(handler, request, basePath);
+  return async (request) => serve(handler, request, { basePath, onError });
 }
 
-async function serve(handler: Handler, request: Request, mountedAt: string): Promise<Response> {
+type FetchHandlerOptions = { readonly basePath?: string; readonly onError?: (error: unknown) => void };
+
+function printError(error: unknown): void {
+  // A program without a log of its own must see it, too.
+  // oxlint-disable-next-line no-console
+  console.error('leporello: the gateway failed on a request.', error);
+}
+
+async function serve(
+  handler: Handler,
+  request: Request,
+  { basePath, onError }: Required<FetchHandlerOptions>,
+): Promise<Response> {
   const gone = new AbortController();
   try {
     const response = await handler({
       method: request.method,
-      target: targetOf(request.url, mountedAt),
+      target: targetOf(request.url, basePath),
       headers: [...request.headers],
       body: request.body === null ? undefined : iterate(request.body),
       signal: AbortSignal.any([request.signal, gone.signal]),
     });
     return await toResponse(response, request.method, () => gone.abort());
-  } catch {
+  } catch (error) {
+    // A client that left breaks the body of its request off, which is no failure of the gateway.
+    if (!request.signal.aborted) onError(error);
     return toResponse(internalError(), request.method, () => undefined);
   }
 }
