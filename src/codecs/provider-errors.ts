@@ -12,13 +12,16 @@ import type { Overflow } from './codec.ts';
  */
 export type OverflowWording = RegExp | { readonly unit: 'bytes'; readonly says: RegExp };
 
+/** The statuses with which providers refuse the content of a request. FastAPI, Mistral and several proxies use 422. */
+export const refusalStatuses: ReadonlySet<number> = new Set([400, 413, 422]);
+
 /** Returns the overflow that a response reports; undefined for every other response. */
 export function readOverflow(
   status: number,
   body: string,
   wordings: readonly OverflowWording[],
 ): Overflow | undefined {
-  if (status !== 400 && status !== 413) return undefined;
+  if (!refusalStatuses.has(status)) return undefined;
   for (const wording of wordings) {
     if (!(wording instanceof RegExp)) {
       if (wording.says.test(body)) return { unit: 'bytes' };

@@ -4,6 +4,7 @@
  * The number of attempts is bounded. Every other answer is final. Continuations after a recall are retried when a failure may be temporary.
  */
 import type { Codec, GatewayProblem, Overflow } from '../codecs/codec.ts';
+import { refusalStatuses } from '../codecs/provider-errors.ts';
 import { type PreparedRequest, type Refusal, passThrough } from '../engine/types.ts';
 import { headerOf, splitUrl, type UpstreamResponse } from './http/http.ts';
 import { maxErrorBytes, peekBody } from './http/body.ts';
@@ -69,7 +70,7 @@ async function sendUntilFinal(sending: PendingRequest): Promise<AnsweredRequest>
 type CheckedResponse = { readonly response: UpstreamResponse; readonly text: string | undefined };
 
 async function refusalOf(response: UpstreamResponse): Promise<CheckedResponse> {
-  if (response.status !== 400 && response.status !== 413) return { response, text: undefined };
+  if (!refusalStatuses.has(response.status)) return { response, text: undefined };
   const { text, body } = await peekBody(response.body, maxErrorBytes);
   return { response: { ...response, body }, text };
 }

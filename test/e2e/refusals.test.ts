@@ -8,9 +8,9 @@ import { offering, type Stack, startStack } from './stack.ts';
 import { hasStub } from '../support/stub-texts.ts';
 
 const hello: Reply = { type: 'turn', parts: [{ type: 'text', text: 'Hello.' }] };
-const refusal = (message: string): Reply => ({
+const refusal = (message: string, status = 400): Reply => ({
   type: 'error',
-  status: 400,
+  status,
   body: { type: 'error', error: { type: 'invalid_request_error', message } },
 });
 const sizeOf = ({ body }: ScriptRequest) => JSON.stringify(body).length;
@@ -151,9 +151,10 @@ describe.each(formats)('a %s request that the provider refuses', (format) => {
     expect(next.headers.get('x-leporello-outcome')).toBe('compacted');
   });
 
-  it('because of the recall tool is sent without it', async () => {
+  it.each([400, 413, 422])('because of the recall tool is sent without it (%d)', async (status) => {
     await using stack = await startStack(
-      ({ body }) => (JSON.stringify(body).includes('read_memory') ? refusal('too many tools') : hello),
+      ({ body }) =>
+        JSON.stringify(body).includes('read_memory') ? refusal('too many tools', status) : hello,
       offering,
     );
     expect((await post(stack.url, format, requestBody(format))).status).toBe(200);

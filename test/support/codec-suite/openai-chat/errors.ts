@@ -71,6 +71,8 @@ export const overflows: ErrorFixture['overflows'] = {
     status: 400,
     body: '{ "error" : { "message" : "" , "code" : "context_length_exceeded" } }',
   }),
+  // FastAPI, which many servers are built with, refuses with this status.
+  'status 422': tokens(said('context_length_exceeded', { code: 'context_length_exceeded' }, 422)),
   ...Object.fromEntries(
     sentences.map(([sentence, ...numbers]) => [sentence, tokens(said(sentence), ...numbers)]),
   ),
