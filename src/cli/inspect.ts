@@ -96,6 +96,9 @@ export function spellReceipt(one: KeptReceipt, fold?: KeptReceipt): string {
         `  recall ${query}: ${found ? `${number(tokens)} tokens` : 'not found'}`,
     ),
     ...moneyLines(receipt.money),
+    ...(receipt.cutOff === undefined
+      ? []
+      : [`  Incomplete (${receipt.cutOff}): the output is what was reported until then.`]),
     ...(receipt.problem === undefined ? [] : [`  Problem: ${receipt.problem}`]),
     ...(receipt.unstableFrom === undefined
       ? []

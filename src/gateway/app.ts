@@ -14,7 +14,6 @@ import {
   type ReceiptLog,
   createCostTracker,
   createReceiptLog,
-  pricesFrom,
 } from './receipts/receipts.ts';
 import { type UpstreamUrls, defaultUpstreams } from './routing/routes.ts';
 import { type TenantSetting, createTenantRule, sessionOf } from './routing/tenant.ts';
@@ -57,6 +56,7 @@ import {
 import { type KeptReplies, createKeptReplies } from '../store/hidden-recalls.ts';
 import { createControls } from '../store/controls.ts';
 import { type Store, timedStore } from '../store/store.ts';
+import { pricesFrom } from '../tokens/model-facts.ts';
 import { loadModelInfo } from '../tokens/models.ts';
 
 /** Settings of the gateway: those of the engine, and limits, upstreams and access. */

@@ -169,6 +169,7 @@ async function relayed(
       note: {
         recalled: ({ tokens }) => recalled(tokens),
         used: nothing,
+        ended: nothing,
         replied: nothing,
         upstreamStatus: nothing,
         problem: nothing,

@@ -364,6 +364,7 @@ async function receiptOf(
     prices: await options.prices(),
     started,
     preparedAt,
+    hasLeft: () => request.signal.aborted,
   });
   const { outcome, report } = prepared;
   if (report.unstableFrom !== undefined) {

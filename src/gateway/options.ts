@@ -13,7 +13,8 @@ import type { RecallLimits } from '../recall/tool.ts';
 import type { RecallWatch } from './recall-loop.ts';
 import type { ReceiptArchive } from './receipts/archive.ts';
 import type { GatewayLog, GatewayMetrics } from './receipts/metrics.ts';
-import type { AnyReceipt, CostTracker, Prices, ReceiptLog, ReceiptSource } from './receipts/receipts.ts';
+import type { Prices } from '../tokens/model-facts.ts';
+import type { AnyReceipt, CostTracker, ReceiptLog, ReceiptSource } from './receipts/receipts.ts';
 import type { UpstreamUrls } from './routing/routes.ts';
 import type { TenantRule } from './routing/tenant.ts';
 

@@ -42,6 +42,8 @@ export type ExchangeNotes = {
   recalled(report: RecallReport, asked: string): void;
   /** Called at the end of each round with the usage of all rounds so far. */
   used(usage: Usage | undefined): void;
+  /** Called at the end of a stream, however it ended, with the usage that was reported so far. */
+  ended(usage: Usage | undefined): void;
   /** Called with the model's last reply when it was read to its end. */
   replied(reply: ModelReply): void;
   upstreamStatus(status: number): void;
@@ -113,6 +115,7 @@ export async function* relayStream(exchange: Exchange, first: UpstreamResponse):
       }
     }
   } finally {
+    note.ended(relay.usage());
     await recorder.disconnected();
   }
 }

@@ -90,6 +90,7 @@ export async function resend(request: ResentRequest): Promise<ResentReply> {
       replied: (reply) => {
         seen.reply = reply;
       },
+      ended: () => undefined,
       upstreamStatus: () => undefined,
       problem: () => undefined,
     },

@@ -23,7 +23,8 @@ import type { Receipt, ShadowReceipt } from '../receipts/receipt.ts';
 import type { ModelInfo } from '../tokens/models.ts';
 import type { RecallLimits } from '../recall/tool.ts';
 import type { GatewayLog } from './receipts/metrics.ts';
-import type { Prices, Resender } from './receipts/receipts.ts';
+import type { Prices } from '../tokens/model-facts.ts';
+import type { Resender } from './receipts/receipts.ts';
 import {
   areEqual,
   boundsOf,

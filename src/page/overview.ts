@@ -113,10 +113,13 @@ export function sessionLink(session: string | undefined): Html {
 }
 
 /** Returns what is wrong with a request; undefined for a sound one. */
-export function warningOf({ unstableFrom, outcome, upstreamStatus, problem }: Receipt): string | undefined {
+export function warningOf(receipt: Receipt): string | undefined {
+  const { unstableFrom, outcome, upstreamStatus, problem, cutOff } = receipt;
   if (unstableFrom !== undefined) return `unstable from message ${unstableFrom}`;
   if (upstreamStatus !== undefined && upstreamStatus >= 400) return `the provider answered ${upstreamStatus}`;
-  if (outcome.status === 'failed' || problem !== undefined) return 'failed';
+  if (outcome.status === 'failed') return 'failed';
+  if (cutOff === 'client left') return 'the client left before the end';
+  if (problem !== undefined) return 'failed';
   return undefined;
 }
 

@@ -113,12 +113,14 @@ export type Receipt = FoldReport & {
   readonly recalls: readonly RecallReport[];
   /** How accurately the prompt was counted; undefined if it was not counted or no usage was reported. */
   readonly prompt: CountedPrompt | undefined;
-  /** Tokens that the provider reported, over all rounds. */
+  /** Tokens that the provider reported, over all rounds. With `cutOff`, those that it had reported until then. */
   readonly usage: Usage | undefined;
   /** The usage of each round: the first is the request, each further one follows a recall. Empty if any round lacks a report. */
   readonly rounds: readonly Usage[];
   /** The actual cost and the estimated cost without Leporello; undefined without usage or without a known price. */
   readonly money: Money | undefined;
+  /** Set if the response did not reach its end: the client disconnected, or the provider did. The provider may bill more output than `usage` has. */
+  readonly cutOff?: 'client left' | 'broke off' | undefined;
   /** Why the store failed, or why the response could not be completed; undefined if neither happened. */
   readonly problem: string | undefined;
   readonly ms: {

@@ -71,6 +71,21 @@ export function createPriceList(catalog: PriceCatalog, overrides: PriceOverrides
   };
 }
 
+/** Loads the price list. Never rejects: without the catalog all prices are unknown. */
+export type Prices = () => Promise<PriceList>;
+
+/** Returns the prices of the catalog with overrides. The catalog takes a moment to load, so it is loaded with the first request. */
+export function pricesFrom(overrides: PriceOverrides | undefined): Prices {
+  let list: PriceList | undefined;
+  return async function prices() {
+    try {
+      return (list ??= createPriceList(await loadCatalog(), overrides));
+    } catch {
+      return { priceOf: () => undefined };
+    }
+  };
+}
+
 /** UTF-16 units of the longest name that is remembered: clients choose the names of models. */
 const maxRememberedName = 200;
 

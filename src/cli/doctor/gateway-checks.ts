@@ -101,7 +101,8 @@ function receiptFindings(receipts: readonly Receipt[], now: number, wrap: string
   const refused = receipts.find(({ upstreamStatus = 0 }) => upstreamStatus >= 400);
   const unstable = receipts.find(({ unstableFrom }) => unstableFrom !== undefined);
   const unreached = receipts.find(
-    ({ upstreamStatus, problem }) => upstreamStatus === undefined && problem !== undefined,
+    ({ upstreamStatus, problem, cutOff }) =>
+      upstreamStatus === undefined && problem !== undefined && cutOff === undefined,
   );
   return [
     { check, level: 'ok', says: `The last request was ${ago(now - last.at)} ago; ${fold}.` },

@@ -5,8 +5,7 @@
  */
 import type { Usage } from '../../conversation/conversation.ts';
 import { groupBy } from '../../es2024.ts';
-import { pricesFrom } from '../../gateway/receipts/receipts.ts';
-import type { Price, PriceList } from '../../tokens/model-facts.ts';
+import { type Price, type PriceList, pricesFrom } from '../../tokens/model-facts.ts';
 import { addedUsage, noUsage, plainUsage } from '../../receipts/cost.ts';
 import { billOf } from '../../receipts/cost.ts';
 import { type KeptReceipt, number, requestReceipt, usdText } from '../../receipts/detail.ts';

@@ -84,10 +84,13 @@ function startAtZero({ failures, recalls, warnings, notesLost }: Series): void {
   for (const warning of ['under', 'over']) warnings.inc({ warning }, 0);
 }
 
-function failuresOf({ outcome, upstreamStatus = 0, problem }: Receipt): readonly string[] {
+function failuresOf({ outcome, upstreamStatus = 0, problem, cutOff }: Receipt): readonly string[] {
   const isAnswered = upstreamStatus >= 200 && upstreamStatus < 400;
+  const fold = outcome.status === 'failed' ? ['fold'] : [];
+  // A client that left is nobody's failure.
+  if (cutOff === 'client left') return fold;
   return [
-    ...(outcome.status === 'failed' ? ['fold'] : []),
+    ...fold,
     ...(isAnswered ? [] : ['upstream']),
     ...(isAnswered && problem !== undefined ? ['response'] : []),
   ];

@@ -5,7 +5,7 @@
 import { type Caches, openFixed } from '../../caches.ts';
 import type { EngineRequest, PreparedRequest } from '../../engine/types.ts';
 import type { ReceiptTotals } from '../../receipts/totals.ts';
-import { type PriceList, type PriceOverrides, createPriceList } from '../../tokens/model-facts.ts';
+import type { PriceList } from '../../tokens/model-facts.ts';
 import type { Usage } from '../../conversation/conversation.ts';
 import type {
   CountedPrompt,
@@ -30,7 +30,6 @@ import {
 } from '../../receipts/cost.ts';
 import type { ModelReply } from '../../codecs/codec.ts';
 import type { GatewayLog, GatewayMetrics } from './metrics.ts';
-import { loadCatalog } from '../../tokens/catalog.ts';
 
 /** The receipt of a request in progress. */
 export type OpenReceipt = {
@@ -68,6 +67,8 @@ type ReceiptRequest = {
   readonly started: number;
   /** Time at which the request was prepared, in milliseconds since the epoch. */
   readonly preparedAt: number;
+  /** True when the client has disconnected. */
+  readonly hasLeft: () => boolean;
 };
 
 type ReceiptDeps = {
@@ -94,9 +95,12 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
   let reply: ModelReply | undefined;
   let closed = false;
 
-  function close(): void {
+  function close(end?: 'complete' | 'broken'): void {
     if (closed) return;
     closed = true;
+    const hasLeft = end !== 'complete' && request.hasLeft();
+    const cutOff = hasLeft ? 'client left' : end === 'broken' ? 'broke off' : undefined;
+    if (hasLeft) deps.log.info({ receipt: id }, 'the client left before the response ended');
     const reported = rounds.every((round) => round !== undefined) ? rounds : [];
     const receipt: Receipt = {
       kind: 'request',
@@ -113,7 +117,8 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
       usage,
       rounds: reported,
       money: deps.costs.costOf({ tenant, prepared, prices, at: started, rounds: reported }),
-      problem,
+      cutOff,
+      problem: problem ?? (cutOff === 'broke off' ? 'the response broke off' : undefined),
       ms: { prepare: request.preparedAt - started, total: deps.clock() - started },
     };
     const { resender } = request;
@@ -121,6 +126,11 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
     if (!request.isModelCall) return;
     deps.totals.add(tenant, receipt);
     deps.metrics?.requestEnded(request.format, receipt);
+  }
+
+  function noteRound(reported: Usage | undefined): void {
+    rounds.push(roundOf(usage, reported));
+    usage = reported && plainUsage(reported);
   }
 
   return {
@@ -133,14 +143,18 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
         asked.push(of);
       },
       used: (reported) => {
-        rounds.push(roundOf(usage, reported));
-        usage = reported && plainUsage(reported);
+        noteRound(reported);
         // Usage sums up all rounds, and only the first round sent the prompt that was counted.
         if (rounds.length > 1 || reported === undefined) return;
         const sent = sentPromptOf(reported);
         if (sent === undefined) return;
         prompt = countedPrompt(prepared, sent);
         prepared.reportPromptTokens(sent);
+      },
+      ended: (reported) => {
+        const rest = reported && usageSince(usage ?? noUsage, reported);
+        // This round was not read to its end, so its report may be preliminary: good for a lower bound, not to correct counts.
+        if (rest && rest.input + rest.output > 0) noteRound(reported);
       },
       replied: (last) => {
         reply = last;
@@ -154,12 +168,8 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
         if (closed) deps.log.warn({ receipt: id, problem: text }, 'a step failed after the reply had ended');
       },
     },
-    close,
-    closing: (body) =>
-      watched(body, (error) => {
-        if (error !== undefined) problem ??= 'the response broke off';
-        close();
-      }),
+    close: () => close(),
+    closing: (body) => watched(body, close),
   };
 }
 
@@ -197,12 +207,12 @@ function headersOf(id: string, { outcome, report }: PreparedRequest): HeaderList
 }
 
 /**
- * Returns the same body, and calls `ended` when it ends. Not a generator: an async generator that is returned before its first `next()` never
- * runs its `finally`.
+ * Returns the same body, and calls `ended` when it ends and has run its cleanup. Not a generator: an async generator that is returned before
+ * its first `next()` never runs its `finally`.
  */
 function watched(
   body: AsyncIterable<Uint8Array>,
-  ended: (error: unknown) => void,
+  ended: (end?: 'complete' | 'broken') => void,
 ): AsyncIterable<Uint8Array> {
   return {
     [Symbol.asyncIterator]() {
@@ -211,16 +221,19 @@ function watched(
         async next() {
           try {
             const step = await chunks.next();
-            if (step.done) ended(undefined);
+            if (step.done) ended('complete');
             return step;
           } catch (error) {
-            ended(error);
+            ended('broken');
             throw error;
           }
         },
         async return() {
-          ended(undefined);
-          await chunks.return?.();
+          try {
+            await chunks.return?.();
+          } finally {
+            ended();
+          }
           return { done: true, value: undefined };
         },
       };
@@ -283,21 +296,6 @@ function differenceOf({ outcome, prompt, report }: PreparedRequest): Difference 
     hiddenRecalls,
     cacheMarks,
     tokensKept,
-  };
-}
-
-/** Loads the price list. Never rejects: without the catalog all prices are unknown. */
-export type Prices = () => Promise<PriceList>;
-
-/** Returns the prices of the catalog with overrides. The catalog takes a moment to load, so it is loaded with the first request. */
-export function pricesFrom(overrides: PriceOverrides | undefined): Prices {
-  let list: PriceList | undefined;
-  return async function prices() {
-    try {
-      return (list ??= createPriceList(await loadCatalog(), overrides));
-    } catch {
-      return { priceOf: () => undefined };
-    }
   };
 }
 
