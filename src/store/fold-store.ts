@@ -86,7 +86,7 @@ export interface FoldStore {
 type FoldStoreOptions = {
   readonly encryptedStore: Pick<
     EncryptedStore,
-    'keep' | 'getSealedMany' | 'getSealedFirst' | 'renewSealed' | 'writesByOthers'
+    'keep' | 'forget' | 'getSealedMany' | 'getSealedFirst' | 'renewSealed' | 'writesByOthers'
   >;
   /** How long a fold is kept after its last use, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
@@ -150,8 +150,9 @@ export function createFoldStore({
         remember(tenant, link, { fold });
       }
       const markBefore = knownOf(tenant, link)?.sentWith;
+      const keys = [foldKeys.fold(link), ...prefixes.map(foldKeys.prefixFold)];
       const inTheWay = await write({
-        keys: [foldKeys.fold(link), ...prefixes.map(foldKeys.prefixFold)],
+        keys,
         content: withFoldId(encoded, fold.id),
         ttlMs,
         unless: [
@@ -161,16 +162,15 @@ export function createFoldStore({
       });
       if (inTheWay) {
         const { at, content } = inTheWay;
-        remember(
-          tenant,
-          link,
-          at === 0 ? { fold: parseFold(content) } : { sentWith: parseSentWith(content) },
-        );
+        const there = at === 0 ? { fold: parseFold(content) } : { sentWith: parseSentWith(content) };
+        remember(tenant, link, there);
         return { alreadySent: decideSent(tenant, links) };
       }
-      // An equal request was sent without the fold while the store wrote it.
-      if (yieldsTo === 'all' && knownOf(tenant, link)?.sentWith !== markBefore)
+      // An equal request was sent without the fold while the store wrote it. After a restart, no request may find the fold.
+      if (yieldsTo === 'all' && knownOf(tenant, link)?.sentWith !== markBefore) {
+        await encryptedStore.forget(tenant, { sealed: keys }).catch(() => undefined);
         return { alreadySent: decideSent(tenant, links) };
+      }
       unsaved.delete(fold);
       remember(tenant, link, { fold });
       for (const prefix of prefixes) remember(tenant, prefix, { prefixFold: fold });

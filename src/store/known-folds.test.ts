@@ -122,4 +122,31 @@ describe.each([false, true])('a fold store on a file (isShared: %s)', (isShared)
     expect(folds[0]?.fold.edits).toEqual([drop(0), drop(1)]);
     await sqlite.close();
   });
+
+  it('leaves no fold in the store when an equal request was sent without it while the store wrote it', async () => {
+    const sqlite = await sqliteStore({ file: newFile(), isShared });
+    const written = Promise.withResolvers<void>();
+    const goOn = Promise.withResolvers<void>();
+    const slow: Store = {
+      ...sqlite,
+      async putUnless(...wanted) {
+        const found = await sqlite.putUnless(...wanted);
+        written.resolve();
+        await goOn.promise;
+        return found;
+      },
+    };
+    const foldStore = open(slow);
+    await foldStore.find('t', links('abcX'));
+    const recording = foldStore.record('t', links('abcX'), fold(0, 1), { yieldsTo: 'all', from: 2 });
+    await written.promise;
+    const marking = foldStore.markSent('t', links('abcX'), undefined, { at: 2 });
+    goOn.resolve();
+    expect(await recording).toMatchObject({ alreadySent: { folds: [] } });
+    await marking;
+    for (const one of [foldStore, open(sqlite)])
+      for (const name of ['abcX', 'abcXY', 'abcY'])
+        expect((await one.find('t', links(name))).folds).toEqual([]);
+    await sqlite.close();
+  });
 });
