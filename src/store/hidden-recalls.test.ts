@@ -126,14 +126,29 @@ describe('hidden recalls', () => {
   it('stay as they were first found, so that the same bytes are sent again', async () => {
     const store = inMemoryStore();
     const hiddenRecalls = open(store);
-    expect(await find(hiddenRecalls, 't', [reply('a')])).toEqual([[]]);
+    const replies = [reply('a'), reply('b'), reply('c')];
+    expect(await find(hiddenRecalls, 't', replies)).toEqual([[], [], []]);
     await open(store).record('t', 'a', recallOf('mem_1'));
-    expect(await find(hiddenRecalls, 't', [reply('a')])).toEqual([[]]);
+    expect(await find(hiddenRecalls, 't', replies)).toEqual([[], [], []]);
+  });
+
+  it('are found in the newest two replies also if another process stored them after the first look', async () => {
+    const store = inMemoryStore();
+    const [one, other] = [open(store), open(store)];
+    const replies = [reply('a'), reply('b'), reply('c')];
+    expect(await find(other, 't', replies)).toEqual([[], [], []]);
+    await one.record('t', 'b', recallOf('mem_1'));
+    await one.record('t', 'c', recallOf('mem_2'));
+    for (const hiddenRecalls of [one, other])
+      expect(await find(hiddenRecalls, 't', replies)).toEqual([[], [recallOf('mem_1')], [recallOf('mem_2')]]);
+    // Later requests of the conversation repeat them.
+    const later = [...replies, reply('d'), reply('e')];
+    expect(await find(other, 't', later)).toEqual([[], [recallOf('mem_1')], [recallOf('mem_2')], [], []]);
   });
 
   it('are read once, all in one round trip', async () => {
     const { store, asked } = watched();
-    const hiddenRecalls = open(store);
+    const hiddenRecalls = open({ ...store, isShared: false });
     await find(hiddenRecalls, 't', [reply('a'), reply('b')]);
     await find(hiddenRecalls, 't', [reply('a'), reply('b'), reply('c')]);
     await find(hiddenRecalls, 't', [reply('a'), reply('b'), reply('c')]);
@@ -141,7 +156,7 @@ describe('hidden recalls', () => {
   });
 
   it('are not looked up again for a conversation without any, unless one was recorded since', async () => {
-    const hiddenRecalls = open();
+    const hiddenRecalls = open({ ...inMemoryStore(), isShared: false });
     const looked: string[] = [];
     const look = async (newestFirst: readonly Reply[]) => {
       looked.length = 0;

@@ -28,7 +28,7 @@ export type Reply = { readonly before: string; readonly through: string };
 export type FoundRecalls<R extends Reply> = { readonly reply: R; readonly turns: readonly HiddenRecall[] };
 
 type HiddenRecallsOptions = {
-  readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany' | 'renewSealed'>;
+  readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany' | 'renewSealed' | 'writesByOthers'>;
   /** How long a hidden recall is kept after it was last put back, in milliseconds. Default 30 days. */
   readonly ttlMs?: number | undefined;
   readonly clock?: Clock | undefined;
@@ -37,6 +37,12 @@ type HiddenRecallsOptions = {
 
 /** The number of hidden recalls stored for one prefix: a client may retry a request and continue from any of the replies. */
 const maxTurns = 4;
+
+/**
+ * The number of newest replies that are looked up again if they had no recall and another process uses the store. It may have answered one of
+ * them, and its write may have taken longer than its client.
+ */
+const lateReplies = 2;
 
 /** The number of versions of one prefix's record. Further versions are only remembered in this process. */
 const maxVersions = 16;
@@ -61,11 +67,14 @@ export function createHiddenRecalls({
       const met: { readonly reply: R; readonly key: string; turns: readonly HiddenRecall[] | undefined }[] =
         [];
       const slices = openSlices();
+      const mayBeLate = encryptedStore.writesByOthers() === undefined;
       for (const reply of newestFirst) {
         if (slices.isOver()) await slices.pause();
         const key = keyIn(tenant, reply.through);
-        if (without.get(key) === now) break;
-        const turns = known.get(key);
+        const looksAgain = mayBeLate && met.length < lateReplies;
+        if (!looksAgain && without.get(key) === now) break;
+        const here = known.get(key);
+        const turns = looksAgain && here?.length === 0 ? undefined : here;
         // A client that disconnected may return before its reply was recorded, so an empty result is checked again.
         const late = turns?.length === 0 ? made.get(keyIn(tenant, reply.before)) : undefined;
         met.push({ reply, key, turns: late ?? turns });
@@ -85,6 +94,8 @@ export function createHiddenRecalls({
         }
       }
       const oldest = met.findLastIndex(({ turns = [] }) => turns.length > 0);
+      // Those up to a recall that another process stored late were counted as without recalls.
+      if (mayBeLate) for (const { key } of met.slice(0, oldest + 1)) without.delete(key);
       for (const { key } of met.slice(oldest + 1)) {
         without.set(key, now);
         if (slices.isOver()) await slices.pause();

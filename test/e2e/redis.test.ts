@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { redisStore } from '../../src/store/redis/redis.ts';
+import type { Store } from '../../src/store/store.ts';
 import { createEncryptedStore } from '../../src/store/encrypted-store.ts';
 import type { Receipt } from '../../src/receipts/receipt.ts';
 import { freshReading } from '../support/chat-conversation.ts';
@@ -13,7 +14,7 @@ import type { ScriptRequest, Turn } from '../support/fake-provider/script.ts';
 import { isRedisMissing, startRedis } from '../support/redis-server.ts';
 import { longBody, post } from './bodies.ts';
 import { startCountingProxy } from './counting-proxy.ts';
-import { startStack } from './stack.ts';
+import { type Stack, startStack } from './stack.ts';
 import { stubIdsIn } from '../support/stub-texts.ts';
 
 const small = { models: { '*': { windowTokens: 12_000 } }, shrinks: false } as const;
@@ -87,6 +88,40 @@ describe.skipIf(isRedisMissing)('a gateway with a Redis store', () => {
     }
     expect(seen.folds).toBeGreaterThan(4);
     expect(seen.recalls).toBe(5);
+  });
+
+  it('puts a recall back on both gateways, also if one looked for it before the other had stored it', async () => {
+    await using redis = await startRedis();
+    const { script, recallNext } = model();
+    const store = await redisStore({ port: redis.port });
+    const stored = Promise.withResolvers<void>();
+    const late: Store = {
+      ...store,
+      async putUnless(guards, entries) {
+        if (entries.some(({ key }) => key.includes('ghost/'))) await stored.promise;
+        return store.putUnless(guards, entries);
+      },
+    };
+    const settings = { ...small, storeDeadlineMs: 60_000 };
+    await using one = await startStack(script, settings, { store: late });
+    await using other = await startStack(script, settings, { store: await redisStore({ port: redis.port }) });
+    const agent = client();
+    const recallsPutBack = async ({ url }: Stack) => (await agent.request(url)).receipt.hiddenRecalls;
+    for (let at = 0; at < 30; at++) await agent.request(one.url);
+    recallNext();
+    expect((await agent.request(one.url)).receipt.recalls.length).toBe(1);
+    expect(await recallsPutBack(other)).toBe(0);
+    stored.resolve();
+    const keys = new Redis(redis.port);
+    await eventually(async () => expect(await keys.keys('*ghost/*')).not.toEqual([]));
+    keys.disconnect();
+    expect([await recallsPutBack(other), await recallsPutBack(one), await recallsPutBack(other)]).toEqual([
+      1, 1, 1,
+    ]);
+    // The other gateway had sent one request without the recall, so its prefix changed once.
+    const changed = other.logged.findIndex((line) => line.startsWith('the sent prefix'));
+    expect(changed).toBeGreaterThan(-1);
+    other.logged.splice(changed, 1);
   });
 
   it('makes only one of two gateways ask a model for a summary that both want', async () => {

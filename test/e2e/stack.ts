@@ -23,8 +23,8 @@ export type Stack = AsyncDisposable & {
   readonly provider: FakeProvider;
   /** The gateway's base URL, `http://127.0.0.1:PORT`. */
   readonly url: string;
-  /** The gateway's log messages with their fields. */
-  readonly logged: readonly string[];
+  /** The gateway's log messages with their fields. A change of the prefix that a test expects must be taken out. */
+  readonly logged: string[];
   /** Stops the gateway and starts another on the same data. */
   restart(): Promise<void>;
   /** Starts another gateway on the same data and returns its URL. It ends with the stack. */
