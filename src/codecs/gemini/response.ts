@@ -16,7 +16,7 @@ import { type OverflowWording, readOverflow } from '../provider-errors.ts';
 import type { Span } from '../../conversation/conversation.ts';
 import { applySplices, isRecord, jsonBytes, scanArray } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
-import { isPrivateTool } from '../../conversation/turns.ts';
+import { isPrivateTool, privateToolsOf } from '../../conversation/turns.ts';
 
 const decoder = new TextDecoder();
 
@@ -176,7 +176,7 @@ export function refusesReasoning(): boolean {
 }
 
 function visibleParts(reply: ModelReply): readonly JsonElement[] {
-  const hide = hideRecalls(reply.recalls[0]?.name);
+  const hide = hideRecalls(privateToolsOf(reply.recalls.map(({ name }) => name)));
   return partsOf(reply.turn).flatMap((part) => (reply.hidesText && isText(part) ? [] : (hide(part) ?? [])));
 }
 

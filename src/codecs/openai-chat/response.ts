@@ -25,9 +25,8 @@ import {
   scanArray,
 } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
-import { recalledMediaNote } from '../../conversation/turns.ts';
+import { isPrivateTool, privateToolsOf, recalledMediaNote } from '../../conversation/turns.ts';
 import { appendMessages } from '../write-body.ts';
-import { isPrivateTool } from '../../conversation/turns.ts';
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
@@ -177,8 +176,9 @@ function withoutRecalls(message: Uint8Array, reply: ModelReply): Uint8Array {
   if (!list) return message;
   if (reply.calls.length === 0) return setMembers(message, { tool_calls: undefined });
   const { elements, span } = scanArray(list, 0);
+  const privateTools = privateToolsOf(reply.recalls.map(({ name }) => name));
   const isRecall = (index: number) =>
-    callFrom(parseSpan(list, elements[index]!)).name === reply.recalls[0]?.name;
+    isPrivateTool(callFrom(parseSpan(list, elements[index]!)).name, privateTools);
   return setMembers(message, {
     tool_calls: applySplices(list, listSplices(elements, span.end - 1, isRecall)),
   });

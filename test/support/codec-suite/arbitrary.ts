@@ -4,11 +4,20 @@ import type { ToolCall } from '../../../src/codecs/codec.ts';
 import type { Conversation } from '../../../src/conversation/conversation.ts';
 import { textsOf } from '../../../src/conversation/messages.ts';
 import type { Edit } from '../../../src/conversation/edit.ts';
-import type { PartPlace } from '../../../src/conversation/turns.ts';
+import { type PartPlace, privateToolsOf } from '../../../src/conversation/turns.ts';
 import type { NeutralRequest, NeutralTurn, RequestFixture, ScriptedPart, ScriptedTurn } from './fixture.ts';
 
 /** The name under which the suite offers the recall tool. */
 export const recallName = 'read_memory';
+
+const notesName = 'save_context';
+
+/** The recall tool with the tool for notes, and the orders in which a model may call both. */
+export const bothPrivate = privateToolsOf([recallName, notesName]);
+export const privateOrders = [
+  [recallName, notesName],
+  [notesName, recallName],
+] as const;
 
 /** Any text, including half of a surrogate pair and characters that JSON must escape. */
 export const anyText = fc.oneof(

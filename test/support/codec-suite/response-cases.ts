@@ -2,7 +2,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec, GatewayProblem } from '../../../src/codecs/codec.ts';
-import { anyReply, recallName, replyWithoutRecall, replyWithRecallsOnly } from './arbitrary.ts';
+import {
+  anyReply,
+  bothPrivate,
+  privateOrders,
+  recallName,
+  replyWithoutRecall,
+  replyWithRecallsOnly,
+} from './arbitrary.ts';
 import { LeporelloError } from '../../../src/errors.ts';
 import type { CodecFixture, ScriptedTurn } from './fixture.ts';
 import { jsonValueText, replacedValue } from './json-text.ts';
@@ -93,6 +100,18 @@ export function responseCases(codec: Codec, fixture: CodecFixture): void {
         }),
         { numRuns: 300 },
       );
+    });
+
+    it.each(privateOrders)('without the calls of both private tools: %s, then %s', (...names) => {
+      const both = names.map((name, at) => ({ ...recall(`c${at}`), name }));
+      const rounds: readonly ScriptedTurn[] = [
+        { parts: [{ type: 'text', pieces: ['a'] }, ...both], finish: 'calls', usage },
+        { parts: [...both, { ...recall('c2'), name: 'run' }], finish: 'calls', usage },
+      ];
+      const [first, last] = rounds.map((turn) => codec.readResponse(fixture.response(turn), bothPrivate));
+      expect([first, last].map((reply) => reply?.recalls.map(({ name }) => name))).toEqual([names, names]);
+      const seen = fixture.clientResponse(codec.writeResponse(fixture.response(rounds[1]!), [first!], last!));
+      expect([seen.text, seen.calls.map(({ name }) => name), seen.finish]).toEqual(['a', ['run'], 'calls']);
     });
 
     it('that was cut off inside a recall', () => {

@@ -2,7 +2,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec, ModelReply } from '../../../src/codecs/codec.ts';
-import { anyReply, recallName, replyWithoutRecall, replyWithRecallsOnly } from './arbitrary.ts';
+import {
+  anyReply,
+  bothPrivate,
+  privateOrders,
+  recallName,
+  replyWithoutRecall,
+  replyWithRecallsOnly,
+} from './arbitrary.ts';
 import { eventOf, eventsOf, relayed, tailOf } from './relay.ts';
 import { jsonValueText, replacedValue } from './json-text.ts';
 import type { CodecFixture, ScriptedPart, ScriptedTurn } from './fixture.ts';
@@ -75,6 +82,20 @@ export function streamCases(codec: Codec, fixture: CodecFixture): void {
         }),
         { numRuns: 500 },
       );
+    });
+
+    it.each(privateOrders)('without the calls of both private tools: %s, then %s', (...names) => {
+      const both = names.map((name, at) => ({ type: 'call' as const, id: `c${at}`, name, pieces: ['{}'] }));
+      const usage = { input: 1, cacheRead: 0, cacheWrite: 0, output: 1 };
+      const words: ScriptedPart = { type: 'text', pieces: ['a'] };
+      const run: ScriptedPart = { type: 'call', id: 'c2', name: 'run', pieces: ['{}'] };
+      const relay = codec.openStream({ recallTool: bothPrivate });
+      const first = relayed(relay, fixture.stream({ parts: [words, ...both], finish: 'calls', usage }, 0));
+      const last = relayed(relay, fixture.stream({ parts: [...both, run], finish: 'calls', usage }, 1));
+      const seen = fixture.client(first.out + last.out + tailOf(last.end));
+      expect([seen.text, seen.calls.map(({ name }) => name), seen.finish]).toEqual(['a', ['run'], 'calls']);
+      for (const { reply } of [first.end, last.end])
+        expect(reply?.recalls.map(({ name }) => name)).toEqual(names);
     });
 
     it('and rebuilds the same turn from any pieces', () => {
