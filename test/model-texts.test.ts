@@ -15,7 +15,7 @@ import type { PreparedRequest } from '../src/engine/types.ts';
 import { extract } from '../src/outline/extract.ts';
 import { createModelSummarizer, type SummaryPrompt } from '../src/outline/model.ts';
 import type { SummaryRequest, SummaryStep } from '../src/outline/summarizer.ts';
-import { noteAnswer, notesToolFor, openBudget, recallToolFor } from '../src/recall/tool.ts';
+import { answersTo, noteAnswer, notesToolFor, openBudget, recallToolFor } from '../src/recall/tool.ts';
 import { resolveRecall } from '../src/recall/resolve.ts';
 import { callWords, stepWords } from '../src/outline/step-line.ts';
 import * as stubs from '../src/strategies/lib/stubs.ts';
@@ -221,6 +221,14 @@ async function recallTexts(): Promise<readonly string[]> {
     prepared: { room: 300 } as PreparedRequest,
     recall: { maxRounds: 1, maxTokens: 1_000 },
   });
+  const failing = {
+    counter: undefined,
+    original: () => undefined,
+    lookUpOriginal: () => Promise.reject(new Error('down')),
+    searched: () => [],
+  };
+  const call = { id: 'c1', name: 'read_memory', argumentsJson: JSON.stringify({ id: memory }) };
+  const [failed] = await answersTo(failing, { recalls: [call], turn: new Uint8Array() }, 1, budget);
   budget.spend('x'.repeat(200));
   return [
     ...(await Promise.all([
@@ -245,6 +253,7 @@ async function recallTexts(): Promise<readonly string[]> {
     ])),
     String(budget.forEach(1, 1)),
     String(budget.forEach(2, 1)),
+    failed!.text,
   ];
 }
 

@@ -16,9 +16,8 @@ import { type ContinuationDeps, sendContinuation, storeWaitMs, waitAtMost } from
 import {
   type RecallBudget,
   type RecallLimits,
-  type RecallText,
-  answerRecall,
-  noteAnswer,
+  type RecallWatch,
+  answersTo,
   openBudget,
 } from '../recall/tool.ts';
 import type { RecallReport } from '../receipts/receipt.ts';
@@ -32,9 +31,6 @@ export type Exchange = ContinuationDeps & {
   readonly note: ExchangeNotes;
   readonly watchRecall?: RecallWatch | undefined;
 };
-
-/** Runs a recall by the tool of this name, and returns its answer. */
-export type RecallWatch = (tool: string, work: () => Promise<RecallText>) => Promise<RecallText>;
 
 /** Reports events of an exchange to its receipt. */
 export type ExchangeNotes = {
@@ -101,7 +97,7 @@ export async function* relayStream(exchange: Exchange, first: UpstreamResponse):
         return;
       }
       try {
-        const answers = await answersTo(exchange, end.reply, round, budget);
+        const answers = await answered(exchange, end.reply, round, budget);
         recorder.answered(end.reply, answers);
         sent = codec.continueWith(sent, end.reply, answers);
         response = await sendContinuation(exchange, sent);
@@ -165,7 +161,7 @@ async function completed(
 ): Promise<void> {
   exchange.note.replied(last);
   if (recallsWithCalls(last) && exchange.codec.isComplete(last)) {
-    recorder.answered(last, await answersTo(exchange, last, round, budget));
+    recorder.answered(last, await answered(exchange, last, round, budget));
   }
   await recorder.complete(last);
 }
@@ -198,7 +194,7 @@ export async function relayWhole(
       const isChanged = earlier.length > 0 || reply.recalls.length > 0;
       return { response, body: isChanged ? codec.writeResponse(body, earlier, reply) : body };
     }
-    const answers = await answersTo(exchange, reply, round, budget);
+    const answers = await answered(exchange, reply, round, budget);
     const shown = prepared.wantsJson ? { ...reply, hidesText: true as const } : reply;
     recorder.answered(shown, answers);
     sent = codec.continueWith(sent, reply, answers);
@@ -217,31 +213,13 @@ function readReply(codec: Codec, body: Uint8Array, recallTool: string | undefine
   }
 }
 
-async function answersTo(
-  { prepared, note, watchRecall = (_, work) => work() }: Exchange,
+function answered(
+  { prepared, note, watchRecall }: Exchange,
   reply: ModelReply,
   round: number,
   budget: RecallBudget,
 ): Promise<readonly RecallAnswer[]> {
-  const most = budget.forEach(round, reply.recalls.length);
-  budget.spend(new TextDecoder().decode(reply.turn));
-  const answers: RecallAnswer[] = [];
-  for (const call of reply.recalls) {
-    if (call.name === prepared.notesTool) {
-      const saved = noteAnswer(call.argumentsJson);
-      budget.spend(saved);
-      answers.push({ call, text: saved });
-      continue;
-    }
-    const { text, found, tokens, media }: RecallText =
-      typeof most === 'string'
-        ? { text: most, found: false, tokens: prepared.counter?.count(most) ?? most.length }
-        : await watchRecall(call.name, () => answerRecall(prepared, call.argumentsJson, most));
-    budget.spend(tokens);
-    note.recalled({ round, found, tokens }, call.argumentsJson);
-    answers.push({ call, text, ...(media && { media }) });
-  }
-  return answers;
+  return answersTo(prepared, reply, round, budget, note, watchRecall);
 }
 
 /** Ends the stream when the provider refuses to continue: the client gets the provider's own error. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { loadExactCounter } from '../tokens/load-counter.ts';
-import { noteAnswer, recallToolFor } from './tool.ts';
+import { answersTo, noteAnswer, openBudget, recallToolFor } from './tool.ts';
 
 const name = (...taken: string[]): string => recallToolFor(taken).name;
 
@@ -78,5 +78,48 @@ describe('the tool for notes', () => {
     ],
   ])('answers %.40s', (given, answer) => {
     expect(noteAnswer(given)).toBe(answer);
+  });
+});
+
+describe('a round of private calls', () => {
+  const call = (tool: string, id: string) => ({
+    id,
+    name: tool,
+    argumentsJson: JSON.stringify({ id, text: 'a' }),
+  });
+  const round = (...recalls: readonly ReturnType<typeof call>[]) => ({ recalls, turn: new Uint8Array() });
+  const source = { counter: undefined, notesTool: 'save_context', searched: () => [] };
+  const open = (room: number) =>
+    openBudget({ prepared: { room, counter: undefined }, recall: { maxRounds: 5, maxTokens: 8_000 } });
+
+  it('is answered although an original cannot be read, and the reason is reported', async () => {
+    const notes: unknown[] = [];
+    const answers = await answersTo(
+      {
+        ...source,
+        original: () => undefined,
+        lookUpOriginal: async (id) => {
+          if (id === 'mem_1') throw new TypeError('not for the log');
+          return new TextEncoder().encode('The text.');
+        },
+      },
+      round(call('read_memory', 'mem_1'), call('save_context', 'n'), call('read_memory', 'mem_2')),
+      1,
+      open(4_000),
+      {
+        recalled: ({ found }, asked) => notes.push([found, asked]),
+        problem: (text) => notes.push(text),
+      },
+    );
+    expect(answers.map(({ text }) => text)).toEqual([
+      'This memory cannot be read now. Go on without it.',
+      'Saved. The newest saved texts stay in view.',
+      expect.stringContaining('The text.'),
+    ]);
+    expect(notes).toEqual([
+      'a recall failed: TypeError',
+      [false, '{"id":"mem_1","text":"a"}'],
+      [true, '{"id":"mem_2","text":"a"}'],
+    ]);
   });
 });

@@ -3,11 +3,12 @@
  * originals their titles. The definition is sent with every request, so every word of it is paid for each turn; and it must never change within
  * a conversation, or the cached prefix is lost.
  */
-import type { RecallTool } from '../codecs/codec.ts';
+import type { ModelReply, RecallAnswer, RecallTool } from '../codecs/codec.ts';
 import type { Conversation, RecalledMedia } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { inputOf } from '../conversation/messages.ts';
 import { callsByResult, type PartPlace, placeKey } from '../conversation/turns.ts';
+import { reasonOf } from '../errors.ts';
 import { type OriginalTitle, spellCall } from './read-original.ts';
 
 const usualName = 'read_memory';
@@ -241,6 +242,63 @@ export function openBudget({
     isSpent: (round) => round > recall.maxRounds + 1,
   };
 }
+
+/** Runs a recall by the tool of this name, and returns its answer. */
+export type RecallWatch = (tool: string, work: () => Promise<RecallText>) => Promise<RecallText>;
+
+/** Reports the recalls of a round. */
+type RoundNotes = {
+  /** `asked`: the arguments of the call. */
+  recalled(
+    report: { readonly round: number; readonly found: boolean; readonly tokens: number },
+    asked: string,
+  ): void;
+  problem(text: string): void;
+};
+
+/**
+ * Answers the private calls of a round, in their order. Never rejects: if an original cannot be read, the model is told so, and `notes.problem`
+ * gets the reason.
+ */
+export async function answersTo(
+  request: RecallSource & { readonly notesTool?: string | undefined },
+  { recalls, turn }: Pick<ModelReply, 'recalls' | 'turn'>,
+  round: number,
+  budget: RecallBudget,
+  notes?: RoundNotes,
+  watch: RecallWatch = (_, work) => work(),
+): Promise<readonly RecallAnswer[]> {
+  const limit = budget.forEach(round, recalls.length);
+  budget.spend(new TextDecoder().decode(turn));
+  const told = (text: string): RecallText => ({
+    text,
+    found: false,
+    tokens: request.counter?.count(text) ?? text.length,
+  });
+  const answers: RecallAnswer[] = [];
+  for (const call of recalls) {
+    if (call.name === request.notesTool) {
+      const saved = noteAnswer(call.argumentsJson);
+      budget.spend(saved);
+      answers.push({ call, text: saved });
+      continue;
+    }
+    const { text, found, tokens, media } =
+      typeof limit === 'string'
+        ? told(limit)
+        : await watch(call.name, () => answerRecall(request, call.argumentsJson, limit)).catch((error) => {
+            notes?.problem(`a recall failed: ${reasonOf(error)}`);
+            return told(unreadable);
+          });
+    budget.spend(tokens);
+    notes?.recalled({ round, found, tokens }, call.argumentsJson);
+    answers.push({ call, text, ...(media && { media }) });
+  }
+  return answers;
+}
+
+/** Answer to a recall that failed. The model reads it. */
+const unreadable = 'This memory cannot be read now. Go on without it.';
 
 // Titles of originals: the message where each stood, and the call that it answered or made. Searches rank by them, and answers show them.
 

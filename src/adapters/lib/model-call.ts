@@ -2,7 +2,7 @@
  * Makes one model call of a framework: folds its messages, sends them through the framework's own model, and answers recalls until the reply
  * is for the program. Sending, retries after a refusal, the limits of recalls and the records of hidden recalls are the gateway's code.
  */
-import type { ModelReply, RecallAnswer, RecallTool, ToolCall } from '../../codecs/codec.ts';
+import type { ModelReply, RecallTool, ToolCall } from '../../codecs/codec.ts';
 import { awaitsRecall, recallsWithCalls } from '../../codecs/shared-json.ts';
 import { type JsonRecord, isRecord, jsonBytes } from '../../conversation/json-scan.ts';
 import type { PreparedRequest } from '../../engine/types.ts';
@@ -10,7 +10,7 @@ import type { HeaderList, UpstreamResponse } from '../../gateway/http/http.ts';
 import { recordHiddenRecalls } from '../../gateway/recall-loop.ts';
 import { pauseUnless, sendContinuation, sendPrepared } from '../../gateway/send-with-retries.ts';
 import { type Leporello, partsOf } from '../../library/leporello.ts';
-import { answerRecall, noteAnswer, openBudget, usualRecallLimits } from '../../recall/tool.ts';
+import { answersTo, openBudget, usualRecallLimits } from '../../recall/tool.ts';
 import {
   type FoldedRequest,
   type FrameworkRequest,
@@ -112,29 +112,6 @@ export async function openModelCall<Message, Reply>(
   let sent = prepared.body;
   let number = 0;
 
-  async function answersTo({ recalls, turn }: ModelReply): Promise<readonly RecallAnswer[]> {
-    const most = budget.forEach(number, recalls.length);
-    budget.spend(new TextDecoder().decode(turn));
-    const answers: RecallAnswer[] = [];
-    for (const recall of recalls) {
-      if (recall.name === prepared.notesTool) {
-        const saved = noteAnswer(recall.argumentsJson);
-        budget.spend(saved);
-        answers.push({ call: recall, text: saved });
-        continue;
-      }
-      if (typeof most === 'string') {
-        budget.spend(most);
-        answers.push({ call: recall, text: most });
-        continue;
-      }
-      const { text, tokens, media } = await answerRecall(prepared, recall.argumentsJson, most);
-      budget.spend(tokens);
-      answers.push({ call: recall, text, ...(media && { media }) });
-    }
-    return answers;
-  }
-
   const turnTokens = ({ turn }: ModelReply) => prepared.counter?.count(new TextDecoder().decode(turn)) ?? 0;
 
   return {
@@ -147,11 +124,12 @@ export async function openModelCall<Message, Reply>(
       const reply = replyOf(content, recalls, calls);
       if (!isComplete || !awaitsRecall(reply) || budget.isSpent(number)) {
         noteCalls(leporello, calls, prepared, turnTokens(reply));
-        if (isComplete && recallsWithCalls(reply)) recorder.answered(reply, await answersTo(reply));
+        if (isComplete && recallsWithCalls(reply))
+          recorder.answered(reply, await answersTo(prepared, reply, number, budget));
         await recorder.complete(reply);
         return undefined;
       }
-      const answers = await answersTo(reply);
+      const answers = await answersTo(prepared, reply, number, budget);
       recorder.answered(hidesText ? { ...reply, hidesText } : reply, answers);
       sent = frameworkCodec.continueWith(sent, reply, answers);
       try {
