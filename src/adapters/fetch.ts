@@ -7,7 +7,7 @@ import type { Codec } from '../codecs/codec.ts';
 import { LeporelloError } from '../errors.ts';
 import { type GatewaySettings, gatewayChecks, gatewayParts } from '../gateway/app.ts';
 import { fetchUpstream, toResponse } from '../gateway/http/fetch.ts';
-import { splitUrl } from '../gateway/http/http.ts';
+import { type Upstream, splitUrl } from '../gateway/http/http.ts';
 import { serveModel } from '../gateway/model-call.ts';
 import type { GatewayOptions } from '../gateway/options.ts';
 import type { GatewayLog } from '../gateway/receipts/metrics.ts';
@@ -214,15 +214,21 @@ async function fold(
   const gone = new AbortController();
   const signal = AbortSignal.any([request.signal, gone.signal]);
   let failure: { readonly error: unknown } | undefined;
-  const upstream = fetchUpstream(async (to, how) => {
-    failure = undefined;
-    try {
-      return await send(to, { ...how, ...others });
-    } catch (error) {
-      failure = { error };
-      throw error;
-    }
-  });
+  const platform = fetchUpstream((to, how) => send(to, { ...how, ...others }));
+  const upstream: Upstream = {
+    ...platform,
+    async send(sent) {
+      // A summary in the background is sent with a signal of its own: this call does not depend on it.
+      if (sent.signal !== signal) return platform.send(sent);
+      failure = undefined;
+      try {
+        return await platform.send(sent);
+      } catch (error) {
+        failure = { error: originalOf(error) };
+        throw error;
+      }
+    },
+  };
   const response = await serveModel(
     { ...parts, upstream },
     {
@@ -239,10 +245,39 @@ async function fold(
   );
   // The SDK handles a failed connection and an abort itself. It would take the gateway's own error for the provider's.
   if (failure !== undefined) throw failure.error;
-  const answer = await toResponse(response, request.method, () => gone.abort());
+  const { body: served } = response;
+  const isWhole = served === undefined || served instanceof Uint8Array;
+  if (isWhole) request.signal.throwIfAborted();
+  const answer = await toResponse(
+    isWhole ? response : { ...response, body: failingAsFetch(served, request.signal) },
+    request.method,
+    () => gone.abort(),
+  );
   // SDKs name the URL in their errors. A constructed response has none.
   Object.defineProperty(answer, 'url', { value: url });
   return answer;
+}
+
+/** Returns the same body. If reading it fails, the error is that of the platform's `fetch`: for an abort its reason. */
+function failingAsFetch(body: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncIterable<Uint8Array> {
+  return {
+    [Symbol.asyncIterator]() {
+      const chunks = body[Symbol.asyncIterator]();
+      return {
+        ...chunks,
+        next: () =>
+          chunks.next().catch((error) => {
+            signal.throwIfAborted();
+            throw originalOf(error);
+          }),
+      };
+    },
+  };
+}
+
+/** Returns the platform's error, which the upstream has put into one of ours. */
+function originalOf(error: unknown): unknown {
+  return (LeporelloError.isInstance(error) && error.cause) || error;
 }
 
 /** Options of a request that the platform's `fetch` takes besides method, headers, body and signal, such as `redirect` or Node's `dispatcher`. */
