@@ -122,4 +122,18 @@ describe('a round of private calls', () => {
       [true, '{"id":"mem_2","text":"a"}'],
     ]);
   });
+
+  it('shares the room between recalls, not with notes', async () => {
+    const original = () => new TextEncoder().encode('A line of the text.\n'.repeat(500));
+    const tokens = async (...calls: readonly ReturnType<typeof call>[]) => {
+      const answers = await answersTo({ ...source, original }, round(...calls), 1, open(2_000));
+      return answers.find((answer) => answer.call.name === 'read_memory')!.text.length;
+    };
+    const alone = await tokens(call('read_memory', 'mem_1'));
+    const note = call('save_context', 'n');
+    expect(await tokens(note, call('read_memory', 'mem_1'), note)).toBe(alone);
+    expect(await tokens(call('read_memory', 'mem_1'), call('read_memory', 'mem_1'))).toBeLessThan(
+      alone / 1.5,
+    );
+  });
 });

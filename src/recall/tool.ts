@@ -205,8 +205,8 @@ export type RecallLimits = {
  * exceed the window. When the budget is spent the model is told so once, and continues without further recalls.
  */
 export interface RecallBudget {
-  /** Returns how many tokens each of `calls` answers may have, or a text for the model when no more can be recalled. */
-  forEach(round: number, calls: number): number | string;
+  /** Returns how many tokens each of so many answers may have, or a text for the model when no more can be recalled. */
+  forEach(round: number, recalls: number): number | string;
   /** Subtracts a text by which the request grows, or its tokens. */
   spend(added: string | number): void;
   /** True when the model keeps recalling after it was told that there are no more rounds. */
@@ -228,10 +228,10 @@ export function openBudget({
 }): RecallBudget {
   let left = prepared.room ?? Number.POSITIVE_INFINITY;
   return {
-    forEach(round, calls) {
+    forEach(round, recalls) {
       if (round > recall.maxRounds)
         return 'No more memory can be read in this answer. Go on with what is there.';
-      const each = Math.min(recall.maxTokens, Math.floor(left / calls));
+      const each = Math.min(recall.maxTokens, Math.floor(left / recalls));
       return each < minAnswerTokens
         ? 'The context window has no room left to read memory. Go on with what is there.'
         : each;
@@ -268,7 +268,8 @@ export async function answersTo(
   notes?: RoundNotes,
   watch: RecallWatch = (_, work) => work(),
 ): Promise<readonly RecallAnswer[]> {
-  const limit = budget.forEach(round, recalls.length);
+  const isNote = ({ name }: { readonly name: string }) => name === request.notesTool;
+  const limit = budget.forEach(round, recalls.filter((call) => !isNote(call)).length);
   budget.spend(new TextDecoder().decode(turn));
   const told = (text: string): RecallText => ({
     text,
@@ -277,7 +278,7 @@ export async function answersTo(
   });
   const answers: RecallAnswer[] = [];
   for (const call of recalls) {
-    if (call.name === request.notesTool) {
+    if (isNote(call)) {
       const saved = noteAnswer(call.argumentsJson);
       budget.spend(saved);
       answers.push({ call, text: saved });
