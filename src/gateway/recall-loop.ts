@@ -10,7 +10,7 @@ import type { KeptReply, RecallRound } from '../conversation/conversation.ts';
 import { privateToolsOf } from '../conversation/turns.ts';
 import type { PreparedRequest } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';
-import { maxErrorBytes, peekBody, peekBytes } from './http/body.ts';
+import { discardBody, maxErrorBytes, peekBody, peekBytes } from './http/body.ts';
 import { type EventSplitter, type UpstreamResponse, createEventSplitter } from './http/http.ts';
 import { type ContinuationDeps, sendContinuation, storeWaitMs, waitAtMost } from './send-with-retries.ts';
 import {
@@ -54,13 +54,13 @@ export async function* relayStream(exchange: Exchange, first: UpstreamResponse):
   const { codec, prepared, note } = exchange;
   const recallTool = privateToolsOf([prepared.recallTool, prepared.notesTool]);
   const plain = codec.openStream({ recallTool });
+  const budget = openBudget(exchange);
   let round = 1;
   const isLastRound = () => budget.isSpent(round);
   const relay = prepared.wantsJson
     ? holdText(plain, { recallTool, mayRecall: prepared.searched().length > 0, isLastRound })
     : plain;
   const recorder = recordHiddenRecalls(prepared, note, 'first');
-  const budget = openBudget(exchange);
   let sent = prepared.body;
   let response = first;
   try {
@@ -230,7 +230,7 @@ async function refused(
   { status, body }: UpstreamResponse,
 ): Promise<readonly Uint8Array[]> {
   const { text, body: rest } = await peekBody(body, maxErrorBytes);
-  if (text === undefined) await rest[Symbol.asyncIterator]().return?.();
+  if (text === undefined) await discardBody(rest);
   const problem = `The upstream answered ${status} to a continuation.`;
   return ended(exchange, relay, recorder, { status, problem, said: text });
 }

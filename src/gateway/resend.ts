@@ -15,6 +15,7 @@ import type { ModelInfo } from '../tokens/models.ts';
 import { type HeaderList, headerOf, type UpstreamResponse } from './http/http.ts';
 import type { RecallLimits } from '../recall/tool.ts';
 import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
+import { discardBody } from './http/body.ts';
 import { pauseUnless } from './send-with-retries.ts';
 
 /** One request to the provider. `most`: the USD that it can have cost if its usage is not known. */
@@ -103,7 +104,7 @@ export async function resend(request: ResentRequest): Promise<ResentReply> {
     else if (response.status === 200 && /\bjson\b/.test(type)) {
       const { body } = await relayWhole(exchange, response);
       if (!(body instanceof Uint8Array)) await readAll(body);
-    } else await response.body[Symbol.asyncIterator]().return?.();
+    } else await discardBody(response.body);
   } catch {
     // The status says what is known.
   }

@@ -90,6 +90,14 @@ describe('a continuation', () => {
     expect(statuses.at(-1)).toBe(status);
   });
 
+  it('is sent again although the refused answer cannot be ended', async () => {
+    const ending = { next: () => nothing().next(), return: () => Promise.reject(new Error('reset')) };
+    const unending = { [Symbol.asyncIterator]: () => ending };
+    const { exchange, done } = played([{ status: 503, headers: [], body: unending }, answer(200)]);
+    expect((await sendContinuation(exchange, body)).status).toBe(200);
+    expect(done).toEqual(['sent', 500, 'sent']);
+  });
+
   it('fails with the last error of the upstream', async () => {
     const { exchange, done } = played([broke, broke, broke]);
     await expect(sendContinuation(exchange, body)).rejects.toBe(broke);

@@ -7,7 +7,7 @@ import type { Codec, GatewayProblem, Overflow } from '../codecs/codec.ts';
 import { refusalStatuses } from '../codecs/provider-errors.ts';
 import { type PreparedRequest, type Refusal, passThrough } from '../engine/types.ts';
 import { headerOf, splitUrl, type UpstreamResponse } from './http/http.ts';
-import { maxErrorBytes, peekBody } from './http/body.ts';
+import { discardBody, maxErrorBytes, peekBody } from './http/body.ts';
 import type { UpstreamUrls } from './routing/routes.ts';
 import { LeporelloError } from '../errors.ts';
 import { withResolvers } from '../es2024.ts';
@@ -133,7 +133,7 @@ export async function sendContinuation(
       if (answer instanceof LeporelloError) throw answer;
       return answer;
     }
-    if (!(answer instanceof LeporelloError)) await answer.body[Symbol.asyncIterator]().return?.();
+    if (!(answer instanceof LeporelloError)) await discardBody(answer.body);
     await exchange.pause(pauseMs);
     if (exchange.hasLeft()) throw new LeporelloError('upstream-failed', 'The client disconnected.');
   }

@@ -154,6 +154,13 @@ export async function peekBytes(body: AsyncIterable<Uint8Array>, maxBytes: numbe
   return { status: 'too long', body: replayed(read, chunks) };
 }
 
+/** Ends a body that nobody reads any further, so that its connection is free again. Never rejects: nobody needs to know that it failed. */
+export async function discardBody(body: AsyncIterable<Uint8Array>): Promise<void> {
+  await body[Symbol.asyncIterator]()
+    .return?.()
+    .catch(() => undefined);
+}
+
 /** Yields the chunks already read, then the rest. Not a generator: one that is returned before its first `next()` would not end `rest`. */
 function replayed(read: readonly Uint8Array[], rest: AsyncIterator<Uint8Array>): AsyncIterable<Uint8Array> {
   let at = 0;
