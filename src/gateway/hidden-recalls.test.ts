@@ -166,6 +166,7 @@ async function relayed(
       send: continued,
       hasLeft: () => false,
       pause: () => Promise.resolve(),
+      failed: nothing,
       note: {
         recalled: ({ tokens }) => recalled(tokens),
         used: nothing,

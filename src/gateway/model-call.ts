@@ -34,7 +34,13 @@ import {
 import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
 import { type Route, promptUrl, routeOf } from './routing/routes.ts';
 import { carriesToken, refuseForeign, sessionOf } from './routing/tenant.ts';
-import { type AnsweredRequest, pauseUnless, sendPrepared, upstreamProblem } from './send-with-retries.ts';
+import {
+  type AnsweredRequest,
+  logOwnError,
+  pauseUnless,
+  sendPrepared,
+  upstreamProblem,
+} from './send-with-retries.ts';
 
 /** Creates the handler of all requests. */
 export function createGateway(options: GatewayOptions): Handler {
@@ -106,7 +112,7 @@ async function pass(
       body: response.body,
     };
   } catch (error) {
-    return problemResponse(codec, upstreamProblem(error, url, options.urls), []);
+    return problemResponse(codec, upstreamProblem(error, url, options), []);
   }
 }
 
@@ -227,6 +233,7 @@ async function respond(
     hasLeft: () => call.request.signal.aborted,
     pause: (ms) => pauseUnless(call.request.signal, ms),
     note: receipt.note,
+    failed: (error) => logOwnError(options.log, receipt.id, error),
   };
   const type = headerOf(response.headers, 'content-type') ?? '';
   if (response.status === 200 && kind === 'model' && type.startsWith('text/event-stream')) {
@@ -299,7 +306,7 @@ function startSummary(
 
 /** Answers a request that did not reach its provider, and closes its receipt. */
 function unsent({ route, options }: ModelCall, receipt: OpenReceipt, error: unknown): GatewayResponse {
-  const problem = upstreamProblem(error, route.url, options.urls);
+  const problem = upstreamProblem(error, route.url, options, receipt.id);
   receipt.note.problem(problem.message);
   receipt.close();
   return problemResponse(route.codec, problem, receipt.headers);

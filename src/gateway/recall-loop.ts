@@ -9,7 +9,7 @@ import { awaitsRecall, recallsWithCalls } from '../codecs/shared-json.ts';
 import type { KeptReply, RecallRound } from '../conversation/conversation.ts';
 import { privateToolsOf } from '../conversation/turns.ts';
 import type { PreparedRequest } from '../engine/types.ts';
-import { LeporelloError } from '../errors.ts';
+import { LeporelloError, reasonOf } from '../errors.ts';
 import { discardBody, maxErrorBytes, peekBody, peekBytes } from './http/body.ts';
 import { type EventSplitter, type UpstreamResponse, createEventSplitter } from './http/http.ts';
 import { type ContinuationDeps, sendContinuation, storeWaitMs, waitAtMost } from './send-with-retries.ts';
@@ -30,6 +30,8 @@ export type Exchange = ContinuationDeps & {
   readonly recall: RecallLimits;
   readonly note: ExchangeNotes;
   readonly watchRecall?: RecallWatch | undefined;
+  /** Is called with an error of our own code. */
+  readonly failed: (error: unknown) => void;
 };
 
 /** Reports events of an exchange to its receipt. */
@@ -53,9 +55,13 @@ const maxResponseBytes = 64 * 1024 * 1024;
 export async function* relayStream(exchange: Exchange, first: UpstreamResponse): AsyncGenerator<Uint8Array> {
   const { codec, prepared, note } = exchange;
   const recallTool = privateToolsOf([prepared.recallTool, prepared.notesTool]);
-  const plain = codec.openStream({ recallTool });
   const budget = openBudget(exchange);
   let round = 1;
+  const plain = passingOnErrors(codec.openStream({ recallTool }), (error) => {
+    // A later round that cannot be read would begin a second message.
+    if (round > 1) throw error;
+    unread(exchange, error);
+  });
   const isLastRound = () => budget.isSpent(round);
   const relay = prepared.wantsJson
     ? holdText(plain, { recallTool, mayRecall: prepared.searched().length > 0, isLastRound })
@@ -114,6 +120,42 @@ export async function* relayStream(exchange: Exchange, first: UpstreamResponse):
     note.ended(relay.usage());
     await recorder.disconnected();
   }
+}
+
+/** Returns the same relay, but if its own code throws, `failed` is called, and from this event on all bytes pass through unread. */
+function passingOnErrors(relay: StreamRelay, failed: (error: unknown) => void): StreamRelay {
+  let isUnread = false;
+  const give = <Instead>(error: unknown, instead: Instead): Instead => {
+    failed(error);
+    isUnread = true;
+    return instead;
+  };
+  return {
+    ...relay,
+    take(event) {
+      try {
+        return isUnread ? [event.raw] : relay.take(event);
+      } catch (error) {
+        return give(error, [event.raw]);
+      }
+    },
+    skip(bytes, from) {
+      return isUnread ? from : relay.skip(bytes, from);
+    },
+    end() {
+      const end = { status: 'done', tail: [], reply: undefined } as const;
+      try {
+        return isUnread ? end : relay.end();
+      } catch (error) {
+        return give(error, end);
+      }
+    },
+  };
+}
+
+function unread({ note, failed }: Exchange, error: unknown): void {
+  note.problem(`the response could not be read: ${reasonOf(error)}`);
+  failed(error);
 }
 
 /** Returns what the client gets of a chunk. Events that follow each other unchanged are one slice of the chunk. */
@@ -186,7 +228,7 @@ export async function relayWhole(
       return { response, body: peeked.body };
     }
     const body = peeked.bytes;
-    const reply = response.status === 200 ? readReply(codec, body, privateTools) : undefined;
+    const reply = response.status === 200 ? readReply(exchange, body, privateTools) : undefined;
     if (!reply) return { response, body };
     note.used(sumUsage([...earlier, reply]));
     if (!codec.isComplete(reply) || !awaitsRecall(reply) || budget.isSpent(round)) {
@@ -203,13 +245,22 @@ export async function relayWhole(
   }
 }
 
-function readReply(codec: Codec, body: Uint8Array, recallTool: string | undefined): ModelReply | undefined {
+/** Reads a 200 response. Returns undefined for one that is relayed unread, because nothing in it is known to be private. */
+function readReply(
+  exchange: Exchange,
+  body: Uint8Array,
+  recallTool: string | undefined,
+): ModelReply | undefined {
+  const { codec, prepared } = exchange;
   try {
     return codec.readResponse(body, recallTool);
   } catch (error) {
-    // A 200 response of unknown shape is relayed unread.
+    // The response has an unknown shape.
     if (LeporelloError.isInstance(error) && error.code === 'bad-response') return undefined;
-    throw error;
+    const text = new TextDecoder().decode(body);
+    if ([prepared.recallTool, prepared.notesTool].some((name) => name && text.includes(name))) throw error;
+    unread(exchange, error);
+    return undefined;
   }
 }
 
@@ -241,8 +292,13 @@ async function endedByError(
   recorder: HiddenRecallRecorder,
   error: unknown,
 ): Promise<readonly Uint8Array[]> {
-  const problem = LeporelloError.isInstance(error) ? error.message : 'unexpected error in a continuation';
-  return ended(exchange, relay, recorder, { status: 502, problem });
+  if (LeporelloError.isInstance(error))
+    return ended(exchange, relay, recorder, { status: 502, problem: error.message });
+  exchange.failed(error);
+  return ended(exchange, relay, recorder, {
+    status: 500,
+    problem: 'Its own code failed; its log says where.',
+  });
 }
 
 async function ended(
@@ -283,7 +339,7 @@ export interface HiddenRecallRecorder {
 }
 
 /** Answer to a recall that was not answered before the reply ended. The model reads it. */
-const unread = 'Memory was not read: the answer had ended. Go on with what is there.';
+const unanswered = 'Memory was not read: the answer had ended. Go on with what is there.';
 
 /**
  * Opens a recorder. Its methods never reject, and wait for the store for at most `waitMs` milliseconds: while the store fails or hangs,
@@ -333,7 +389,7 @@ export function recordHiddenRecalls(
       if (!isAnswered)
         reached(
           last,
-          last.recalls.map((call) => ({ call, text: unread })),
+          last.recalls.map((call) => ({ call, text: unanswered })),
         );
       return keep(recallsWithCalls(last) ? undefined : last.turn);
     },

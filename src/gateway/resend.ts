@@ -79,6 +79,7 @@ export async function resend(request: ResentRequest): Promise<ResentReply> {
     send,
     hasLeft: () => signal.aborted,
     pause: (ms) => pauseUnless(signal, ms),
+    failed: () => undefined,
     note: {
       recalled: () => {
         seen.recalls += 1;

@@ -140,9 +140,10 @@ describe("the client's error for an upstream that cannot be reached", () => {
     anthropic: 'http://127.0.0.1:9',
     gemini: 'https://three.example',
   };
+  const log = { info: () => undefined, warn: () => expect.unreachable('nothing to log') };
   const refused = Object.assign(new Error('no'), { code: 'ECONNREFUSED' });
   const problem = (origin: string, signal = new AbortController().signal) =>
-    upstreamProblem(upstreamError(refused, origin, signal), `${origin}/v1/messages`, urls);
+    upstreamProblem(upstreamError(refused, origin, signal), `${origin}/v1/messages`, { urls, log });
 
   it('names the option of the URL, and the command that checks it', () => {
     expect(problem('https://three.example')).toEqual({

@@ -9,7 +9,8 @@ import { type PreparedRequest, type Refusal, passThrough } from '../engine/types
 import { headerOf, splitUrl, type UpstreamResponse } from './http/http.ts';
 import { discardBody, maxErrorBytes, peekBody } from './http/body.ts';
 import type { UpstreamUrls } from './routing/routes.ts';
-import { LeporelloError } from '../errors.ts';
+import { LeporelloError, reasonOf } from '../errors.ts';
+import type { GatewayLog } from './receipts/metrics.ts';
 import { withResolvers } from '../es2024.ts';
 import { startSlicedTimer, type StartTimer } from '../store/store.ts';
 
@@ -209,10 +210,27 @@ export async function pauseUnless(signal: AbortSignal, ms: number): Promise<void
   });
 }
 
-/** Returns the client's error for a failed request to `url`: 504 when the upstream took too long, otherwise 502. It names the option of the URL. */
-export function upstreamProblem(error: unknown, url: string, urls: UpstreamUrls): GatewayProblem {
+/** Logs an error of our own code by its kind and its place. Its message may quote content. Other errors are reported elsewhere. */
+export function logOwnError(log: GatewayLog, receipt: string | undefined, error: unknown): void {
+  if (LeporelloError.isInstance(error)) return;
+  const frames = error instanceof Error ? (error.stack?.match(/^ +at .*:\d+:\d+\)?$/gm) ?? []) : [];
+  const at = frames.slice(0, 5).map((frame) => frame.trim());
+  log.warn({ receipt, error: reasonOf(error), at }, 'an error of Leporello itself: please report it');
+}
+
+/**
+ * Returns the client's error for a failed request to `url`: 504 when the upstream took too long, 500 for an error of our own code, otherwise 502. It
+ * names the option of the URL.
+ */
+export function upstreamProblem(
+  error: unknown,
+  url: string,
+  { urls, log }: { readonly urls: UpstreamUrls; readonly log: GatewayLog },
+  receipt?: string,
+): GatewayProblem {
+  logOwnError(log, receipt, error);
   if (!LeporelloError.isInstance(error))
-    return { status: 502, message: 'The upstream could not be reached. Try again later.' };
+    return { status: 500, message: 'Leporello itself failed on this request. Its log says where.' };
   const { origin } = splitUrl(url);
   const options = Object.entries(urls)
     .filter(([, one]) => splitUrl(one).origin === origin)
