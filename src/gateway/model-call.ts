@@ -8,7 +8,7 @@ import { type EngineRequest, type PreparedRequest, passThrough } from '../engine
 import { LeporelloError } from '../errors.ts';
 import { answerOwn } from './admin.ts';
 import { addSummaryReceipt } from './background-summarizer.ts';
-import { type ReceivedBody, maxErrorBytes, peekBody, receiveBody } from './http/body.ts';
+import { type ReceivedBody, maxErrorBytes, peekBody, receiveBody, replyKindOf } from './http/body.ts';
 import {
   type GatewayRequest,
   type GatewayResponse,
@@ -235,11 +235,11 @@ async function respond(
     note: receipt.note,
     failed: (error) => logOwnError(options.log, receipt.id, error),
   };
-  const type = headerOf(response.headers, 'content-type') ?? '';
-  if (response.status === 200 && kind === 'model' && type.startsWith('text/event-stream')) {
+  const isRead = response.status === 200 && kind === 'model';
+  const reply = isRead ? replyKindOf(response.headers, codec, prepared.body) : undefined;
+  if (reply === 'stream')
     return answer(response, 'changed', receipt.headers, receipt.closing(relayStream(exchange, response)));
-  }
-  if (response.status === 200 && kind === 'model' && /\bjson\b/.test(type)) {
+  if (reply === 'whole') {
     try {
       const last = await relayWhole(exchange, response);
       const body = last.body instanceof Uint8Array ? last.body : receipt.closing(last.body);

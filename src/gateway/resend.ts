@@ -15,7 +15,7 @@ import type { ModelInfo } from '../tokens/models.ts';
 import { type HeaderList, headerOf, type UpstreamResponse } from './http/http.ts';
 import type { RecallLimits } from '../recall/tool.ts';
 import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
-import { discardBody } from './http/body.ts';
+import { discardBody, replyKindOf } from './http/body.ts';
 import { pauseUnless } from './send-with-retries.ts';
 
 /** One request to the provider. `most`: the USD that it can have cost if its usage is not known. */
@@ -99,10 +99,9 @@ export async function resend(request: ResentRequest): Promise<ResentReply> {
   };
   try {
     const response = await send(prepared.body);
-    const type = headerOf(response.headers, 'content-type') ?? '';
-    if (response.status === 200 && type.startsWith('text/event-stream'))
-      await readAll(relayStream(exchange, response));
-    else if (response.status === 200 && /\bjson\b/.test(type)) {
+    const kind = response.status === 200 ? replyKindOf(response.headers, codec, prepared.body) : undefined;
+    if (kind === 'stream') await readAll(relayStream(exchange, response));
+    else if (kind === 'whole') {
       const { body } = await relayWhole(exchange, response);
       if (!(body instanceof Uint8Array)) await readAll(body);
     } else await discardBody(response.body);

@@ -2,7 +2,8 @@
  * Reads bodies: to the end under a limit, or only their beginning; decompresses request bodies; and converts between async iterables and web
  * streams. Runs on every runtime: Node's zlib is used if there is one, otherwise the platform's DecompressionStream.
  */
-import { concatBytes } from '../../conversation/json-scan.ts';
+import type { Codec } from '../../codecs/codec.ts';
+import { concatBytes, parseRecord } from '../../conversation/json-scan.ts';
 import { nextTurn } from '../../conversation/steps.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { IncomingMessage } from 'node:http';
@@ -152,6 +153,25 @@ export async function peekBytes(body: AsyncIterable<Uint8Array>, maxBytes: numbe
     return { status: 'broken', error, body: replayed(read, again) };
   }
   return { status: 'too long', body: replayed(read, chunks) };
+}
+
+/**
+ * Says how a model's reply is read: as a stream of events or as one JSON value. Undefined for a reply of another type, which passes through unread.
+ * If the reply names no type, the request decides.
+ */
+export function replyKindOf(
+  headers: HeaderList,
+  { route }: Pick<Codec, 'route'>,
+  request: Uint8Array,
+): 'stream' | 'whole' | undefined {
+  const named = headers.find(([name]) => name === 'content-type')?.[1] ?? '';
+  const type = named.split(';', 1)[0]!.trim().toLowerCase();
+  if (type === '') {
+    const isStream = route?.streaming ?? parseRecord(new TextDecoder().decode(request))?.['stream'] === true;
+    return isStream ? 'stream' : 'whole';
+  }
+  if (type === 'text/event-stream') return 'stream';
+  return /^(?:application|text)\/(?!stream\+)(?:[^+]*\+)?json$/.test(type) ? 'whole' : undefined;
 }
 
 /** Ends a body that nobody reads any further, so that its connection is free again. Never rejects: nobody needs to know that it failed. */
