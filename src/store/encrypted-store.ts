@@ -15,6 +15,7 @@ import {
   type StoreWatch,
   type StoreView,
   openStoreView,
+  originalPrefix,
 } from './store.ts';
 import { node, web } from './platform.ts';
 import { type Packed, createRenewals, createSealer, deriveKey, macWith, pack } from './records.ts';
@@ -293,7 +294,7 @@ function createNames(secret: Uint8Array): Pick<EncryptedStore, 'tenantOf' | 'idO
 }
 
 function memoryKey(id: string): string {
-  return `memory/${id}`;
+  return `${originalPrefix}${id}`;
 }
 
 /** Originals that are sealed within a few milliseconds. */

@@ -70,6 +70,45 @@ describe('the store in a service', () => {
     ]);
   });
 
+  it('of two calls saves and renews several entries at once, and originals ahead of the records that need them', async () => {
+    const kept = new Map<string, Uint8Array>();
+    const calls: { readonly what: string; readonly answer: () => void }[] = [];
+    const slowly = async <T>(what: string, answer: () => T): Promise<T> => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      calls.push({ what, answer: resolve });
+      await promise;
+      return answer();
+    };
+    const store = storeOfService({
+      save: (key, value) => slowly(`save ${key}`, () => void kept.set(key, value)),
+      read: (key) => slowly(`read ${key}`, () => kept.get(key)),
+    });
+    /** Answers the calls that wait, all at once, and returns them. Each list is one wait for the service. */
+    const waits = async (work: Promise<unknown>): Promise<readonly string[][]> => {
+      const lists: string[][] = [];
+      let isOver = false;
+      void work.finally(() => (isOver = true));
+      for (;;) {
+        await new Promise((resolve) => setImmediate(resolve));
+        if (isOver) return lists;
+        const waiting = calls.splice(0);
+        lists.push(waiting.map(({ what }) => what));
+        for (const { answer } of waiting) answer();
+      }
+    };
+    const entry = (key: string) => ({ key, value: bytes(1), expiresAt: 5 });
+    const originals = Array.from({ length: 20 }, (_, at) => `memory/${at}`);
+    const entries = [...originals, 'sealed/t/fold', 'sealed/t/prefix'].map(entry);
+    expect(await waits(store.putUnless(['sealed/t/fold'], entries))).toEqual([
+      ['read sealed/t/fold'],
+      originals.slice(0, 16).map((key) => `save ${key}`),
+      originals.slice(16).map((key) => `save ${key}`),
+      ['save sealed/t/fold', 'save sealed/t/prefix'],
+    ]);
+    const renewed = await waits(store.touch(originals, 10 ** 15));
+    expect(renewed.map(({ length }) => length)).toEqual([16, 4]);
+  });
+
   it('of two calls says what the service could not do', async () => {
     const failing: MemoryService = {
       save: () => Promise.reject(new Error('quota exceeded')),

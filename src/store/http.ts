@@ -4,7 +4,7 @@
  */
 import { LeporelloError } from '../errors.ts';
 import { fromBase64, toBase64 } from './platform.ts';
-import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
+import { type Clock, type FirstFound, type Store, type StoreEntry, originalPrefix } from './store.ts';
 
 export type HttpStoreOptions = {
   /** The base URL of the service, without user, query and fragment, such as https://memory.internal/leporello. */
@@ -177,8 +177,8 @@ export type MemoryService = {
 
 /**
  * Makes a store of a service with two calls. Such a service cannot do everything that a store promises: (1) The entries of one write are saved
- * one after the other, in their order, and a crash in between leaves the first of them. Leporello writes originals before the fold that needs
- * them, so no fold refers to a missing original. (2) Only one process may use the service, because nothing keeps two processes from writing the
+ * 16 at a time, and a crash in between leaves some of them. Originals are saved before the fold that needs them, so no fold refers to a missing
+ * original. (2) Only one process may use the service, because nothing keeps two processes from writing the
  * same fold. (3) Nothing is ever removed: an expired or deleted entry stays in the service, as an empty value if it was deleted.
  *
  * @example
@@ -203,8 +203,15 @@ export function storeOfService(
 
   const save = (key: string, value: Uint8Array) => asked('save', () => service.save(key, value));
 
-  async function saveAll(values: readonly (readonly [string, Uint8Array])[]): Promise<void> {
-    for (const [key, value] of values) await save(key, value);
+  async function saveAll(values: readonly Saved[]): Promise<void> {
+    const originals = values.filter(isOriginal);
+    const others = values.filter((value) => !isOriginal(value));
+    for (const group of [originals, others]) await inWaves(group, ([key, value]) => save(key, value));
+  }
+
+  async function renew(key: string, expiresAt: number): Promise<void> {
+    const saved = await read(key);
+    if (saved && saved.expiresAt < expiresAt) await save(key, withExpiry(saved.value, expiresAt));
   }
 
   return {
@@ -238,21 +245,31 @@ export function storeOfService(
     },
     async touch(keys, expiresAt) {
       lifetime.checkOpen();
-      await lifetime.inOrder(async () => {
-        for (const key of new Set(keys)) {
-          const saved = await read(key);
-          if (saved && saved.expiresAt < expiresAt) await save(key, withExpiry(saved.value, expiresAt));
-        }
-      });
+      await lifetime.inOrder(() => inWaves([...new Set(keys)], (key) => renew(key, expiresAt)));
     },
     async delete(keys) {
       lifetime.checkOpen();
-      await lifetime.inOrder(async () => {
-        for (const key of new Set(keys)) await save(key, new Uint8Array(0));
-      });
+      await lifetime.inOrder(() => inWaves([...new Set(keys)], (key) => save(key, new Uint8Array(0))));
     },
     close: () => lifetime.close(),
   };
+}
+
+/** A key with the value to save under it. */
+type Saved = readonly [string, Uint8Array];
+
+const isOriginal = ([key]: Saved): boolean => key.startsWith(originalPrefix);
+
+/** Calls of a memory service at a time. One after the other, a fold with 25 originals would miss the deadline of a write. */
+const callsAtOnce = 16;
+
+/** Works on several values at a time. After a failure no further ones begin; it rejects when those in progress have ended. */
+async function inWaves<T>(values: readonly T[], work: (value: T) => Promise<void>): Promise<void> {
+  for (let from = 0; from < values.length; from += callsAtOnce) {
+    const ended = await Promise.allSettled(values.slice(from, from + callsAtOnce).map(work));
+    const failed = ended.find(({ status }) => status === 'rejected');
+    if (failed?.status === 'rejected') throw failed.reason;
+  }
 }
 
 /** Makes a call of a memory service. Rejects with `store-failed`. */
@@ -273,7 +290,7 @@ type SavedValue = { readonly value: Uint8Array; readonly expiresAt: number };
 const format = 1;
 const headBytes = 9;
 
-function toSave({ key, value, expiresAt }: StoreEntry): readonly [string, Uint8Array] {
+function toSave({ key, value, expiresAt }: StoreEntry): Saved {
   return [key, withExpiry(value, expiresAt ?? Number.POSITIVE_INFINITY)];
 }
 

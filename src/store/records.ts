@@ -334,7 +334,7 @@ export function parseSentWith(record: Uint8Array | undefined): SentWith | undefi
 
 // Renewals extend the retention of records from their last use. Renewing is a write, so not every use renews: a record is renewed
 // when a tenth of its retention, at most one day, has passed since this process last wrote or renewed it. Nobody waits for a
-// renewal, and a failed one is left to a later use. Records used in one turn of the event loop are renewed in one call of the store.
+// renewal, and a failed one is left to a use a minute later. Records used in one turn of the event loop are renewed together.
 
 export type Renewals = {
   /** Notes that these keys were written just now. */
@@ -351,6 +351,10 @@ type RecordUse = {
 };
 
 const dayMs = 24 * 60 * 60 * 1_000;
+const restOf = (ttlMs: number): number => Math.min(ttlMs / 10, dayMs);
+const retryMs = 60_000;
+/** Keys that one call of the store renews: some stores read and write each, and all of it must end within one deadline. */
+const renewedAtOnce = 64;
 
 export function createRenewals(store: Pick<Store, 'touch'>, clock: Clock, caches = createCaches()): Renewals {
   const freshAt = caches<number>('fresh records');
@@ -365,16 +369,17 @@ export function createRenewals(store: Pick<Store, 'touch'>, clock: Clock, caches
   }
 
   function renewDue(): void {
-    const now = clock();
-    for (const [ttlMs, keys] of due) void renew(keys, now + ttlMs);
+    for (const [ttlMs, keys] of due) void renew(keys, ttlMs);
     due.clear();
   }
 
-  async function renew(keys: readonly string[], expiresAt: number): Promise<void> {
+  async function renew(keys: readonly string[], ttlMs: number): Promise<void> {
+    let from = 0;
     try {
-      await store.touch(keys, expiresAt);
+      for (; from < keys.length; from += renewedAtOnce)
+        await store.touch(keys.slice(from, from + renewedAtOnce), clock() + ttlMs);
     } catch {
-      for (const key of keys) freshAt.delete(key);
+      for (const key of keys.slice(from)) freshAt.set(key, clock() - restOf(ttlMs) + retryMs);
     }
   }
 
@@ -385,7 +390,7 @@ export function createRenewals(store: Pick<Store, 'touch'>, clock: Clock, caches
     },
     used(key, ttlMs, { writtenAt = Number.NEGATIVE_INFINITY, along } = {}) {
       const now = clock();
-      const latest = now - Math.min(ttlMs / 10, dayMs);
+      const latest = now - restOf(ttlMs);
       if ((freshAt.get(key) ?? Number.NEGATIVE_INFINITY) > latest) return;
       const isFresh = writtenAt > latest;
       freshAt.set(key, isFresh ? writtenAt : now);

@@ -68,15 +68,26 @@ describe('records in use', () => {
     expect(await asked()).toEqual(['a until day 130.5']);
   });
 
-  it('are renewed at the next use if the store failed', async () => {
-    const { renewals, state, asked } = renewing({ fails: true });
-    renewals.used('a', 30 * day, { along: () => ['a1'] });
+  it('are renewed again after a minute if the store failed', async () => {
+    const { renewals, state, setDay, asked } = renewing({ fails: true });
+    const along = () => ['a1'];
+    renewals.used('a', 30 * day, { along });
     expect(await asked()).toEqual(['a a1 until day 130']);
     state.fails = false;
-    renewals.used('a', 30 * day);
-    expect(await asked()).toEqual(['a until day 130']);
-    renewals.used('a', 30 * day);
+    renewals.used('a', 30 * day, { along });
     expect(await asked()).toEqual([]);
+    setDay(100 + 61_000 / day);
+    renewals.used('a', 30 * day, { along });
+    expect((await asked()).map((call) => call.split(' until')[0])).toEqual(['a a1']);
+    renewals.used('a', 30 * day, { along });
+    expect(await asked()).toEqual([]);
+  });
+
+  it('are renewed in pieces of 64 if there are many, so that each call ends within its deadline', async () => {
+    const { renewals, asked } = renewing();
+    renewals.used('a', 30 * day, { along: () => Array.from({ length: 99 }, (_, at) => `m${at}`) });
+    const sizes = (await asked()).map((call) => call.split(' until')[0]!.split(' ').length);
+    expect(sizes).toEqual([64, 36]);
   });
 
   it('are renewed in one call per retention', async () => {

@@ -42,6 +42,9 @@ export type StoreEntry = {
   readonly isTransient?: boolean | undefined;
 };
 
+/** Keys of originals begin with this. A store that cannot write all entries at once writes these first. */
+export const originalPrefix = 'memory/';
+
 export type FirstFound = { readonly at: number; readonly value: Uint8Array };
 
 /** Returns the time in milliseconds since the epoch. Passed in, so that tests control it. */
