@@ -13,6 +13,7 @@ import {
   type UpstreamRequest,
   type UpstreamResponse,
 } from './http.ts';
+import { withResolvers } from '../../es2024.ts';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
@@ -134,8 +135,13 @@ async function exchanged(
   let heldBytes = 0;
   let end: { readonly error?: unknown } | undefined;
   let wake: (() => void) | undefined;
+  const answered = withResolvers<UpstreamResponse>();
   const cancel = (): void => {
-    controller?.abort(new Error('The response is no longer needed.'));
+    const reason = new Error('The response is no longer needed.');
+    if (controller) return controller.abort(reason);
+    // The connection is still being made, so undici cannot abort yet. It does as soon as the request starts.
+    finish({ error: reason });
+    answered.reject(failure(reason));
   };
   const finish = (how: { readonly error?: unknown }): void => {
     signal.removeEventListener('abort', cancel);
@@ -165,30 +171,29 @@ async function exchanged(
     },
   };
   const body = { [Symbol.asyncIterator]: () => iterator };
-  return new Promise((resolve, reject) => {
-    signal.addEventListener('abort', cancel);
-    agent.dispatch(options, {
-      onRequestStart(given) {
-        controller = given;
-        if (signal.aborted) cancel();
-      },
-      onResponseStart(_, status, headers) {
-        // Interim responses are not for the client.
-        if (status >= 200) resolve({ status, headers: listOf(headers), body });
-      },
-      onResponseData(given, chunk) {
-        chunks.push(chunk);
-        heldBytes += chunk.length;
-        if (heldBytes >= maxHeldBytes) given.pause();
-        wake?.();
-      },
-      onResponseEnd: () => finish({}),
-      onResponseError(_, error) {
-        finish({ error });
-        reject(failure(error));
-      },
-    });
+  signal.addEventListener('abort', cancel);
+  agent.dispatch(options, {
+    onRequestStart(given) {
+      controller = given;
+      if (signal.aborted) cancel();
+    },
+    onResponseStart(_, status, headers) {
+      // Interim responses are not for the client.
+      if (status >= 200) answered.resolve({ status, headers: listOf(headers), body });
+    },
+    onResponseData(given, chunk) {
+      chunks.push(chunk);
+      heldBytes += chunk.length;
+      if (heldBytes >= maxHeldBytes) given.pause();
+      wake?.();
+    },
+    onResponseEnd: () => finish({}),
+    onResponseError(_, error) {
+      finish({ error });
+      answered.reject(failure(error));
+    },
   });
+  return answered.promise;
 }
 
 const decoders: Readonly<Record<string, () => Duplex>> = {
