@@ -37,6 +37,22 @@ describe('Leporello in process', () => {
     expect(await leporello.original(id, 'another')).toBeUndefined();
   });
 
+  it('returns the body as it is when the codec cannot be loaded', async () => {
+    const leporello = createLeporello(settings);
+    // It fails when it is awaited, as an import of a file that is missing.
+    // oxlint-disable-next-line unicorn/no-thenable
+    const missing = { then: (_: unknown, fail: (error: Error) => void) => fail(new Error('no such file')) };
+    const codec = { ...openaiChat, ...missing };
+    for (const prepared of [
+      await leporello.prepare({ codec, body }),
+      await leporello.compact({ codec, body }),
+    ])
+      expect(prepared).toMatchObject({
+        body,
+        outcome: { status: 'failed', reason: expect.any(String) as string },
+      });
+  });
+
   it('folds sub-goals by a preset, which other settings override, and does not fold short tasks', async () => {
     const recordsOf = async (change: Parameters<typeof defaultStrategies>[0], request = body) => {
       const leporello = createLeporello({

@@ -132,13 +132,10 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
     return found.status === 'found' ? found.original : undefined;
   };
   const requests = new WeakMap<Prepared, PreparedRequest>();
-  const prepare = async ({
-    codec: given,
-    body,
-    tenant = 'local',
-    refusal,
-  }: ReadRequest): Promise<PreparedRequest> => {
-    const codec = await given;
+  const prepare = async (
+    codec: Codec,
+    { body, tenant = 'local', refusal }: ReadRequest,
+  ): Promise<PreparedRequest> => {
     if (!refusal) return engine.prepare({ codec, body, tenant });
     const overflow = codec.overflowIn(refusal.status, refusal.body);
     if (overflow) return engine.prepare({ codec, body, tenant, refusal: { reason: 'too long', overflow } });
@@ -156,7 +153,7 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   const leporello: Leporello = {
     prepare(request) {
       checkPrepare(request);
-      return prepare(readRequest(request)).then((prepared) => {
+      return withCodec(readRequest(request), prepare).then((prepared) => {
         const forProgram = preparedFor(prepared);
         requests.set(forProgram, prepared);
         return forProgram;
@@ -174,9 +171,9 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
     },
     compact(request) {
       checkCompact(request);
-      const { codec: given, body, tenant = 'local' } = readRequest(request);
-      return Promise.resolve(given)
-        .then((codec) => historyEngine.prepare({ codec, body, tenant }))
+      return withCodec(readRequest(request), (codec, { body, tenant = 'local' }) =>
+        historyEngine.prepare({ codec, body, tenant }),
+      )
         .then(preparedFor)
         .then(({ outcome, body: folded, json, report }) => ({ outcome, body: folded, json, report }));
     },
@@ -216,6 +213,17 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   };
   parts.set(leporello, { engine, encryptedStore, options });
   return leporello;
+}
+
+/** Prepares a request with its codec. A request whose codec cannot be loaded is sent as it is. */
+function withCodec(
+  request: ReadRequest,
+  prepare: (codec: Codec, request: ReadRequest) => Promise<PreparedRequest>,
+): Promise<PreparedRequest> {
+  return Promise.resolve(request.codec).then(
+    (codec) => prepare(codec, request),
+    (error) => passThrough(request.body, { status: 'failed', reason: reasonOf(error) }),
+  );
 }
 
 /** Returns an engine that is loaded with the first request, so that the root entry stays small. A request that cannot load it is sent as it is. */
