@@ -56,7 +56,10 @@ export interface Memory {
 }
 
 export type MemoryOptions = {
-  /** The label of the tenant whose folds are listed and searched. Default `local`, the tenant of a gateway on a loopback host. */
+  /**
+   * The label of the tenant whose originals are read, and whose folds are listed and searched. Without it, originals of all tenants can be read
+   * by id, as the secret in the folder opens them all; lists and searches are those of `local`, the tenant of a gateway on a loopback host.
+   */
   readonly tenant?: string | undefined;
   /** Tokens of one answer at most. Default 8,000. */
   readonly maxTokens?: number | undefined;
@@ -98,14 +101,16 @@ const maxListed = 12;
 /** Returns the memory in an open store, which `close` closes. */
 export function memoryIn(
   { store, secret }: OpenedStore,
-  { tenant = 'local', maxTokens = 8_000 }: MemoryOptions = {},
+  { tenant: reader, maxTokens = 8_000 }: MemoryOptions = {},
 ): Memory {
+  const tenant = reader ?? 'local';
   const encryptedStore = createEncryptedStore({ store, secret });
   const receipts = createReceiptStore<KeptReceipt>({ encryptedStore });
 
   async function read(id: string): Promise<string | undefined> {
-    // The secret of the folder opens the originals of all its tenants.
-    const found = await encryptedStore.recallAny(id);
+    const found = await (reader === undefined
+      ? encryptedStore.recallAny(id)
+      : encryptedStore.recall(reader, id));
     return found.status === 'found' ? new TextDecoder().decode(found.original) : undefined;
   }
 

@@ -26,7 +26,9 @@ export async function mcp(args: McpArgs, terminal: Terminal): Promise<number> {
     terminal.err(`leporello: ${opened.missing}\n`);
     return 1;
   }
-  const memory = memoryIn(opened, { tenant: args.tenant });
+  // A program that starts this command may read the data folder. One that only reaches the port may not: it gets one tenant's originals.
+  const tenant = args.tenant ?? (args.port === undefined ? undefined : 'local');
+  const memory = memoryIn(opened, { tenant });
   const newServer = () => serverOver(sdk.McpServer, memory);
   const stopped = withResolvers<void>();
   const forget = terminal.onStop(() => stopped.resolve());

@@ -136,6 +136,26 @@ describe('an MCP client', () => {
     expect(await ended).toBe(0);
   });
 
+  it('reads over HTTP, or of a named tenant, only originals of that tenant; over standard input those of all', async () => {
+    const memory = await openMemory({ data });
+    const [, id] = /(mem_[a-z0-9]{16}) {2}result of run/.exec(await memory.listFolds())!;
+    await memory.close();
+    const none = `No memory with id "${id}"`;
+    const another = await openMemory({ data, tenant: 'another' });
+    expect(await another.readMemory({ id })).toContain(none);
+    await another.close();
+    const terminal = testTerminal({ cwd: folder, env: { HOME: folder } });
+    const ended = run(['mcp', '--data', data, '--port', '0', '--json', '--tenant', 'another'], terminal);
+    await terminal.shows('\n');
+    const { url } = JSON.parse(terminal.written.out()) as { url: string };
+    const client = new Client(info);
+    await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+    expect(await textOf(client, 'read_memory', { id })).toContain(none);
+    await client.close();
+    terminal.stop();
+    expect(await ended).toBe(0);
+  });
+
   it('is told when there is no memory yet', async () => {
     const terminal = testTerminal({ cwd: folder, env: { HOME: folder } });
     expect(await run(['mcp', '--data', 'nothing'], terminal)).toBe(1);

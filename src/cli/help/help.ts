@@ -152,7 +152,7 @@ search_memory and list_folds. The gateway may run at the same time.
 
 Flags
   --port PORT          serve over HTTP at http://127.0.0.1:PORT/mcp instead; 0 uses any free port
-  --tenant LABEL       whose folds are listed and searched; default local
+  --tenant LABEL       whose memory is read, listed and searched; default local
   --data DIR           folder with originals and the secret; default ~/.leporello
   --config FILE        configuration, JSON
   --json               with --port: print the URL as JSON
