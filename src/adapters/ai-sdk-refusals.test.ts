@@ -148,6 +148,26 @@ describe('a refusal of the request that continues after a recall', () => {
     }
   });
 
+  it('is sent again without the answers if it is too long', async () => {
+    const model = recalling(
+      new APICallError({
+        message: 'too long',
+        url: 'x',
+        requestBodyValues: {},
+        statusCode: 400,
+        responseBody: '{"error":{"message":"prompt is too long: 15000 tokens > 9000 maximum"}}',
+      }),
+    );
+    const { content } = await wrapped(model).doGenerate({ prompt: longPrompt(), tools });
+    expect(content).toEqual([text('Here it is.')]);
+    const noRoom = 'The context window has no room left to read memory.';
+    expect(model.asked.map(({ prompt }) => JSON.stringify(prompt).includes(noRoom))).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+
   it('is the error of the model if it stays, asks for a long wait, or is final', async () => {
     const often = [1, 2, 3].map(() => limited(atOnce));
     const model = recalling(...often);

@@ -79,6 +79,18 @@ describe('the hidden recalls of a reply come back', () => {
     ]);
   });
 
+  it('with the answers that were sent last, if the first were too long', async () => {
+    const { engine, recorder } = await openRecorder();
+    recorder.answered(look, answersTo(look, 'too much of it'));
+    recorder.answered(look, answersTo(look, 'all of it'));
+    await recorder.complete(reply(text('Two errors.')));
+    expect(await sent(engine, replied('I look. Two errors.'))).toEqual([
+      ...lookLines,
+      'assistant: "Two errors."',
+      'user: "And now?"',
+    ]);
+  });
+
   it('round by round', async () => {
     const { engine, recorder } = await openRecorder();
     recorder.answered(look, answersTo(look, 'all of it'));

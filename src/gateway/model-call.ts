@@ -22,7 +22,7 @@ import {
   splitUrl,
   withHeaders,
 } from './http/http.ts';
-import type { GatewayOptions } from './options.ts';
+import type { Exchange, GatewayOptions } from './options.ts';
 import {
   type OpenReceipt,
   type Resender,
@@ -31,7 +31,7 @@ import {
   maxNameLength,
   openReceipt,
 } from './receipts/receipts.ts';
-import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
+import { relayStream, relayWhole } from './recall-loop.ts';
 import { type Route, promptUrl, routeOf } from './routing/routes.ts';
 import { carriesToken, refuseForeign, sessionOf } from './routing/tenant.ts';
 import {

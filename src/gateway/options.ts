@@ -1,8 +1,11 @@
-/** Defines the parts that serve requests: those of the gateway, its limits, clock and source of ids. */
-import type { Engine, EngineRequest } from '../engine/types.ts';
+/** Defines the parts that serve requests: those of the gateway, its limits, clock and source of ids; and those that continue one model call. */
+import type { Codec, ModelReply } from '../codecs/codec.ts';
+import type { Usage } from '../conversation/conversation.ts';
+import type { Engine, EngineRequest, PreparedRequest } from '../engine/types.ts';
 import type { ExperimentResults } from '../experiment/spell.ts';
 import type { FoldSettings } from '../library/default-engine.ts';
 import type { PageClients } from '../page/setup.ts';
+import type { RecallReport } from '../receipts/receipt.ts';
 import type { ReceiptTotals } from '../receipts/totals.ts';
 import type { Controls } from '../store/controls.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
@@ -14,6 +17,7 @@ import type { ReceiptArchive } from './receipts/archive.ts';
 import type { GatewayLog, GatewayMetrics } from './receipts/metrics.ts';
 import type { Prices } from '../tokens/model-facts.ts';
 import type { AnyReceipt, CostTracker, ReceiptLog, ReceiptSource } from './receipts/receipts.ts';
+import type { ContinuationDeps } from './send-with-retries.ts';
 import type { UpstreamUrls } from './routing/routes.ts';
 import type { TenantRule } from './routing/tenant.ts';
 
@@ -80,4 +84,29 @@ export type GatewayOptions = {
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
   readonly newId: () => string;
+};
+
+/** A model call with everything needed to continue it. */
+export type Exchange = ContinuationDeps & {
+  readonly codec: Codec;
+  readonly prepared: PreparedRequest;
+  readonly recall: RecallLimits;
+  readonly note: ExchangeNotes;
+  readonly watchRecall?: RecallWatch | undefined;
+  /** Is called with an error of our own code. */
+  readonly failed: (error: unknown) => void;
+};
+
+/** Reports events of an exchange to its receipt. */
+export type ExchangeNotes = {
+  /** `asked`: the arguments of the call. */
+  recalled(report: RecallReport, asked: string): void;
+  /** Called at the end of each round with the usage of all rounds so far. */
+  used(usage: Usage | undefined): void;
+  /** Called at the end of a stream, however it ended, with the usage that was reported so far. */
+  ended(usage: Usage | undefined): void;
+  /** Called with the model's last reply when it was read to its end. */
+  replied(reply: ModelReply): void;
+  upstreamStatus(status: number): void;
+  problem(text: string): void;
 };

@@ -2,7 +2,7 @@
  * Answers the model's recalls and lets the model continue, until its reply is for the client. This works for complete responses and for
  * streams: in a stream only the recall is held back, everything else is relayed as it arrives.
  */
-import type { Codec, ModelReply, RecallAnswer, StreamRelay } from '../codecs/codec.ts';
+import type { ModelReply, RecallAnswer, StreamRelay } from '../codecs/codec.ts';
 import type { Usage } from '../conversation/conversation.ts';
 import { holdText } from '../codecs/hold-text.ts';
 import { awaitsRecall, recallsWithCalls } from '../codecs/shared-json.ts';
@@ -12,41 +12,10 @@ import type { PreparedRequest } from '../engine/types.ts';
 import { LeporelloError, reasonOf } from '../errors.ts';
 import { discardBody, maxErrorBytes, peekBody, peekBytes } from './http/body.ts';
 import { type EventSplitter, type UpstreamResponse, createEventSplitter } from './http/http.ts';
-import { type ContinuationDeps, sendContinuation, storeWaitMs, waitAtMost } from './send-with-retries.ts';
-import {
-  type RecallBudget,
-  type RecallLimits,
-  type RecallWatch,
-  answersTo,
-  openBudget,
-} from '../recall/tool.ts';
-import type { RecallReport } from '../receipts/receipt.ts';
+import type { Exchange } from './options.ts';
+import { sendContinuation, storeWaitMs, waitAtMost } from './send-with-retries.ts';
+import { type RecallBudget, answersTo, openBudget, withoutLongAnswers } from '../recall/tool.ts';
 import { addedUsage, noUsage } from '../receipts/cost.ts';
-
-/** A model call with everything needed to continue it. */
-export type Exchange = ContinuationDeps & {
-  readonly codec: Codec;
-  readonly prepared: PreparedRequest;
-  readonly recall: RecallLimits;
-  readonly note: ExchangeNotes;
-  readonly watchRecall?: RecallWatch | undefined;
-  /** Is called with an error of our own code. */
-  readonly failed: (error: unknown) => void;
-};
-
-/** Reports events of an exchange to its receipt. */
-export type ExchangeNotes = {
-  /** `asked`: the arguments of the call. */
-  recalled(report: RecallReport, asked: string): void;
-  /** Called at the end of each round with the usage of all rounds so far. */
-  used(usage: Usage | undefined): void;
-  /** Called at the end of a stream, however it ended, with the usage that was reported so far. */
-  ended(usage: Usage | undefined): void;
-  /** Called with the model's last reply when it was read to its end. */
-  replied(reply: ModelReply): void;
-  upstreamStatus(status: number): void;
-  problem(text: string): void;
-};
 
 /** Bytes of a complete response that is read for recalls. A model's reply is far smaller; a larger response is relayed unread. */
 const maxResponseBytes = 64 * 1024 * 1024;
@@ -103,10 +72,7 @@ export async function* relayStream(exchange: Exchange, first: UpstreamResponse):
         return;
       }
       try {
-        const answers = await answered(exchange, end.reply, round, budget);
-        recorder.answered(end.reply, answers);
-        sent = codec.continueWith(sent, end.reply, answers);
-        response = await sendContinuation(exchange, sent);
+        ({ sent, response } = await continued(exchange, recorder, budget, { sent, reply: end.reply, round }));
         if (response.status !== 200) {
           yield* await refused(exchange, relay, recorder, response);
           return;
@@ -236,12 +202,9 @@ export async function relayWhole(
       const isChanged = earlier.length > 0 || reply.recalls.length > 0;
       return { response, body: isChanged ? codec.writeResponse(body, earlier, reply) : body };
     }
-    const answers = await answered(exchange, reply, round, budget);
     const shown = prepared.wantsJson ? { ...reply, hidesText: true as const } : reply;
-    recorder.answered(shown, answers);
-    sent = codec.continueWith(sent, reply, answers);
+    ({ sent, response } = await continued(exchange, recorder, budget, { sent, reply: shown, round }));
     earlier.push(shown);
-    response = await sendContinuation(exchange, sent);
   }
 }
 
@@ -271,6 +234,34 @@ function answered(
   budget: RecallBudget,
 ): Promise<readonly RecallAnswer[]> {
   return answersTo(prepared, reply, round, budget, note, watchRecall);
+}
+
+/**
+ * Answers the recalls of a round, and sends the request that goes on after it. If the provider finds that too long, the request is sent once more with
+ * a sentence in place of the answers: a window that is unknown, or smaller than assumed, must not cost the client its reply.
+ */
+async function continued(
+  exchange: Exchange,
+  recorder: HiddenRecallRecorder,
+  budget: RecallBudget,
+  { sent, reply, round }: { readonly sent: Uint8Array; readonly reply: ModelReply; readonly round: number },
+): Promise<{ readonly sent: Uint8Array; readonly response: UpstreamResponse }> {
+  const { codec } = exchange;
+  const send = async (answers: readonly RecallAnswer[]) => {
+    recorder.answered(reply, answers);
+    const next = codec.continueWith(sent, reply, answers);
+    return { sent: next, response: await sendContinuation(exchange, next) };
+  };
+  const answers = await answered(exchange, reply, round, budget);
+  const first = await send(answers);
+  const { response } = first;
+  if (response.status < 400 || response.status >= 500) return first;
+  const { text, body } = await peekBody(response.body, maxErrorBytes);
+  if (text === undefined || !codec.overflowIn(response.status, text))
+    return { ...first, response: { ...response, body } };
+  exchange.note.problem('what was recalled did not fit into the window');
+  budget.exhaust();
+  return send(withoutLongAnswers(answers));
 }
 
 /** Ends the stream when the provider refuses to continue: the client gets the provider's own error. */
@@ -328,7 +319,7 @@ function sumUsage(replies: readonly ModelReply[]): Usage | undefined {
 
 /** Records the hidden recalls of one reply. */
 export interface HiddenRecallRecorder {
-  /** Adds a round: the model's recalls and their answers. */
+  /** Adds a round: the model's recalls and their answers. Other answers to the same recalls replace these. */
   answered(reply: ModelReply, answers: readonly RecallAnswer[]): void;
   /** Stores the rounds of a complete reply; `last` is the model's last part of it. The client gets the end of the reply after this. */
   complete(last: ModelReply): Promise<void>;
@@ -381,6 +372,7 @@ export function recordHiddenRecalls(
   return {
     answered(reply, answers) {
       const { turn, hidesText } = reply;
+      if (rounds.at(-1)?.turn === turn) rounds.pop();
       rounds.push({ turn, answers, ...(hidesText && { hidesText }) });
       reached(reply, answers);
     },

@@ -14,7 +14,8 @@ import type { PriceList } from '../tokens/model-facts.ts';
 import type { ModelInfo } from '../tokens/models.ts';
 import { type HeaderList, headerOf, type UpstreamResponse } from './http/http.ts';
 import type { RecallLimits } from '../recall/tool.ts';
-import { type Exchange, relayStream, relayWhole } from './recall-loop.ts';
+import type { Exchange } from './options.ts';
+import { relayStream, relayWhole } from './recall-loop.ts';
 import { discardBody, replyKindOf } from './http/body.ts';
 import { pauseUnless } from './send-with-retries.ts';
 

@@ -209,6 +209,8 @@ export interface RecallBudget {
   forEach(round: number, recalls: number): number | string;
   /** Subtracts a text by which the request grows, or its tokens. */
   spend(added: string | number): void;
+  /** Notes that the provider found the request too long: there is no room left. */
+  exhaust(): void;
   /** True when the model keeps recalling after it was told that there are no more rounds. */
   isSpent(round: number): boolean;
 }
@@ -232,15 +234,26 @@ export function openBudget({
       if (round > recall.maxRounds)
         return 'No more memory can be read in this answer. Go on with what is there.';
       const each = Math.min(recall.maxTokens, Math.floor(left / recalls));
-      return each < minAnswerTokens
-        ? 'The context window has no room left to read memory. Go on with what is there.'
-        : each;
+      return each < minAnswerTokens ? noRoom : each;
     },
     spend(added) {
       left -= typeof added === 'number' ? added : (prepared.counter?.count(added) ?? added.length);
     },
+    exhaust() {
+      left = 0;
+    },
     isSpent: (round) => round > recall.maxRounds + 1,
   };
+}
+
+/** Answer to a recall for which there is no room. The model reads it. */
+const noRoom = 'The context window has no room left to read memory. Go on with what is there.';
+
+/** Returns what to send if the provider finds these answers too long: a sentence in place of each longer one. */
+export function withoutLongAnswers(answers: readonly RecallAnswer[]): readonly RecallAnswer[] {
+  return answers.map((answer) =>
+    answer.media || answer.text.length > noRoom.length ? { call: answer.call, text: noRoom } : answer,
+  );
 }
 
 /** Runs a recall by the tool of this name, and returns its answer. */

@@ -98,6 +98,27 @@ describe.each(formats)('a %s continuation that is refused', (format) => {
     expect(stack.provider.requests.length).toBe(2);
   });
 
+  it.each(['whole', 'streamed'])('because it is too long goes on without the answers; %s', async (how) => {
+    const error = { message: replies[format].overflow, type: 'invalid_request_error', code: 'some_code' };
+    const tooLong: Reply = { type: 'error', status: 400, body: { type: 'error', error } };
+    await using stack = await startStack(after(tooLong, looking, found), offering);
+    const ask =
+      how === 'whole' ? post(stack.url, format, requestBody(format)) : postStream(stack.url, format);
+    const response = await ask;
+    const text = await response.text();
+    expect([response.status, text.includes('Here it is.')]).toEqual([200, true]);
+    if (how === 'streamed') expect(text).toMatch(replies[format].streamEnd);
+    const sent = stack.provider.requests.map(({ body }) => new TextDecoder().decode(body));
+    const noRoom = 'The context window has no room left to read memory. Go on with what is there.';
+    // The model recalls once more, and reads at once that there is no room.
+    expect(sent.map((body) => body.split(noRoom).length - 1)).toEqual([0, 0, 1, 2]);
+    expect(sent[2]!.length).toBeLessThan(sent[1]!.length);
+    expect(await newestReceipt(stack)).toMatchObject({
+      upstreamStatus: 200,
+      problem: 'what was recalled did not fit into the window',
+    });
+  });
+
   it.each([
     ['the wait would be an hour', 429, { 'retry-after': '3600' }],
     ['the wait would be until a date years ahead', 503, { 'retry-after': 'Wed, 21 Oct 2065 07:28:00 GMT' }],

@@ -10,7 +10,7 @@ import type { HeaderList, UpstreamResponse } from '../../gateway/http/http.ts';
 import { recordHiddenRecalls } from '../../gateway/recall-loop.ts';
 import { pauseUnless, sendContinuation, sendPrepared } from '../../gateway/send-with-retries.ts';
 import { type Leporello, partsOf } from '../../library/leporello.ts';
-import { answersTo, openBudget, usualRecallLimits } from '../../recall/tool.ts';
+import { answersTo, openBudget, usualRecallLimits, withoutLongAnswers } from '../../recall/tool.ts';
 import {
   type FoldedRequest,
   type FrameworkRequest,
@@ -130,10 +130,19 @@ export async function openModelCall<Message, Reply>(
         return undefined;
       }
       const answers = await answersTo(prepared, reply, number, budget);
-      recorder.answered(hidesText ? { ...reply, hidesText } : reply, answers);
-      sent = frameworkCodec.continueWith(sent, reply, answers);
+      const before = sent;
+      const send = (given: typeof answers) => {
+        recorder.answered(hidesText ? { ...reply, hidesText } : reply, given);
+        sent = frameworkCodec.continueWith(before, reply, given);
+        return continued(call, wire.read(sent));
+      };
       try {
-        return await continued(call, wire.read(sent));
+        return await send(answers).catch((error) => {
+          const refusal = refusalIn(error);
+          if (!refusal || !frameworkCodec.overflowIn(refusal.code, refusal.text)) throw error;
+          budget.exhaust();
+          return send(withoutLongAnswers(answers));
+        });
       } catch (error) {
         await recorder.forget();
         throw error;

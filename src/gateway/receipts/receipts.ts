@@ -16,7 +16,7 @@ import type {
   SummaryReceipt,
 } from '../../receipts/receipt.ts';
 import type { HeaderList, UpstreamResponse } from '../http/http.ts';
-import type { ExchangeNotes } from '../recall-loop.ts';
+import type { ExchangeNotes } from '../options.ts';
 import {
   type Difference,
   type Money,
