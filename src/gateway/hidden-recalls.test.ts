@@ -8,7 +8,7 @@ import type { ScriptedPart } from '../../test/support/codec-suite/fixture.ts';
 import { chatFixture } from '../../test/support/codec-suite/openai-chat/fixture.ts';
 import { outline } from '../../test/support/codec-suite/outline.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
-import { recordHiddenRecalls, relayStream } from './recall-loop.ts';
+import { recordHiddenRecalls, relayStream, relayWhole } from './recall-loop.ts';
 import type { UpstreamResponse } from './http/http.ts';
 
 const asked: readonly Step[] = [{ user: 'What does the log say?' }];
@@ -162,35 +162,59 @@ const streamed = (number: number, ...parts: readonly ScriptedPart[]): UpstreamRe
   })(),
 });
 
-/** Relays a stream with a recall. `continued` returns the response to a request that continues it; `room` is the space left in the window. */
-async function relayed(
+/** An exchange whose continuations are answered by `continued`; `room` is the space left in the window. */
+async function exchangeOf(
   engine: Engine,
   continued: (body: Uint8Array) => Promise<UpstreamResponse>,
   { room, recalled = () => undefined }: { room?: number; recalled?: (tokens: number) => void } = {},
 ) {
   const nothing = () => undefined;
   const prepared = await prepare(engine, asked);
-  return relayStream(
-    {
-      codec: openaiChat,
-      prepared: { ...prepared, room, counter: undefined },
-      recall: { maxRounds: 5, maxTokens: 8_000 },
-      send: continued,
-      hasLeft: () => false,
-      pause: () => Promise.resolve(),
-      failed: nothing,
-      note: {
-        recalled: ({ tokens }) => recalled(tokens),
-        used: nothing,
-        ended: nothing,
-        replied: nothing,
-        upstreamStatus: nothing,
-        problem: nothing,
-      },
+  return {
+    codec: openaiChat,
+    prepared: { ...prepared, room, counter: undefined },
+    recall: { maxRounds: 5, maxTokens: 8_000 },
+    send: continued,
+    hasLeft: () => false,
+    pause: () => Promise.resolve(),
+    failed: nothing,
+    note: {
+      recalled: ({ tokens }: { readonly tokens: number }) => recalled(tokens),
+      used: nothing,
+      ended: nothing,
+      replied: nothing,
+      upstreamStatus: nothing,
+      problem: nothing,
     },
-    streamed(0, text('I look. '), recall('m1')),
-  );
+  };
 }
+
+/** Relays a stream with a recall. */
+async function relayed(...exchange: Parameters<typeof exchangeOf>) {
+  return relayStream(await exchangeOf(...exchange), streamed(0, text('I look. '), recall('m1')));
+}
+
+describe('a complete reply whose last part is too long to be read', () => {
+  it('keeps its hidden recall', async () => {
+    const { engine } = testEngine({ offerRecall: 'always' });
+    const pieces = (size: number, ...bytes: readonly Uint8Array[]) =>
+      (async function* piece() {
+        for (let at = 0; at < size; at++) yield* bytes;
+        await Promise.resolve();
+      })();
+    const whole = chatFixture.response(turn(recall('m1')));
+    const huge = { status: 200, headers: [], body: pieces(65, new Uint8Array(1024 * 1024)) };
+    const exchange = await exchangeOf(engine, () => Promise.resolve(huge));
+    await relayWhole(exchange, { status: 200, headers: [], body: pieces(1, whole) });
+    expect(await sent(engine, replied('Two errors.'))).toEqual([
+      'user: "What does the log say?"',
+      'assistant: call m1 read_memory("{\\"id\\":\\"mem_a\\"}")',
+      expect.stringContaining('tool: result m1 '),
+      'assistant: "Two errors."',
+      'user: "And now?"',
+    ]);
+  });
+});
 
 describe('a client that stops reading in the middle of a stream', () => {
   it('finds the recalls up to then when it continues', async () => {

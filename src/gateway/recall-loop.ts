@@ -191,11 +191,15 @@ export async function relayWhole(
     if (peeked.status === 'broken') throw peeked.error;
     if (peeked.status === 'too long') {
       note.problem('the response was too long to be read');
+      await recorder.disconnected();
       return { response, body: peeked.body };
     }
     const body = peeked.bytes;
     const reply = response.status === 200 ? readReply(exchange, body, privateTools) : undefined;
-    if (!reply) return { response, body };
+    if (!reply) {
+      await (response.status === 200 ? recorder.disconnected() : recorder.forget());
+      return { response, body };
+    }
     note.used(sumUsage([...earlier, reply]));
     if (!codec.isComplete(reply) || !awaitsRecall(reply) || budget.isSpent(round)) {
       await completed(exchange, recorder, reply, round, budget);
@@ -323,7 +327,10 @@ export interface HiddenRecallRecorder {
   answered(reply: ModelReply, answers: readonly RecallAnswer[]): void;
   /** Stores the rounds of a complete reply; `last` is the model's last part of it. The client gets the end of the reply after this. */
   complete(last: ModelReply): Promise<void>;
-  /** Stores the rounds after the client disconnected: its history may contain the reply so far. Does nothing after `complete` or `forget`. */
+  /**
+   * Stores the rounds of a reply whose end was not read, as when the client disconnected: its history may contain the reply so far. Does nothing
+   * after `complete` or `forget`.
+   */
   disconnected(): Promise<void>;
   /** Drops the rounds after an error: the client does not keep the reply. A reply that the provider keeps can still be continued. */
   forget(): Promise<void>;
