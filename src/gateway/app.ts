@@ -89,8 +89,9 @@ export type GatewayDeps = {
   readonly store: Store;
   readonly secret: Uint8Array;
   readonly upstream: Upstream;
+  /** Writes the log. Its errors are ignored. */
   readonly log: GatewayLog;
-  /** Metrics, such as `prometheusMetrics()`. Default: none. */
+  /** Metrics, such as `prometheusMetrics()`. Errors of its functions are ignored, except of `page`. Default: none. */
   readonly metrics?: GatewayMetrics;
   /** Traces requests, such as `openTelemetryTracing()` of `leporello/opentelemetry`. Default: nothing is traced. */
   readonly tracing?: GatewayTracing;
@@ -143,7 +144,11 @@ export function gatewayParts(
   // The main thread and the two threads that fold large bodies have an engine each.
   const engineMb = deps.foldThread ? cacheMb / 3 : cacheMb;
   const caches = createCaches(engineMb);
-  const { metrics } = deps;
+  const log: GatewayLog = {
+    info: unfailing((fields, message) => deps.log.info(fields, message)),
+    warn: unfailing((fields, message) => deps.log.warn(fields, message)),
+  };
+  const metrics = deps.metrics && unfailingMetrics(deps.metrics);
   const store = metrics ? timedStore(deps.store, metrics.storeCalled) : deps.store;
   const encryptedStore = createEncryptedStore({
     store,
@@ -159,7 +164,7 @@ export function gatewayParts(
   const experiment = openExperiment(settings, () => ({ ...parts, foldSettings: ownSettings }));
   const learned = createLearned({ ...engineSettings, caches, clock });
   const local = createDefaultEngine(engineSettings, encryptedStore, { ...engineParts, keptReplies, learned });
-  const { secret, log, foldThread, archive } = deps;
+  const { secret, foldThread, archive } = deps;
   archive?.open({ encryptedStore, log, metrics });
   const parts: GatewayOptions = {
     engine:
@@ -188,8 +193,8 @@ export function gatewayParts(
     costs: createCostTracker(caches),
     metrics,
     openMetrics: settings.openMetrics ?? isOneTenant(settings.tenant),
-    log: deps.log,
-    summaries: backgroundSummarizer(settings, deps.log),
+    log,
+    summaries: backgroundSummarizer(settings, log),
     recall: { ...usualRecallLimits, ...settings.recall },
     maxBodyBytes: settings.maxBodyBytes ?? 64 * 1024 * 1024,
     prepareDeadlineMs: settings.prepareDeadlineMs ?? 2_000,
@@ -243,18 +248,40 @@ function reportedTo(
   experiment: GatewayExperiment | undefined,
 ): ReceiptLog {
   if (onReceipt === undefined && archive === undefined && experiment === undefined) return receipts;
+  const report = onReceipt && unfailing(onReceipt);
   return {
     ...receipts,
     add(tenant, receipt, source) {
       receipts.add(tenant, receipt);
       archive?.add(tenant, receipt, source);
       experiment?.note(tenant, receipt, source).catch(() => undefined);
-      try {
-        onReceipt?.(receipt);
-      } catch {
-        // An error of the caller's own function must not break off the response.
-      }
+      report?.(receipt);
     },
+  };
+}
+
+/** Returns the same function of the embedding program, but that its errors are ignored: they must not break off a response. */
+function unfailing<Args extends readonly unknown[]>(
+  call: (...args: Args) => unknown,
+): (...args: Args) => void {
+  return (...args) => {
+    try {
+      const result = call(...args);
+      if (result instanceof Promise) result.catch(() => undefined);
+    } catch {
+      // Ignored, see above.
+    }
+  };
+}
+
+function unfailingMetrics(metrics: GatewayMetrics): GatewayMetrics {
+  return {
+    requestEnded: unfailing((format, receipt) => metrics.requestEnded(format, receipt)),
+    summaryEnded: unfailing((receipt) => metrics.summaryEnded(receipt)),
+    shadowEnded: unfailing((receipt) => metrics.shadowEnded(receipt)),
+    notesLost: unfailing((kind, count) => metrics.notesLost(kind, count)),
+    storeCalled: unfailing((call, seconds, isAnswered) => metrics.storeCalled(call, seconds, isAnswered)),
+    page: (now) => metrics.page(now),
   };
 }
 

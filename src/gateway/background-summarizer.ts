@@ -153,7 +153,8 @@ export function createBackgroundSummarizer({
       const { key } = order.job;
       if (isBusy(order.job)) return;
       running.add(key);
-      void write(order).finally(() => running.delete(key));
+      const end = () => running.delete(key);
+      void write(order).then(end, end);
     },
   };
 }

@@ -300,7 +300,7 @@ function startSummary(
     model,
     send: (body, signal) =>
       options.upstream.send({ method: 'POST', url, headers, body, signal, decode: true }),
-    ended: (end) => void addSummaryReceipt(options, startedSummary, end),
+    ended: (end) => void addSummaryReceipt(options, startedSummary, end).catch(() => undefined),
   });
 }
 

@@ -4,7 +4,7 @@ import type { Codec } from '../../src/codecs/codec.ts';
 import { gemini } from '../../src/codecs/gemini/index.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
-import { gatewayParts } from '../../src/gateway/app.ts';
+import { type GatewayDeps, gatewayParts } from '../../src/gateway/app.ts';
 import { readBody } from '../../src/gateway/http/body.ts';
 import { fetchUpstream } from '../../src/gateway/http/fetch.ts';
 import { serveModel } from '../../src/gateway/model-call.ts';
@@ -40,11 +40,14 @@ export async function served(
     streamed,
     parts,
     type = streamed ? 'text/event-stream' : 'application/json',
+    deps,
   }: {
     readonly streamed: boolean;
     readonly parts: readonly ScriptedPart[];
     /** The content type of the reply; `none` for a reply without one. */
     readonly type?: string;
+    /** Parts of the gateway instead of the usual ones. */
+    readonly deps?: Partial<GatewayDeps>;
   },
 ) {
   const usage = { input: 1, cacheRead: 0, cacheWrite: 0, output: 1 };
@@ -67,6 +70,7 @@ export async function served(
         warn: (fields, message) => void logged.push(`${message} ${JSON.stringify(fields)}`),
       },
       onReceipt: (receipt) => void problems.push(receipt.kind === 'request' && receipt.problem),
+      ...deps,
     },
   );
   const body = fixture.body({ turns: [{ say: 'user', text: 'Go.' }], tools: ['run'], stream: streamed });
