@@ -3,10 +3,9 @@
  * streams: in a stream only the recall is held back, everything else is relayed as it arrives.
  */
 import type { ModelReply, RecallAnswer, StreamRelay } from '../codecs/codec.ts';
-import type { Usage } from '../conversation/conversation.ts';
 import { holdText } from '../codecs/hold-text.ts';
 import { awaitsRecall, recallsWithCalls } from '../codecs/shared-json.ts';
-import type { KeptReply, RecallRound } from '../conversation/conversation.ts';
+import type { KeptReply, RecallRound, Usage } from '../conversation/conversation.ts';
 import { privateToolsOf } from '../conversation/turns.ts';
 import type { PreparedRequest } from '../engine/types.ts';
 import { LeporelloError, reasonOf } from '../errors.ts';
