@@ -66,7 +66,7 @@ function memberText(line: string): string {
 }
 
 /** True for a row of a table, or a heading without a colon: no part of a sentence. */
-function isApart(line: string): boolean {
+export function isApart(line: string): boolean {
   return line.startsWith('|') || (shortHeading.test(line) && !/[:：]\**$/.test(line));
 }
 
@@ -296,9 +296,12 @@ function hasName(sentence: string): boolean {
   return [...termsOf(sentence)].some((term) => term.startsWith('=') && term.length > 2);
 }
 
-/** True for a short exclamation without a name or number, such as `Perfect!`. */
+/** True for a short exclamation without a name or number, such as `Perfect!`, unless it answers a question. */
 function isExclamation(sentence: string): boolean {
-  return /^\S{1,20}(?: \S{1,20}){0,2}[!！]$/.test(sentence) && !/[\d`/_]|\p{Ll}\p{Lu}/u.test(sentence);
+  return (
+    /^(?!(?:yes|no|ja|nein|doch|sí|oui|non)\b)\S{1,20}(?: \S{1,20}){0,2}[!！]$/i.test(sentence) &&
+    !/[\d`/_]|\p{Ll}\p{Lu}/u.test(sentence)
+  );
 }
 
 /** True for more than a word or two, and no announcement of what follows it. */

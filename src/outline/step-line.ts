@@ -96,7 +96,12 @@ export function stepWords(step: StepCall): StepWords {
   }
   if (call.kind === 'edit') return { ...call, ...came, user, changes: changedNames(sentIn(step), call.path) };
   const isNew = call.kind === 'other' && !came.hasFailed;
-  return { ...call, ...came, outcome: isNew ? newWords(came.outcome, call) : came.outcome, user };
+  return {
+    ...call,
+    ...came,
+    outcome: isNew ? newWords(came.outcome, call, result ?? '') : came.outcome,
+    user,
+  };
 }
 
 function outcomeOf(call: CallWords, { result, isError }: StepCall): Pick<StepWords, 'outcome' | 'hasFailed'> {

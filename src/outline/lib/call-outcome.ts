@@ -2,12 +2,13 @@
  * Says in a few words what came of a search or a command, also what its last line does not say: commits and pushes, the state and the history of a
  * repository; of a failure, how many there were, and the cause behind the name of a test; and which files a command wrote. Pure; linear in its input.
  */
-import type { JsonRecord } from '../../conversation/json-scan.ts';
+import { type JsonRecord, parseRecord } from '../../conversation/json-scan.ts';
 import {
   answerWords,
   commandIn,
   countOf,
   exitCode,
+  gitChange,
   idle,
   markup,
   nothing,
@@ -17,6 +18,7 @@ import {
   type StepKind,
   success,
   wholeWords,
+  wordsOf,
 } from '../outcome.ts';
 
 /** The words of a call that its outcome need not repeat. */
@@ -88,8 +90,12 @@ function placesIn(lines: readonly string[]): string {
   return `${/^\d/.test(found[0]!) ? 'line ' : ''}${found.join(', ')}`;
 }
 
-/** Leaves out of an outcome what its call says: `Task #5 created successfully: Fix the bug` tells only `#5`. */
-export function newWords(outcome: string, { about, tool }: CalledWords): string {
+/** Leaves out of an outcome what its call says: `Task #5 created successfully: Fix the bug` tells only `#5`. Adds the id of what a call made. */
+export function newWords(outcome: string, call: CalledWords, result: string): string {
+  const { about, tool } = call;
+  const made =
+    hasEffect(call) && /^\s*\{/.test(result) ? idIn(parseRecord(result.slice(0, maxJson)) ?? {}) : '';
+  if (made !== '' && !about.includes(made)) return [outcome, made].filter(Boolean).join(', ');
   if (/^"async agent launched\b/i.test(outcome)) return 'started in the background';
   if (/^"launching skill: /i.test(outcome)) return 'ok';
   if (!/\b(?:updated|created|saved|added|deleted|removed|sent)\b/i.test(outcome)) return outcome;
@@ -97,6 +103,56 @@ export function newWords(outcome: string, { about, tool }: CalledWords): string 
   const ids = outcome.match(/#?[\p{L}-]*\d[\p{L}\d-]*/gu) ?? [];
   const others = ids.filter((id) => !said.includes(id.replace('#', '').toLowerCase()));
   return ['ok', ...new Set(others.slice(0, 2))].join(' ');
+}
+
+/** UTF-16 units of an answer in JSON in which an id is looked for. */
+const maxJson = 40_000;
+
+/** Names of members that name a thing, the best first. */
+const idNames = [/^(?:identifier|key|number)$/i, /(?:^|_)id$/i, /(?:^|_)url$/i];
+
+function idIn(answer: JsonRecord): string {
+  const names = Object.keys(answer).filter((name) => typeof answer[name] === 'string');
+  const name = idNames
+    .map((wanted) => names.find((one) => wanted.test(one)))
+    .find((one) => one !== undefined);
+  return name === undefined ? '' : wholeWords(String(answer[name]), maxId);
+}
+
+const maxId = 60;
+
+// Calls with effects
+
+/** Words in the names of tools that change something which is no file, and those of tools that only look. */
+const doing = new Set(
+  'create update delete remove send post publish deploy release merge close reopen comment reply submit cancel modify exchange return refund book buy order pay transfer assign invite upload push commit approve reject schedule'.split(
+    ' ',
+  ),
+);
+const looking = new Set(
+  'get list search find read fetch view show query check lookup count describe'.split(' '),
+);
+
+/** Matches commands that change a repository, a service, a registry or a machine, or which files there are. */
+const outward = [
+  String.raw`gh (?:pr|issue|release|repo|workflow|run|label|gist) (?:create|comment|edit|close|reopen|merge|ready|review|delete|upload|rerun|run|cancel)`,
+  String.raw`gh api .*-(?:X|-method)[ =]?(?:POST|PUT|PATCH|DELETE)`,
+  String.raw`(?:npm|yarn|pnpm|cargo|poetry|twine|gem) (?:publish|upload|push)`,
+  String.raw`docker(?: compose)? (?:push|up|down)|kubectl (?:apply|delete|create|scale|rollout|patch)|helm (?:install|upgrade|uninstall)|terraform (?:apply|destroy)`,
+  String.raw`(?:vercel|netlify|fly|flyctl|firebase|wrangler|serverless) (?:\S+ )?deploy`,
+  String.raw`curl .*(?:-X ?|--request[ =])(?:POST|PUT|PATCH|DELETE)|scp|rsync|(?:git )?(?:mv|rm)|rmdir|cp`,
+].join('|');
+const effective = new RegExp(String.raw`(?:^|&& |; |\| )(?:sudo )?(?:${outward})(?: |$)`);
+
+/** Matches a command that works in a folder for trials. */
+const trial = /(?:^|[\s;&='"(>])(?:\/private)?\/tmp\b|\bmktemp\b/;
+
+/** True for a call that changes more than the content of files: it commits, sends, publishes, moves or deletes. */
+export function hasEffect({ kind, tool, about }: Pick<CalledWords, 'kind' | 'tool' | 'about'>): boolean {
+  if (kind === 'command') return gitChange.test(about) || (effective.test(about) && !trial.test(about));
+  if (kind !== 'other') return false;
+  const words = wordsOf(tool.replace(/^mcp__[^_]+(?:_[^_]+)*__/, ''));
+  return words.some((word) => doing.has(word)) && !words.some((word) => looking.has(word));
 }
 
 // Failures
@@ -307,7 +363,7 @@ const changing =
 export function filesWritten(args: JsonRecord): readonly string[] {
   const command = commandIn(args);
   // Files in a folder for trials are none of the work.
-  if (/(?:^|[\s;&='"(>])(?:\/private)?\/tmp\b|\bmktemp\b/.test(command ?? '')) return [];
+  if (trial.test(command ?? '')) return [];
   const texts = command === undefined ? Object.values(args) : [command];
   const files = texts.flatMap((text) =>
     (typeof text === 'string' && text.includes('** ')) || (typeof text === 'string' && text.includes('+++ '))

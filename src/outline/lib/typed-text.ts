@@ -23,7 +23,7 @@ export type TypedText = { readonly words: string; readonly note: string };
 
 /** Matches the beginning of an element that clients write; users write other names. */
 const clientElement =
-  /<((?:system|local|command|bash|ide|environment)[-_][a-z_-]{1,40}|user[-_](?:instructions|query|message))(?: [^>\n]{0,300})?>/g;
+  /<((?:system|local|command|bash|ide|environment)[-_][a-z_-]{1,40}|[a-z-]{1,40}-hook|user[-_](?:instructions|query|message))(?: [^>\n]{0,300})?>/g;
 
 /** Matches the beginning of a summary by the client. */
 export const clientSummary = /^\s*This session is being continued from a previous conversation[^\n]*/;
@@ -138,6 +138,11 @@ function newestLines(lines: readonly string[]): string {
 /** The note of the text that clients send when the user stops the model. */
 export const interruptionNote = 'interrupted by the user';
 
+/** Matches the beginning of what a hook of the client says, which stands in the user's place, and UTF-16 units that are told of it. */
+const ofHook =
+  /^\s*(?:(?:\w+ )?operation (?:stopped|blocked) by (?:\w+ )?hook\b|(?:Pre|Post|Session|Stop|Subagent|User|Notification)\w*(?::[\w*-]+)? hook\b[^\n]{0,60}:)/i;
+const maxHook = 160;
+
 /** Matches what clients send right ahead of the text of a command or a skill. Commands without a text of their own begin with their name. */
 export const announcesText = /^\s*(?:<command-message>|Launching skill: )/;
 
@@ -155,6 +160,11 @@ export function typedText(text: string, before = ''): TypedText {
   if (/^\s*\[Request interrupted by user/.test(text)) return { words: '', note: interruptionNote };
   // The words behind the name of a command stand beside it.
   if (announcesText.test(before)) return { words: '', note: textOfCommand(text, before) };
+  const hook = ofHook.exec(text);
+  if (hook) {
+    const [, prompt = ''] = /\n\s*Original prompt: *([^]+)$/.exec(text) ?? [];
+    return { words: prompt.trim(), note: wholeWords(oneLine(text.split(/\n\s*\n/, 1)[0]!), maxHook) };
+  }
   const bare = /^\s*(\/[\p{L}\d:_-]{1,60})\s*$/u.exec(text)?.[1];
   if (bare !== undefined)
     return bare.includes(':') ? { words: bare, note: '' } : { words: '', note: `command ${bare}` };
@@ -238,14 +248,18 @@ export function questionBefore(reply: string, answer: string): string {
   const options = new Map<string, string>();
   for (const line of lines) {
     const label = optionMark.exec(line)?.[1];
+    if (label === undefined) continue;
     // A row of a table tells an option in its cells.
     const bare = line.replaceAll(/^\|\s*|\s*\|$/g, '').replaceAll(/\s*\|\s*/g, ': ');
-    if (label !== undefined) options.set(label, bare.replace(/^(?:[-*•]|#{1,6})\s+/, ''));
+    // An answer has the numbers of the list that asks.
+    if (isAsking(line) || !isAsking(options.get(label) ?? ''))
+      options.set(label, bare.replace(/^(?:[-*•]|#{1,6})\s+/, ''));
   }
-  const named = Array.from(answer.slice(0, 200).matchAll(picked), ([, noun = '', label = '']) => ({
-    noun,
-    label,
-  }));
+  const numbers = Array.from(answer.slice(0, 4_000).matchAll(answerMark), ([, label = '']) => label);
+  const isNumbered = isLabeled && numbers.length > 1;
+  const named = isNumbered
+    ? numbers.map((label) => ({ noun: '', label }))
+    : Array.from(answer.slice(0, 200).matchAll(picked), ([, noun = '', label = '']) => ({ noun, label }));
   const chosen = [
     ...new Set(
       named.flatMap(({ noun, label }) => {
@@ -260,23 +274,49 @@ export function questionBefore(reply: string, answer: string): string {
     .slice(-12)
     .filter((line) => !line.startsWith('|'))
     .flatMap((line) => partsOf(line.replace(itemMark, '')));
-  const question = closing.findLast((sentence) => /[?？؟]["'”’»」)]*$/.test(sentence));
+  const last = closing.findLastIndex(isAsking);
+  const question = closing[last];
   if (answer.length > maxAnswer && !isLabeled && question !== closing.at(-1)) return '';
-  const asked =
-    question === undefined || chosen.some((option) => option.includes(question)) ? [] : [question];
+  // Who says yes to two questions, the second of which begins with `Or`, answers the first.
+  const first = otherwise.test(question ?? '') ? closing.slice(0, last).findLast(isAsking) : undefined;
+  const isTold = question === undefined || chosen.some((option) => option.includes(question));
+  if (isNumbered && chosen.length > 1)
+    return chosen.map((option) => wholeWords(oneLine(option), maxNumbered)).join(' / ');
+  const asked = isTold
+    ? []
+    : first === undefined
+      ? [question]
+      : [`${first} ${wholeWords(question, maxOther)}`];
   const quoted = [...chosen, ...asked].map((text) => wholeWords(oneLine(text), maxQuestion));
   return wholeWords(quoted.filter((text) => text !== '').join(' / '), maxQuestions);
+}
+
+/** UTF-16 units of one of several questions that an answer has the numbers of, and of a second question that offers something else. */
+const maxNumbered = 120;
+const maxOther = 60;
+
+/** Matches the number ahead of each answer of several. */
+const answerMark = /(?:^|\s)(\d{1,2}|[A-Z])[.)](?=\s)/g;
+
+/** Matches the beginning of a question that offers something else than the question ahead of it. */
+const otherwise = /^(?:or|oder|ou|o bien|o)\b|^(?:それとも|または|还是|或者)/i;
+
+function isAsking(sentence: string): boolean {
+  return /[?？؟]["'”’»」)]*$/.test(sentence);
 }
 
 /** UTF-16 units of a short answer, and of the question and the reply with a list that the user agrees with in so few words. */
 export const maxAgreement = 60;
 const maxAsked = 320;
 const maxAgreed = 300;
+/** UTF-16 units of the beginning of a question by which it is found in what is told. */
+const minTold = 24;
 
 /** Returns what is told of a reply before an answer that says nothing without it. `told` is what is told of it elsewhere. */
 export function replyBefore(reply: string, told: string, answer: string): string {
   const question = questionBefore(reply, answer);
-  const asked = wholeWords(question, maxAsked);
+  const numbered = question.split(' / ').length > 2;
+  const asked = numbered ? question : wholeWords(question, maxAsked);
   const isPick = isItem(asked) || asked.includes(' / ');
   const lines = reply.split('\n');
   const list = lines.findIndex((line) => isItem(line.trim()));
@@ -288,8 +328,13 @@ export function replyBefore(reply: string, told: string, answer: string): string
   // A pick needs its options alone: the reply may have other lists.
   const ahead = lines.slice(0, Math.max(0, list)).join('\n');
   const text = isPick && list >= 0 ? firstSentences(ahead, told.length || maxAgreed) : told;
-  if (question.split(' / ').some((piece) => text.includes(piece))) return asked;
-  return text === '' ? asked : joinedApart(text, asked);
+  // A question that is told already stands once, as a whole.
+  const pieces = asked.split(' / ').filter((piece) => !text.includes(piece));
+  if (pieces.length === 0) return text;
+  const at = text.indexOf(pieces[0]!.slice(0, minTold));
+  const before = at < 0 || pieces[0]!.length < minTold ? text : text.slice(0, at).trimEnd();
+  if (before === '') return pieces.join(' / ');
+  return at < 0 ? joinedApart(before, pieces.join(' / ')) : `${before} ${pieces.join(' / ')}`;
 }
 
 /** UTF-16 units of the shortest words beside a call that say more than the call: shorter ones mostly announce the work. */

@@ -126,3 +126,141 @@ describe('a short answer', () => {
     ]);
   });
 });
+
+describe('without space for all lines', () => {
+  /** A call whose result is so short that a log of it may have few characters. */
+  const brief = (name: string, input: unknown, result: string): Step => ({
+    calls: [{ name, input: JSON.stringify(input), result }],
+  });
+  const search = (pattern: string): Step =>
+    brief('Grep', { pattern, path: '/app/src' }, '/app/src/cart.ts:3:export');
+  const answer =
+    'Good question. Here are the callers:\n' +
+    '- `cart.ts` reads the price twice, before and after the discount is known\n' +
+    '- `order.ts` reads it once, when the order is sent to the warehouse\n\n' +
+    'So the price of an order can differ from that of its cart. Do you want me to fix it?';
+
+  it('each demand keeps the verdict of its answer, ahead of calls and of the items of lists', () => {
+    const lines = linesOf(
+      {
+        user: 'Where is the price read? I think that it is read in more than one place, and at other times.',
+      },
+      search('readPrice'),
+      search('priceOf'),
+      search('price\\('),
+      { assistant: answer },
+      { user: 'Is the discount part of it, or is that taken off later, when the customer pays for all?' },
+      search('discount'),
+      {
+        assistant: 'No. It is taken off in `checkout.ts`, after the price was read, so carts show too much.',
+      },
+      { user: 'Leave it as it is, and only write down in the readme what we found out about it today.' },
+      brief('Edit', { file_path: '/app/README.md', old_string: 'a', new_string: 'b' }, 'Updated.'),
+      { assistant: 'Done. `README.md` says it now.' },
+    );
+    expect(lines).toEqual([
+      'USER: Where is the price read? I think that it is read in more than one place, and at other times.',
+      '(3 calls left out: Grep ×3)',
+      'YOU: So the price of an order can differ from that of its cart. … Do you want me to fix it?',
+      'USER: Is the discount part of it, or is that taken off later, when the customer pays for all?',
+      '(1 call left out: Grep)',
+      'YOU: No. It is taken off in `checkout.ts`, after the price was read, so carts show …',
+      'USER: Leave it as it is, and only write down in the readme what we found out about it today.',
+      '(1 call left out: Edit)',
+      'YOU: Done. `README.md` says it now.',
+    ]);
+  });
+
+  it('calls with effects outside stay with what they made, at their place', () => {
+    const lines = linesOf(
+      {
+        user: 'Make an issue for the price that is read twice, then commit what we have and push it, please.',
+      },
+      search('readPrice'),
+      brief(
+        'mcp__tracker__create_issue',
+        { title: 'The price is read twice' },
+        '{"id":"9f1c","identifier":"SHOP-12","status":"Backlog"}',
+      ),
+      search('priceOf'),
+      brief(
+        'Bash',
+        { command: 'git commit -qm "Read the price once"' },
+        '[main 1a2b3c4] Read the price once',
+      ),
+      brief('Bash', { command: 'git mv src/price.ts src/prices.ts' }, ''),
+      { assistant: 'SHOP-12 is there, and the commit is made.' },
+      { user: 'Thanks. Tell me when the build is green, I have to go and will look at it in the evening.' },
+    );
+    expect(lines).toEqual([
+      'USER: Make an issue for the price that is read twice, then commit what we have and push it, please.',
+      'mcp__tracker__create_issue "The price is read twice": status "Backlog", SHOP-12',
+      'Bash git commit -qm "Read the price once": commit 1a2b3c4',
+      'Bash git mv src/price.ts src/prices.ts: no output',
+      '(2 calls left out: Grep ×2)',
+      'YOU: SHOP-12 is there, and the commit is made.',
+      'USER: Thanks. Tell me when the build is green, I have to go and will look at it in the evening.',
+    ]);
+  });
+});
+
+describe('answers with numbers', () => {
+  it('stand behind each question that they answer, and not behind another list with the same numbers', () => {
+    const reply = [
+      'Before I begin:',
+      '1. Should prices have two digits or three behind the point?',
+      '2. Which currency is the default?',
+      '3. Do refunds need the consent of a manager?',
+      '',
+      'I would then do this:',
+      '1. Change the schema',
+      '2. Change the reports',
+      '3. Change the tests',
+    ].join('\n');
+    expect(
+      linesOf(
+        { user: 'Plan the prices.' },
+        long,
+        { assistant: reply },
+        { user: '1. two 2. the dollar, but read it from the settings 3. yes, above 100 dollars' },
+        long,
+      ).slice(2, 4),
+    ).toEqual([
+      'YOU: 1. Should prices have two digits or three behind the point? / 2. Which currency is the default? / 3. Do refunds need the consent of a manager?',
+      'USER: 1. two 2. the dollar, but read it from the settings 3. yes, above 100 dollars',
+    ]);
+  });
+
+  it('that say yes stand behind the first of two questions, of which the second offers something else', () => {
+    const reply =
+      'The report counts refunds twice. Do you want me to change the query? Or would you rather keep the figures and explain them in a note below the table, as the old report did?';
+    expect(
+      linesOf({ user: 'Check the report.' }, long, { assistant: reply }, { user: 'yes' }, long).slice(2, 4),
+    ).toEqual([
+      'YOU: The report counts refunds twice. Do you want me to change the query? Or would you rather keep the figures and explain them in a …',
+      'USER: yes',
+    ]);
+  });
+});
+
+describe('what a hook of the client says', () => {
+  it('is no word of the user, and stands in no answer', () => {
+    expect(
+      linesOf(
+        { user: 'Check the report.' },
+        long,
+        { assistant: 'It counts refunds twice. Do you want me to change the query?' },
+        { user: 'Operation stopped by hook: Another session is open.\n\nTo go on with it, run: agent -r 1' },
+        { user: 'yes' },
+        long,
+      ),
+    ).toEqual([
+      'USER: Check the report.',
+      'Bash npm test: "12 passed"',
+      'YOU: It counts refunds twice. Do you want me to change the query?',
+      '(Operation stopped by hook: Another session is open.)',
+      'USER: yes',
+      'Bash npm test: "12 passed"',
+    ]);
+  });
+});

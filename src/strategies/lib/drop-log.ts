@@ -8,7 +8,8 @@ import { inputOf, messagesPerStep, textInSteps, textOf, textsOf } from '../../co
 import type { Steps } from '../../conversation/steps.ts';
 import { type PartPlace, pairCalls, placeKey, unitsInSteps, userSpeaks } from '../../conversation/turns.ts';
 import { maxUserWords, oneLine, wholeWords } from '../../outline/outcome.ts';
-import { firstSentences } from '../../outline/sentences.ts';
+import { endsOf, firstSentences } from '../../outline/sentences.ts';
+import { replyVerdict } from '../../outline/lib/reply-verdict.ts';
 import { repairedSteps } from '../../outline/lib/call-outcome.ts';
 import {
   clientSummary,
@@ -266,9 +267,10 @@ function* unitsByPlace(conversation: Conversation): Steps<UnitsBetween> {
   };
 }
 
-/** Maximum UTF-16 units of a reply in a log, and those read of it. */
+/** Maximum UTF-16 units of a reply in a log, of one that ended a turn if space is short, and those read of it. */
 const maxReply = 150;
-const maxRead = 2_000;
+const maxVerdict = 80;
+const maxRead = 6_000;
 
 /** The entries of a page, and those of the page before it. */
 type PageEntries = { readonly entries: LogEntry[]; readonly earlier: LogEntry[] };
@@ -298,12 +300,17 @@ function* addEntries(
       } else if (part.type === 'text' && message.role === 'assistant') {
         for (const span of part.texts) {
           const said = yield* textInSteps(body, message, span);
-          const text = isStep
-            ? wordsBeside(said.slice(0, maxRead), maxReply)
-            : firstWords(said.slice(0, maxRead));
+          if (!isStep) {
+            const read = endsOf(said, maxRead);
+            const text = firstWords(read, maxReply);
+            if (text !== '')
+              entries.push({ kind: 'reply', text, said, verdict: firstWords(read, maxVerdict) });
+            continue;
+          }
+          const text = wordsBeside(said.slice(0, maxRead), maxReply);
           if (text === '') continue;
-          const isReply = !isStep || (entries.length > 0 ? entries : page.earlier).at(-1)?.kind === 'user';
-          if (isReply) entries.push(isStep ? { kind: 'reply', text } : { kind: 'reply', text, said });
+          const isAnswer = (entries.length > 0 ? entries : page.earlier).at(-1)?.kind === 'user';
+          if (isAnswer) entries.push({ kind: 'reply', text });
           else beside = text;
         }
       } else if (part.type === 'media' && userSpeaks(conversation, message)) {
@@ -331,12 +338,10 @@ function* addEntries(
   }
 }
 
-/** Returns the first sentences of a reply; of one that is all code, the beginning of the code. */
-function firstWords(said: string): string {
+/** Returns what a reply says; of one that is all code, the beginning of the code. */
+function firstWords(said: string, max: number): string {
   const plain = said.replaceAll(/```\w*/g, '');
-  return (
-    firstSentences(said, maxReply) || firstSentences(plain, maxReply) || wholeWords(oneLine(plain), maxReply)
-  );
+  return replyVerdict(said, max) || firstSentences(plain, max) || wholeWords(oneLine(plain), max);
 }
 
 function addSaid({ entries, earlier }: PageEntries, text: string, before: string): void {
@@ -355,11 +360,13 @@ function addSaid({ entries, earlier }: PageEntries, text: string, before: string
 
 /** Adds the question of a short answer to the reply that asked it: without the question, the answer says nothing. */
 function askedBefore(entries: LogEntry[], answer: string): void {
-  const last = entries.at(-1);
+  // A note of the client between the two changes nothing.
+  const at = entries.findLastIndex(({ kind }) => kind !== 'note');
+  const last = entries[at];
   if (last?.kind !== 'reply' || last.said === undefined || answer === '') return;
   const text = replyBefore(last.said, last.text, answer);
   const isNeeded = text !== last.text || answer.length <= maxAgreement;
-  entries[entries.length - 1] = { kind: isNeeded ? 'answered' : 'reply', text };
+  entries[at] = isNeeded ? { kind: 'answered', text } : { kind: 'reply', text, verdict: last.verdict! };
 }
 
 /** Returns what the user typed in a message. */

@@ -2,13 +2,12 @@
  * Writes the texts that replace folded content: what it was, how big it is, and how to read it again. They are pure functions of the original, so that the
  * same fold gives the same bytes. Quotes from the original are short: a stub is data, not instructions. Dropped messages leave a log of them.
  */
-import { failureWords } from '../../outline/lib/call-outcome.ts';
+import { failureWords, hasEffect } from '../../outline/lib/call-outcome.ts';
 import {
   addCall,
   answerWords,
   countIn,
   countOf,
-  gitChange,
   previewWords,
   resultEnds,
   shortNames,
@@ -118,10 +117,12 @@ export function mediaStub(
   return `[Folded ${name === 'PDF' ? name : name.toLowerCase()}: ${measured}, ${from}. ${shows(memory, recallTool)}]`;
 }
 
-/** An entry of a log: what somebody said, or a step. A short answer says nothing without an `answered` reply. */
+/** An entry of a log: words, or a step. A short answer says nothing without an `answered` reply. `verdict`: fewer words of a reply that ended a turn. */
 export type LogEntry =
-  | { readonly kind: keyof typeof speakers; readonly text: string; readonly said?: string }
+  | ({ readonly kind: keyof typeof speakers; readonly text: string } & SpokenWords)
   | { readonly kind: 'step'; readonly step: StepWords };
+
+type SpokenWords = { readonly said?: string; readonly verdict?: string };
 
 /** Messages that one id recalls, in order, and what was said and done in them. */
 export type LogPage = {
@@ -169,21 +170,24 @@ type PageLines = { readonly memory: string; readonly lines: readonly string[] };
 type LogCut = { readonly rank: number; readonly from: number };
 
 /** Ranks of entries: the lower, the longer they stay. */
-const ranks = { words: 0, failure: 1, edit: 2, outcome: 3, reading: 4, plan: 5, search: 6 };
+const ranks = { words: 0, verdict: 1, failure: 2, edit: 3, outcome: 4, reading: 5, plan: 6, search: 7 };
 const lastRank = ranks.search;
 
 function rankOf(entry: LogEntry, { plan, repaired }: KnownNames): number {
   if (entry.kind === 'user' || entry.kind === 'summary') return ranks.words;
-  if (entry.kind !== 'step') return entry.kind === 'answered' ? ranks.failure : ranks.outcome;
+  if (entry.kind !== 'step')
+    return entry.kind === 'answered' || entry.verdict !== undefined ? ranks.verdict : ranks.outcome;
   const { step } = entry;
   if (step.user) return ranks.words;
   if (step.kind === 'plan') return step === plan?.call ? ranks.edit : ranks.plan;
   // A failure that was repaired stays no longer than the repair: alone, it would read as if it were still there.
   if (repaired.has(step)) return step.kind === 'command' ? ranks.outcome : ranks.search;
   if (step.hasFailed) return ranks.failure;
-  if (step.kind === 'edit' || (step.kind === 'command' && gitChange.test(step.about))) return ranks.edit;
-  if (step.kind === 'search' || (step.kind === 'command' && step.isListing)) return ranks.search;
-  return step.kind === 'read' ? ranks.reading : ranks.outcome;
+  if (step.kind === 'edit') return ranks.edit;
+  if (step.kind === 'read') return ranks.reading;
+  if (step.kind === 'search') return ranks.search;
+  if (hasEffect(step)) return ranks.verdict;
+  return step.isListing ? ranks.search : ranks.outcome;
 }
 
 /** Returns the characters of a log that leaves nothing out. */
@@ -203,8 +207,8 @@ function* fittingLines(log: LogOptions): Steps<readonly PageLines[]> {
   const total = log.pages.reduce((sum, { entries }) => sum + entries.length, 0);
   function* fits(cut: LogCut): Steps<readonly PageLines[] | undefined> {
     const spelled = yield* spellPages(log, cut);
-    const max = cut.rank === ranks.words ? log.maxWords : log.maxCharacters;
-    return charactersOf(spelled) <= max ? spelled : undefined;
+    const isOfUser = cut.rank === ranks.words || (cut.rank === ranks.verdict && log.maxCharacters > 0);
+    return charactersOf(spelled) <= (isOfUser ? log.maxWords : log.maxCharacters) ? spelled : undefined;
   }
   const whole = yield* fits({ rank: lastRank, from: 0 });
   if (whole) return whole;
@@ -246,7 +250,9 @@ function* spellPages(
       if (at % entriesPerStep === 0) yield;
       if (!isKept && entry.kind === 'step') addCall(leftOut, entry.step.tool, entry.step.hasFailed);
       if (!isKept) continue;
-      if (countIn(leftOut) >= minLeftOut) {
+      // Calls of a turn stay ahead of its end and of the words of the user.
+      const isSaid = own <= ranks.verdict && (entry.kind !== 'step' || entry.step.user !== undefined);
+      if (countIn(leftOut) >= (isSaid ? 1 : minLeftOut)) {
         flush();
         lines.push(spellLeftOut(leftOut));
         leftOut.clear();
@@ -261,7 +267,8 @@ function* spellPages(
         steps.push(step);
       } else {
         flush();
-        lines.push(`${speakers[entry.kind]}${entry.text}`);
+        const isBrief = rank < ranks.outcome || (rank === ranks.outcome && at <= from);
+        lines.push(speakers[entry.kind] + ((isBrief && entry.verdict) || entry.text));
       }
     }
     flush();
@@ -351,25 +358,18 @@ function addPath({ full }: Pick<KnownNames, 'full'>, path: string): void {
   }
 }
 
-/** Names of a log while it is written. */
-type NamesOnce = {
-  /** Spells a path in full once, and then by its short name. */
-  readonly pathOf: (path: string) => string;
-  /** True for words that were not given yet. */
-  readonly isNew: (words: string) => boolean;
-};
-
-function namesOnce({ full, shortName, words, plan }: KnownNames): NamesOnce {
+/** Returns what spells a path in full once and then by its short name, and what is true for words that were not given yet. */
+function namesOnce({ full, shortName, words, plan }: KnownNames) {
   const paths = { full: new Set(full) };
   // The plan as it stands at the end repeats the items of older ones.
   const given = new Set([...words, ...(plan?.items ?? []).map((item) => item.words)]);
   return {
-    pathOf: (path) => {
+    pathOf: (path: string): string => {
       if (paths.full.has(path)) return shortName(path);
       addPath(paths, path);
       return path;
     },
-    isNew: (text) => text !== '' && !given.has(text) && given.add(text) !== undefined,
+    isNew: (text: string): boolean => text !== '' && !given.has(text) && given.add(text) !== undefined,
   };
 }
 

@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import { replyVerdict } from './reply-verdict.ts';
+
+const told = (...lines: readonly string[]): string => replyVerdict(lines.join('\n'), 150);
+
+describe('what a reply that ended a turn says', () => {
+  it('is its first sentences, if they say enough', () => {
+    expect(
+      told(
+        'Done. The parser keeps empty lines now, as you asked.',
+        '',
+        'Changes:',
+        '1. `parse.ts`: no filter',
+        '2. `parse.test.ts`: a case for it',
+        '',
+        'Nothing else uses the filter.',
+      ),
+    ).toBe(
+      'Done. The parser keeps empty lines now, as you asked. Changes: 1. `parse.ts`: no filter; 2. `parse.test.ts`: a case for it',
+    );
+  });
+
+  it('is its conclusion rather than the items of a list', () => {
+    expect(
+      told(
+        'Good question. Let me trace what happens:',
+        '1. **First call**: the cache is empty',
+        '2. **Second call**: the entry is there, but stale',
+        '3. **Third call**: the entry is written again',
+        '',
+        'So every second call reads a stale price. Should I fix that?',
+      ),
+    ).toBe('So every second call reads a stale price.');
+  });
+
+  it('is its conclusion behind code and tables, with the word that answers', () => {
+    expect(
+      told(
+        'Yes, looking at the schema:',
+        '```sql',
+        'create table orders (id int);',
+        '```',
+        '| column | index |',
+        '|---|---|',
+        '| id | none |',
+        '',
+        'The table lacks an index on `customer_id`, so the query scans all rows.',
+      ),
+    ).toBe(
+      'Yes, looking at the schema: … The table lacks an index on `customer_id`, so the query scans all rows.',
+    );
+  });
+
+  it('is a sentence in bold letters, a label or the line behind a heading that names a conclusion', () => {
+    const list = [
+      '1. `queue.ts` waits for the lock of the pool before it writes',
+      '2. `pool.ts` waits for the queue before it gives the lock back',
+      '3. `server.ts` opens both of them in an order that nobody chose',
+    ];
+    expect([
+      told(
+        'I looked at both.',
+        ...list,
+        '**Only the second one can lose an order.**',
+        'The rest is fine as it is.',
+      ),
+      told('All tests pass.', ...list, '**Root Cause:** the lock was taken twice.', 'I have removed one.'),
+      told('All tests pass.', ...list, '## Recommendation', 'Keep the old endpoint for a year.', '- or two'),
+      told('Hier ist der Vergleich:', ...list, '**Fazit:** Die zweite Lösung ist einfacher.'),
+    ]).toEqual([
+      'I looked at both. … Only the second one can lose an order.',
+      'All tests pass. … Root Cause: the lock was taken twice.',
+      'All tests pass. … Keep the old endpoint for a year.',
+      'Fazit: Die zweite Lösung ist einfacher.',
+    ]);
+  });
+
+  it('is a line that announces a list, if it says something itself', () => {
+    expect(
+      told(
+        'Both invoices add up correctly:',
+        '- 4711 has two lines of 20 and 30 dollars, which are 50 dollars, as it says at its end',
+        '- 4712 has two lines of 10 and 15 dollars, which are 25 dollars, as it says at its end',
+        '',
+        'The totals agree with the ledger, too.',
+      ),
+    ).toBe('Both invoices add up correctly … The totals agree with the ledger, too.');
+  });
+
+  it('is its list, if it says nothing else, and no offer of more work', () => {
+    expect(
+      told(
+        "Here's what I found:",
+        '- a leak in `pool.ts`, where no connection is ever given back',
+        '- a race in `queue.ts`, where two writers take one slot',
+        '',
+        'Let me know which one comes first.',
+      ),
+    ).toBe(
+      "Here's what I found: a leak in `pool.ts`, where no connection is ever given back; a race in `queue.ts`, where two writers take one slot",
+    );
+  });
+
+  it('keeps a Yes that is an exclamation', () => {
+    expect(told('Yes!', 'The logs are stored for thirty days.')).toBe(
+      'Yes! The logs are stored for thirty days.',
+    );
+  });
+});
