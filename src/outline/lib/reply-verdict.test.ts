@@ -106,4 +106,23 @@ describe('what a reply that ended a turn says', () => {
       'Yes! The logs are stored for thirty days.',
     );
   });
+
+  it('is the first line of code that it begins with', () => {
+    expect(
+      told('```bash', 'git show --stat HEAD~1', '```', 'Or, with the files alone:', '```', 'x', '```'),
+    ).toBe('"git show --stat HEAD~1"');
+  });
+
+  it('has neither a preface nor words about another sentence', () => {
+    expect(
+      told(
+        'Now I have the whole picture.',
+        '1. Orders are locked by `order.ts`, and the lock is only given back if the payment succeeds',
+        '2. Payments are locked by `payment.ts`, which waits for the lock of the order',
+        '**This is a real problem.**',
+        '',
+        'Two customers who pay at once wait for each other. Shall I fix it? It takes an hour.',
+      ),
+    ).toBe('Two customers who pay at once wait for each other.');
+  });
 });

@@ -2,7 +2,7 @@
  * Finds what a reply that ended a turn says: its first sentences and its verdict, before the items of its lists. An answer that thinks aloud ends with its
  * conclusion, and a report of work begins with it. Any language. Linear. Pure.
  */
-import { oneLine, wholeWords } from '../outcome.ts';
+import { oneLine, quoted, wholeWords } from '../outcome.ts';
 import { firstSentences, isApart, isItem, isProse, joinedApart, markedLines, partsOf } from '../sentences.ts';
 import { bare, concludes, heading, labeled } from './verdict.ts';
 
@@ -25,10 +25,15 @@ const fenced = /(?:```|~~~)[^]*?(?:```|~~~|$)/g;
 /** Matches a beginning that answers a question in a word. */
 const answering = /^(?:yes|no|correct|exactly|ja|nein|doch|sí|oui|non)\b/i;
 
-/** Matches a sentence that only announces what follows it, and one that offers more work. */
+/** Match a line that only announces what follows it, such a sentence, and one that offers more work. */
 const announcing =
-  /^(?:here(?:['’]s| is| are)|let(?: me|['’]s)|i(?:['’]ve| have| made| found)|now (?:i|let)\b|looking at|based on|there are|summary|the (?:changes|following)|hier|voici|aquí|以下)/i;
+  /\bhere(?:['’]s| is| are)\b|^(?:let(?: me|['’]s)|i(?:['’]ve| have| made| found)|now (?:i|let)\b|looking at|based on|there are|summary|the (?:changes|following)|hier|voici|aquí|以下)/i;
+const preface = /^(?:now i\b|let me\b|here(?:['’]s| is| are)\b|i see now\b)/i;
 const offering = /^(?:alternatively|if you|let me know|feel free|ready (?:to|for|when)|(?:do|would) you)\b/i;
+
+/** Matches the beginning of a sentence that refers to another one. */
+const referring =
+  /^(?:it|this|that|these|those|they|both|er|es|das|dies\w*|sie|esto|eso|cela|これ|それ|这|那)\b/i;
 
 /** UTF-16 units of a line that announces a list and says enough to stand alone. */
 const maxLead = 90;
@@ -40,12 +45,18 @@ const maxLead = 90;
 export function replyVerdict(reply: string, max: number): string {
   const said = reply.slice(0, maxReply).replace(praise, '');
   const lines = markedLines(said.replaceAll(fenced, '\n'), maxReply);
-  const whole = firstSentences(said, max);
+  // A reply that begins with code answers with it.
+  const [, shown = ''] = /^\s*(?:```|~~~)[^\n]*\n\s*([^\n]+)/.exec(said) ?? [];
+  if (shown !== '') return quoted(shown, max);
+  const whole = firstSentences(said, max).replace(/[:：]$/, '');
   const begin = firstSentences(beginningOf(lines), max);
   if (begin.length >= minHead && whole.startsWith(begin)) return whole;
   const room = max - (begin === '' ? 0 : begin.length + 3);
   const verdict = wholeWords(oneLine(verdictIn(said, lines)), room);
-  if (verdict === '' || whole.includes(verdict.replace(/ …$/, ''))) return whole;
+  const isScrap = verdict.endsWith(' …') && verdict.length < minHead;
+  if (verdict === '' || isScrap || whole.includes(verdict.replace(/ …$/, ''))) return whole;
+  // A word such as `This` says nothing without what it refers to.
+  if (begin === '' && referring.test(verdict) && isProse(whole)) return whole;
   return begin === '' ? verdict : joinedApart(begin, verdict);
 }
 
@@ -57,7 +68,7 @@ function beginningOf(lines: readonly string[]): string {
   const parts = head.flatMap((line) => partsOf(bare(line)));
   return parts
     .map((part) => {
-      if (!/[:：]$/.test(part)) return part;
+      if (!/[:：]$/.test(part)) return preface.test(part) ? '' : part;
       const isTelling = part.length <= maxLead && !announcing.test(part) && isProse(part.slice(0, -1));
       return isTelling ? part.slice(0, -1) : (answering.exec(part)?.[0] ?? '');
     })
@@ -69,7 +80,9 @@ function beginningOf(lines: readonly string[]): string {
  * is none.
  */
 function verdictIn(reply: string, lines: readonly string[]): string {
-  const strong = Array.from(reply.matchAll(bold), ([, words = '']) => oneLine(words)).find(isProse);
+  const strong = Array.from(reply.matchAll(bold), ([, words = '']) => oneLine(words)).find(
+    (words) => isProse(words) && !referring.test(words),
+  );
   if (strong !== undefined) return strong;
   const label = lines.find((line) => labeled.test(line));
   if (label !== undefined) return bare(label);
@@ -90,8 +103,11 @@ function verdictIn(reply: string, lines: readonly string[]): string {
 /** Returns the sentences of a line that are neither items of a list, questions, offers nor announcements, from the first one on that is prose. */
 function proseIn(line: string): string {
   if (line.startsWith('|') || isItem(line) || isApart(line)) return '';
-  const parts = partsOf(bare(line)).filter(
-    (part) => !/[?？:：]["'”’»」)]*$/.test(part) && !offering.test(part),
+  const all = partsOf(bare(line));
+  // Words behind a question are about what it asks.
+  const asked = all.findIndex((part) => /[?？]["'”’»」)]*$/.test(part));
+  const parts = (asked < 0 ? all : all.slice(0, asked)).filter(
+    (part) => !/[:：]$/.test(part) && !offering.test(part),
   );
   const from = parts.findIndex((part) => isProse(part));
   return from < 0 ? '' : parts.slice(from).join(' ');
