@@ -125,4 +125,17 @@ describe('what a reply that ended a turn says', () => {
       ),
     ).toBe('Two customers who pay at once wait for each other.');
   });
+
+  it('is no heading, however long', () => {
+    expect(
+      told(
+        '# The prices of the shop and those of the warehouse, compared',
+        '| item | shop | warehouse |',
+        '|---|---|---|',
+        '| cup | 3 | 4 |',
+        '',
+        'The shop sells cups below their cost.',
+      ),
+    ).toBe('The shop sells cups below their cost.');
+  });
 });

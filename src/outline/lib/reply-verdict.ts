@@ -19,6 +19,9 @@ const bold = /(?<![*\p{L}])\*\*([^*\n]{20,240}[.!。！])\*\*(?![*\p{L}])/gu;
 /** Matches a beginning that only praises the question. */
 const praise = /^\s*(?:good|great|excellent|interesting|fair) (?:question|thinking|catch)[.!,:] +(?=\S)/i;
 
+/** Matches a heading of so many words that it reads like a sentence. */
+const longHeading = /^#{1,6}[^\S\n]+(?:\S+[^\S\n]+){5}.*$/gm;
+
 /** Matches code, which is no part of what a reply says. */
 const fenced = /(?:```|~~~)[^]*?(?:```|~~~|$)/g;
 
@@ -43,20 +46,24 @@ const maxLead = 90;
  * follows them. The items of a list are told only if the reply says nothing else.
  */
 export function replyVerdict(reply: string, max: number): string {
-  const said = reply.slice(0, maxReply).replace(praise, '');
+  const said = reply
+    .slice(0, maxReply)
+    .replace(praise, '')
+    .replaceAll(longHeading, (line) => (labeled.test(line) ? line : ''));
   const lines = markedLines(said.replaceAll(fenced, '\n'), maxReply);
   // A reply that begins with code answers with it.
   const [, shown = ''] = /^\s*(?:```|~~~)[^\n]*\n\s*([^\n]+)/.exec(said) ?? [];
   if (shown !== '') return quoted(shown, max);
   const whole = firstSentences(said, max).replace(/[:：]$/, '');
   const begin = firstSentences(beginningOf(lines), max);
-  if (begin.length >= minHead && whole.startsWith(begin)) return whole;
+  if (begin.length >= minHead && whole.startsWith(begin) && !/^[:：]/.test(whole.slice(begin.length)))
+    return whole;
   const room = max - (begin === '' ? 0 : begin.length + 3);
   const verdict = wholeWords(oneLine(verdictIn(said, lines)), room);
   const isScrap = verdict.endsWith(' …') && verdict.length < minHead;
   if (verdict === '' || isScrap || whole.includes(verdict.replace(/ …$/, ''))) return whole;
   // A word such as `This` says nothing without what it refers to.
-  if (begin === '' && referring.test(verdict) && isProse(whole)) return whole;
+  if (begin === '' && isProse(whole) && referring.test(verdict)) return whole;
   return begin === '' ? verdict : joinedApart(begin, verdict);
 }
 
@@ -102,7 +109,7 @@ function verdictIn(reply: string, lines: readonly string[]): string {
 
 /** Returns the sentences of a line that are neither items of a list, questions, offers nor announcements, from the first one on that is prose. */
 function proseIn(line: string): string {
-  if (line.startsWith('|') || isItem(line) || isApart(line)) return '';
+  if (isItem(line) || isApart(line)) return '';
   const all = partsOf(bare(line));
   // Words behind a question are about what it asks.
   const asked = all.findIndex((part) => /[?？]["'”’»」)]*$/.test(part));
