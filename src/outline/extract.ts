@@ -3,15 +3,11 @@
  * asked word for word, what is open, then a log of what was done, what was found and the files in turns. Linear time. Pure.
  */
 import { groupBy } from '../es2024.ts';
-import {
-  askedMark,
-  type AskedLine,
-  closingLine,
-  listedMark,
-  nodeOf,
-  withoutToldByUser,
-  withQuestion,
-} from './node.ts';
+import { type InShort, type Run, runsIn, spellRuns, waysToTell } from './lib/calls-in-short.ts';
+import { readFileLine } from './lib/touched-files.ts';
+import { askedMark, withQuestion } from './lib/typed-text.ts';
+import { closingLine } from './lib/closings.ts';
+import { type AskedLine, listedMark, nodeOf, withoutToldByUser } from './node.ts';
 import {
   callsAbove,
   countWithin,
@@ -21,7 +17,6 @@ import {
   inTurns,
   openLines,
   type OutlineLine,
-  readFileLine,
   withLead,
   withWhole,
 } from './rank.ts';
@@ -34,12 +29,9 @@ import {
   type LogItem,
   readFiles,
   readSections,
-  type Run,
-  runsIn,
   type Section,
   spellFiles,
   spellLogItem,
-  spellRuns,
   spellSections,
   stateMark,
 } from './summary-text.ts';
@@ -73,20 +65,8 @@ export function extract(request: SummaryRequest): string | undefined {
   // Calls that are told in short take room, too, but no word of the user gives way to them.
   for (let last = taken.at(-1); last; last = taken.at(-1)) {
     const room = last.isBinding ? budget.max : roomBeside(binding, budget, aim);
-    // Beside a model's text, names of calls in short give way to findings.
-    const texts = (request.isToldByModel ? [maxNamedBeside, 0] : [maxNamed]).map(
-      (named) => [log, named] as const,
-    );
-    const text = [
-      ...texts,
-      ...(last.isBinding
-        ? ([
-            [[], 0],
-            [[], 0, false],
-          ] as const)
-        : []),
-    ]
-      .map(([inShort, named, marksCuts]) => spell(taken, inShort, named, marksCuts))
+    const text = waysToTell(last, request.isToldByModel)
+      .map((way) => spell(taken, way.hasCalls ? log : [], way))
       .find((one) => count(one) <= room);
     if (text !== undefined) return text;
     taken.pop();
@@ -102,8 +82,10 @@ function roomBeside(binding: number, { max }: SummaryRequest['budget'], aim: num
 /** UTF-16 units of another summarizer's text that come before all other lines. */
 const maxProse = 2_400;
 
-/** UTF-16 units of the last reply, if it ended a turn. */
+/** UTF-16 units of the last reply, if it ended a turn; with less room, so many for each token of the budget. */
 const maxLast = 700;
+const lastForToken = 0.5;
+const minLast = 160;
 
 /** Returns everything that a summary may say, most important first: a view of a node and of the sections of earlier summaries. */
 function historyLines({
@@ -114,6 +96,7 @@ function historyLines({
   stepsAbove = 0,
   isPlanKnown = false,
   isToldByModel = false,
+  budget,
 }: SummaryRequest): readonly OutlineLine[] {
   const elsewhere = known.map(readSections);
   const before = earlier.map(readSections);
@@ -122,6 +105,7 @@ function historyLines({
     goal: '',
     known: [...elsewhere.flatMap(({ found }) => found), ...toldByModel],
     breaks: staying.map(({ at }) => at),
+    turns: staying.filter(({ calls }) => calls === undefined).map(({ at }) => at),
   });
   const items = (section: Section) => [...new Set(before.flatMap((body) => body[section]))];
   const old = (section: Section): readonly OutlineLine[] => {
@@ -141,7 +125,10 @@ function historyLines({
     { asked: node.asked, staying: staying.filter(({ calls }) => calls === undefined), inPlace },
     elsewhere.flatMap((body) => body.log.filter(({ isAbove }) => isAbove).map(({ text }) => text)),
   );
-  const lastSaid = firstSentences(node.last.text, maxLast);
+  const lastSaid = firstSentences(
+    node.last.text,
+    Math.min(maxLast, Math.max(minLast, budget.max * lastForToken)),
+  );
   const last =
     lastSaid === '' ? [] : [{ ...closingLine(lastSaid, node.last.text, node.last.at), isBinding: true }];
   const open = openLines(node.isPlanOver || isPlanKnown ? new Map() : node.plan);
@@ -156,11 +143,14 @@ function historyLines({
   const files = node.files(oldFiles).filter(({ text }) => !knownFiles.has(text));
   const edited = files.filter(({ group }) => group !== 'read');
   const wholeEdited = countWithin(edited, maxEdited);
-  const closings = [...node.closings, ...node.found.filter(isClosingResult)]
-    .toSorted((a, b) => b.at - a.at)
+  const ofResults = node.found.filter(
+    ({ section, isFinal, isOfFile }) => section === 'shown' && isFinal && !isOfFile,
+  );
+  const closings = [...node.closings, ...ofResults]
+    .toSorted((a, b) => Number(a.isBeside ?? false) - Number(b.isBeside ?? false) || b.at - a.at)
     .map(inPlace);
-  const told = lastSaid + closings.map(({ text }) => text).join('\n');
-  const found = node.found.filter(({ text }) => !told.includes(text.slice(0, maxBeginning))).map(inPlace);
+  const told = toldTexts([...node.closings, ...ofResults, ...last], node.asked);
+  const found = node.found.filter((line) => !told(line)).map(inPlace);
   const [facts, more] = firstOfEach(found.filter((line) => !line.isOfFile));
   const ofClient = node.prose.map((line) => ({ ...line, section: 'prose' as const }));
   const telling = ofClient.filter(({ worth }) => worth > 1);
@@ -168,22 +158,34 @@ function historyLines({
   const demands = new Set(typed.map(({ at }) => Math.floor(at))).size;
   const isOver = ({ text }: OutlineLine) => demands > maxDemands && text.startsWith(stateMark);
   const allProse = [...old('prose').toReversed(), ...telling];
-  const prose = [...old('prose').toReversed(), ...telling.slice(0, 1)].filter((line) => !isOver(line));
+  // The goal, and what was open then.
+  const neededOfClient = telling.filter(({ text }, index) => index === 0 || text.startsWith(stateMark));
+  const prose = [...old('prose').toReversed(), ...neededOfClient].filter((line) => !isOver(line));
   const whole = countWithin(prose, maxProse);
   // Files can be read again: what they say, and which ones were read.
   const ofFiles = [
     ...found.filter((line) => line.isOfFile),
     ...files.filter((line) => !edited.includes(line)),
   ];
-  const late = [...ofFiles, ...allProse.filter(isOver), ...ofClient.filter(({ worth }) => worth <= 1)];
+  // The first of these lines lists what was open, the others tell of work that has gone on since.
+  const late = [
+    ...ofFiles,
+    ...allProse.filter(isOver).slice(0, 1),
+    ...ofClient.filter(({ worth }) => worth <= 1),
+  ];
   const done = withoutToldByUser(node.done, node.asked).map(inPlace);
+  const outside = done.filter(({ isOutside }) => isOutside);
+  const ownLines = new Set([
+    ...done.filter(({ isUsers }) => isUsers),
+    ...outside.slice(0, countWithin(outside, maxOutside)),
+  ]);
   const wholeClosings = isToldByModel ? 0 : countWithin(closings, maxClosings);
   const turns = [
     {
       lines: [...closings.slice(wholeClosings), ...ofLog('found').filter(({ isFinal }) => isFinal)],
       share: isToldByModel ? 12 : 20,
     },
-    { lines: telling.slice(1).filter((line) => !isOver(line)), share: 6 },
+    { lines: telling.filter((line) => !neededOfClient.includes(line)), share: 8 },
     { lines: prose.slice(whole), share: 1 },
     { lines: others.filter(({ worth }) => worth <= 1).toReversed(), share: 1 },
     {
@@ -192,7 +194,7 @@ function historyLines({
       share: isToldByModel ? 12 : 4,
     },
     {
-      lines: [...done.filter(({ isUsers }) => !isUsers), ...ofLog('done')],
+      lines: [...done.filter((line) => !ownLines.has(line)), ...ofLog('done')],
       share: isToldByModel ? 1 : 4,
     },
     { lines: edited.slice(wholeEdited), share: 2 },
@@ -204,12 +206,27 @@ function historyLines({
     ...last,
     ...callsAbove(staying),
     ...others.filter(({ worth }) => worth > 1).toReversed(),
+    ...closings.slice(0, wholeClosings).map((line) => ({ ...line, isNeeded: true })),
+    ...ownLines,
     ...edited.slice(0, wholeEdited),
     ...prose.slice(0, whole),
-    ...done.filter(({ isUsers }) => isUsers),
-    ...closings.slice(0, wholeClosings),
   ];
   return [...binding, ...inTurns(turns), ...more, ...late];
+}
+
+/** Returns a function that says whether a sentence stands in what is told of the same reply, or is a question that stands with its answer. */
+function toldTexts(
+  closings: readonly OutlineLine[],
+  asked: readonly AskedLine[],
+): (line: OutlineLine) => boolean {
+  const byStep = groupBy(closings, ({ at }) => Math.floor(at));
+  const questions = new Set(
+    asked.flatMap(({ text }) => text.slice(text.indexOf(askedMark) + askedMark.length + 1, -2).split(' / ')),
+  );
+  return ({ text, at }) =>
+    questions.has(text.replaceAll('"', "'")) ||
+    byStep.get(Math.floor(at))?.some((closing) => closing.text.includes(text.slice(0, maxBeginning))) ===
+      true;
 }
 
 /** Maximum demands of the user after which the state in a client's summary may still hold. */
@@ -220,6 +237,9 @@ const maxSteps = 1e9;
 
 /** UTF-16 units of what came of each demand, newest first, that come before what else was done and found. */
 const maxClosings = 1_600;
+
+/** UTF-16 units of commits, pushes and other changes outside, newest first, that come before what else was done and found. */
+const maxOutside = 800;
 
 /** UTF-16 units of the files that were edited, newest first, that come before what was found and done. */
 const maxEdited = 800;
@@ -295,8 +315,7 @@ function isSameBeginning(a: string, b: string): boolean {
 function logItems(
   taken: readonly OutlineLine[],
   done: readonly OutlineLine[],
-  named: number,
-  marksCuts: boolean,
+  { named, edits, counted, marksCuts }: InShort,
 ): readonly string[] {
   const isTaken = new Set(taken);
   const texts: (string | readonly Run[])[] = [];
@@ -339,17 +358,15 @@ function logItems(
     .toReversed()
     .map((item) => {
       if (typeof item === 'string') return item;
-      const spelled = spellRuns(item, units < named ? 'names' : units < maxInShort ? 'edits' : 'counts');
+      const spelled = spellRuns(
+        item,
+        units < named ? 'names' : units < edits ? 'edits' : units < counted ? 'counts' : 'changes',
+      );
       units += spelled.length;
       return spelled;
     })
     .toReversed();
 }
-
-/** UTF-16 units of the calls in short, newest first, that are told with all names (fewer beside a model's text), and then with those of edited files. */
-const maxNamed = 800;
-const maxNamedBeside = 200;
-const maxInShort = 1_200;
 
 const logged: ReadonlySet<Section> = new Set(['asked', 'done', 'found', 'shown']);
 
@@ -363,12 +380,7 @@ const joins: { readonly [section in Section]?: (before: string, line: string, is
 /** The distance of sentences between which another one is left out. */
 const gap = 0.0015;
 
-function spell(
-  taken: readonly OutlineLine[],
-  done: readonly OutlineLine[],
-  named: number,
-  marksCuts = true,
-): string {
+function spell(taken: readonly OutlineLine[], done: readonly OutlineLine[], way: InShort): string {
   const items: Partial<Record<Section, readonly string[]>> = {};
   for (const [section, lines] of groupBy(taken, (line) => line.section)) {
     if (logged.has(section)) continue;
@@ -382,10 +394,5 @@ function spell(
     items[section] = [...inOrder.map(({ text }) => text), ...valued];
   }
   const { prose, files, open } = items;
-  return spellSections({ prose, log: logItems(taken, done, named, marksCuts), files, open });
-}
-
-/** True for the last words of a result that ended a turn. */
-function isClosingResult({ section, isFinal, isOfFile }: OutlineLine): boolean {
-  return section === 'shown' && isFinal === true && !isOfFile;
+  return spellSections({ prose, log: logItems(taken, done, way), files, open });
 }

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { extract } from './extract.ts';
 import type { SummaryStep } from './summarizer.ts';
 import { call, model, user } from '../../test/support/summary-steps.ts';
-import { readSections, runsIn, spellRuns, titles } from './summary-text.ts';
+import { runsIn, spellRuns } from './lib/calls-in-short.ts';
+import { readSections, titles } from './summary-text.ts';
 
 const read = (file: string) => call('read_file', { path: `src/${file}.ts` });
 
@@ -175,7 +176,7 @@ describe('a log with not enough room', () => {
   it('tells calls in short at their place: edited files, and what came of the last command', () => {
     const { done } = summaryOf([user('Fix it.'), ...steps], 300);
     expect(done[0]).toMatch(
-      /^\(\d+ calls in short: read_file ×\d+: file0\.ts, [^·]+, … · edit_file ×\d+: part0\.ts, [^·]+, … · run ×\d+: npm test \(\d+ failed, last: failed, "FAIL t\d+\.ts:3"\)\)$/,
+      /^\(\d+ calls in short: read_file ×\d+: file0\.ts, [^·]+, … · edit_file ×\d+: part0\.ts, [^·]+, … · run ×\d+: npm test \(\d+ failed, last: failed, "FAIL t\d+\.ts:3"\)(?: · then edit_file part\d+\.ts · run: npm test \(last: failed, "FAIL t\d+\.ts:3"\)(?: · read_file file\d+\.ts)?){3}\)$/,
     );
     expect(done.at(-1)).toContain('t39.ts:3');
   });
@@ -294,14 +295,33 @@ it('calls in short hide no failure, in however many summaries they are joined', 
   ];
   const told = spellRuns(lines.flatMap((line) => runsIn(line)));
   expect(told).toBe(
-    '(14 calls in short: Bash ×2: Run tests (1 failed, last: ok) · Read ×3: a.ts, b.ts, c.ts (last: failed, "File does not exist.") · Edit ×8 (1 more failed): a.ts ×5 (1 failed), … · Grep)',
+    '(14 calls in short: Bash: Run tests (last: 2 failed, a.test.ts:4) · Read ×3: a.ts, b.ts, c.ts (last: failed, "File does not exist.") · then Edit ×8 (1 more failed): a.ts ×5 (1 failed), … · Bash: Run tests (last: ok) · Grep)',
   );
   expect(spellRuns(runsIn(told))).toBe(told);
   const counts = spellRuns(runsIn(told), 'counts');
   expect(counts).toBe(
-    '(14 calls in short: Bash ×2 (1 failed) · Read ×3 (1 failed) · Edit ×8 (2 failed) · Grep)',
+    '(14 calls in short: Bash (1 failed) · Read ×3 (1 failed) · then Edit ×8 (2 failed) · Bash · Grep)',
   );
   expect(spellRuns(runsIn(counts), 'counts')).toBe(counts);
+  expect(spellRuns(runsIn(told), 'changes')).toBe('(14 calls in short: Edit ×8 (2 failed) · …)');
+});
+
+it('calls in short keep a failed check, what was changed because of it and the check that passed in order', () => {
+  const lines = [
+    'Edit a.ts ×2: ok',
+    'Edit b.ts: ok',
+    'Bash npm test (Run tests): 2 failed, a.test.ts:40',
+    'Read b.ts 1-20 · Edit b.ts (parse): ok',
+    'Bash npm run lint (Run lint): failed, "b.ts:3 no-unused-vars"',
+    'Bash if [ -f a ]; then cat a; fi (Show a): 3 lines',
+    'Edit c.ts: ok',
+    'Bash npm test (Run tests): "12 passed"',
+  ];
+  const told = spellRuns(lines.flatMap((line) => runsIn(line)));
+  expect(told).toBe(
+    '(10 calls in short: Edit ×3: a.ts ×2, b.ts · Bash: Run tests (last: 2 failed, a.test.ts:40) · Read b.ts · then Edit b.ts · Bash ×2: Run lint (last: failed, "b.ts:3 no-unused-vars"), Show a · then Edit c.ts · Bash: Run tests (last: "12 passed"))',
+  );
+  expect(spellRuns(runsIn(told))).toBe(told);
 });
 
 it('a short answer stands with the question, and the next summary keeps it', () => {

@@ -52,17 +52,19 @@ const maxReplies = 1_500_000;
 /** Maximum sentences of one text. */
 const maxSentences = 120;
 
-/** Returns the sentences of steps with their scores, in order. */
+/** Returns the sentences of steps with their scores, in order. `turnEnds`: steps behind which words of the user stay that are no step. */
 export function factsIn(
   steps: readonly SummaryStep[],
   calls: ReadonlyMap<number, StepWords>,
+  turnEnds: ReadonlySet<number> = new Set(),
 ): readonly Fact[] {
-  return scored(candidatesIn(steps, calls), steps, calls);
+  return scored(candidatesIn(steps, calls, turnEnds), steps, calls);
 }
 
 function candidatesIn(
   steps: readonly SummaryStep[],
   calls: ReadonlyMap<number, StepWords>,
+  turnEnds: ReadonlySet<number>,
 ): readonly FactCandidate[] {
   const found: FactCandidate[][] = [];
   let next = steps.length;
@@ -71,7 +73,8 @@ function candidatesIn(
   let replies = 0;
   for (let at = steps.length - 1; at >= 0; at--) {
     const step = steps[at]!;
-    const isBefore = next === at + 1;
+    if (turnEnds.has(at)) isCalled = false;
+    const isBefore = next === at + 1 && !turnEnds.has(at);
     const isClosing = step.type === 'called' && isAnswered(steps[at + 1]);
     const lastLine = isClosing ? (tellingLines(step.result ?? '').at(-1) ?? '') : '';
     const add = (texts: readonly string[], from: Fact['from'], tool = '', leads: readonly string[] = []) => {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nodeAbove, nodeOf, type OutlineNode } from './node.ts';
-import { keptIn, nodeOfText, spellNode } from './record.ts';
+import { nodeOf, type OutlineNode } from './node.ts';
+import { keptIn, nodeAbove, nodeOfText, spellNode } from './record.ts';
 import type { SummaryStep } from './summarizer.ts';
 import { call, model } from '../../test/support/summary-steps.ts';
 

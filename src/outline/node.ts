@@ -3,38 +3,32 @@
  * found and done, files, and what is open. Records (record.ts) and summaries (extract.ts) are views of it. Linear, but for sorting. Pure.
  */
 import { parseRecord } from '../conversation/json-scan.ts';
-import { factsIn, maxTyped, placeIn, textOfStep } from './facts.ts';
+import { groupBy } from '../es2024.ts';
+import { factsIn, maxTyped, textOfStep } from './facts.ts';
 import { oneLine, tellingLines, wholeWords } from './outcome.ts';
 import {
   doneLines,
   factLines,
-  fileLine,
-  filesIn,
   isLogged,
   lastSegment,
   type OutlineLine,
   pairsKnown,
   type SurveyedCall,
-  type TouchedFile,
 } from './rank.ts';
 import { interruption, stateMark } from './summary-text.ts';
-import {
-  firstSentences,
-  isProse,
-  joinedApart,
-  linesOf,
-  nameOf,
-  partsOf,
-  plain,
-  sentencesOf,
-} from './sentences.ts';
+import { firstSentences, isProse, linesOf, nameOf, partsOf, plain, sentencesOf } from './sentences.ts';
 import {
   clientSummary,
+  inSummary,
   interruptionNote,
   questionBefore,
   summaryLines,
   typedText,
+  withQuestion,
 } from './lib/typed-text.ts';
+import { isTaskCall, newestPlan, type PlanItem } from './lib/plans.ts';
+import { closingLines, olderClosing } from './lib/closings.ts';
+import { fileLine, filesIn, type TouchedFile } from './lib/touched-files.ts';
 import { type StepWords, planIn, stepLine, stepWords } from './step-line.ts';
 import type { SummaryStep } from './summarizer.ts';
 
@@ -109,38 +103,39 @@ export type NodeOrigin = {
   readonly known?: readonly string[];
   /** Places between the steps, in order, where something stays that is no step: no line of the log joins calls across them. */
   readonly breaks?: readonly number[];
+  /** Those of them where words of the user stay: a reply ahead of one ended a turn. */
+  readonly turns?: readonly number[];
 };
 
 /** The longest goal and outcome, in UTF-16 units. */
 const maxGoal = 240;
 const maxOutcome = 500;
-/** UTF-16 units of the shortest and the longest beginning of a reply that ended a turn. */
-const minClosing = 20;
-const maxClosing = 160;
-/** The same for one whose first sentence is longer. */
-const maxCut = 320;
-/** The same ahead of its verdict. */
-const maxOpening = 80;
-/** Newest replies that ended a turn of which so much is told, and UTF-16 units of the older ones. */
+/** Newest replies that ended a turn of which so much is told. */
 const maxNewest = 5;
-const maxOlder = 110;
 /** Maximum demands of the user after a plan whose items still count as open. */
 const maxDemands = 1;
 
 /** Makes a node of steps: reads them once, in order. */
 export function nodeOf(
   steps: readonly SummaryStep[],
-  { id = '', goal, givenOutcome = '', idOfStep, known = [], breaks = [] }: NodeOrigin,
+  { id = '', goal, givenOutcome = '', idOfStep, known = [], breaks = [], turns = [] }: NodeOrigin,
 ): OutlineNode {
   const asked: AskedLine[] = [];
   const typed = { asked, known: new Set<string>() };
   const prose: AskedLine[] = [];
-  const closings: OutlineLine[] = [];
-  const calls: SurveyedCall[] = [];
+  const closings: (readonly OutlineLine[])[] = [];
+  const calls: (SurveyedCall & { readonly input: string })[] = [];
   const interruptions: OutlineLine[] = [];
-  let plan: ReadonlyMap<string, readonly string[]> = new Map();
   let demandsSince = 0;
+  let hasChanged = false;
+  const endTurn = (at: number, question: string): void => {
+    const told = closingLines(replyAt(steps, at), at, { question, isAnswer: !hasChanged });
+    if (told.length > 0) closings.unshift(told);
+    hasChanged = false;
+  };
+  const ends = new Set(turns.map((place) => Math.floor(place)));
   for (const [at, step] of steps.entries()) {
+    if (ends.has(at - 1)) endTurn(at - 1, '');
     if (step.type === 'said') {
       if (step.by === 'assistant') continue;
       const { words, note } = typedText(step.text, textOfStep(steps[at - 1]));
@@ -148,13 +143,10 @@ export function nodeOf(
       else if (step.by === 'user') {
         if (words !== '') demandsSince++;
         const isStop = interruptions.at(-1)?.at === at - 1;
-        const reply = replyAt(steps, at - 1);
+        const replied = words === '' ? -1 : replyBefore(steps, at);
+        const reply = replyAt(steps, replied);
         const question = questionBefore(reply, words);
-        const closing = closingWords(reply);
-        // A question stands with its answer.
-        const isAsked = question !== '' && closing.includes(question.split(' / ')[0]!);
-        if (words !== '' && closing.length >= minClosing && !isAsked)
-          closings.unshift(closingLine(closing, reply, at - 1));
+        if (words !== '') endTurn(replied, question);
         addAsked(typed, words, at, {
           question,
           mark: isStop ? 'INTERRUPTED the model: ' : '',
@@ -166,15 +158,15 @@ export function nodeOf(
     }
     const { tool, input, result, failed } = step;
     const words = stepWords({ tool, input, result, isError: failed || undefined });
-    calls.push({ at, words });
+    calls.push({ at, words, input });
+    hasChanged ||= words.kind === 'edit' || words.writes.length > 0;
     const { user } = words;
     if (user && user.words !== '')
       addAsked(typed, user.words, at, { mark: user.isRefusal ? `REFUSED ${callOf(words)}: ` : '' });
-    const newPlan = planByStatus(input);
-    if (newPlan) [plan, demandsSince] = [newPlan, 0];
+    if (words.plan.length > 0 || words.tasks?.length) demandsSince = 0;
   }
   const wordsOf = new Map(calls.map(({ at, words }) => [at, words]));
-  const facts = factsIn(steps, wordsOf).filter((fact) => !isLogged(fact, wordsOf));
+  const facts = factsIn(steps, wordsOf, ends).filter((fact) => !isLogged(fact, wordsOf));
   const typedAt = [...asked, ...interruptions].map(({ at }) => Math.floor(at));
   const inOrder = [...typedAt, ...breaks].toSorted((a, b) => a - b);
   const done = [...interruptions, ...doneLines(calls, { idOf: idOfStep, breaks: inOrder })];
@@ -192,8 +184,8 @@ export function nodeOf(
     artifacts: [...new Set(calls.flatMap(({ words }) => (words.path === '' ? [] : [words.path])))],
     asked,
     prose,
-    closings: closings.map((line, index) =>
-      index < maxNewest ? line : shortened(line, replyAt(steps, line.at)),
+    closings: closings.flatMap((lines, index) =>
+      index < maxNewest ? lines : [olderClosing(lines, replyAt(steps, Math.floor(lines[0]!.at)))],
     ),
     found: factLines(facts, pairsKnown(known)).map((line) => {
       const kind = line.section === 'shown' ? wordsOf.get(Math.floor(line.at))?.kind : undefined;
@@ -206,39 +198,10 @@ export function nodeOf(
     }),
     done,
     files: (earlier) => filesIn(calls, earlier).map(fileLine),
-    plan,
+    plan: byStatus(newestPlan(calls.map(({ words }) => words))?.items ?? []) ?? new Map(),
     isPlanOver: demandsSince > maxDemands,
     last: { text: replyAt(steps, steps.length - 1), at: steps.length - 1 },
   };
-}
-
-/** Returns what a reply that ended a turn says first, and its verdict, if it has one in bold letters elsewhere. */
-function closingWords(reply: string): string {
-  const begin = firstSentences(reply, maxClosing);
-  const whole = begin.endsWith(' …') && !begin.endsWith(' items)') ? firstSentences(reply, maxCut) : begin;
-  const verdict = verdictIn(reply);
-  return whole.includes(verdict) ? whole : joinedApart(firstSentences(reply, maxOpening), verdict);
-}
-
-/** Matches a sentence in bold letters. */
-const bold = /(?<![*\p{L}])\*\*([^*\n]{20,240}[.!。！])\*\*(?![*\p{L}])/gu;
-
-/** Returns the first sentence that a reply has in bold letters: it is the verdict more often than the first words are. Empty if there is none. */
-function verdictIn(reply: string): string {
-  const sentences = Array.from(reply.slice(0, 20_000).matchAll(bold), ([, words = '']) => oneLine(words));
-  return sentences.find(isProse) ?? '';
-}
-
-/** Makes the line of the beginning of a reply that ended a turn. */
-export function closingLine(text: string, reply: string, at: number): OutlineLine {
-  const end = sentencesOf(reply).findLastIndex((sentence) => text.includes(sentence));
-  return { section: 'found', text, at, end: at + placeIn(Math.max(0, end)), isFinal: true };
-}
-
-/** Tells less of an older reply: its turn needs its outcome, not the words. */
-function shortened(line: OutlineLine, reply: string): OutlineLine {
-  const text = line.text.length <= maxOlder ? '' : verdictIn(reply) || firstSentences(reply, maxOlder);
-  return text.length < minClosing ? line : closingLine(text, reply, line.at);
 }
 
 /** Leaves out of a log what the words of the user tell at the same place. */
@@ -250,6 +213,16 @@ export function withoutToldByUser(
   return done.filter(
     ({ isUsers, text, at }) => !isUsers || !(told.has(at) || (text === interruption && told.has(at + 1))),
   );
+}
+
+/** Returns the index of the reply ahead of the user's words; texts that the client sent between are none. */
+function replyBefore(steps: readonly SummaryStep[], before: number): number {
+  let at = before - 1;
+  for (let step = steps[at]; step?.type === 'said' && step.by !== 'assistant'; step = steps[--at]) {
+    const { words, note } = typedText(step.text, textOfStep(steps[at - 1]));
+    if ((step.by === 'user' && words !== '') || note === interruptionNote) return -1;
+  }
+  return at;
 }
 
 /** Returns the reply that is a step; empty for another step. */
@@ -302,14 +275,6 @@ function callOf({ tool, path, title, about }: StepWords): string {
   return subject === '' ? tool : `${tool} ${wholeWords(subject, 80)}`;
 }
 
-/** Adds the question to a short answer. */
-export function withQuestion(answer: string, question: string): string {
-  return question === '' ? answer : `${answer}${askedMark}"${question.replaceAll('"', "'")}")`;
-}
-
-/** Begins the question of a short answer. */
-export const askedMark = ' (asked: ';
-
 /** The maximum lines of a client's summary that are kept. */
 const maxProseLines = 400;
 
@@ -325,7 +290,7 @@ function addSummary(
   text: string,
   step: number,
 ): void {
-  const lines = summaryLines(text);
+  const lines = summaryLines(text, inSummary);
   for (const line of lines)
     if (line.isQuoting) asked.push({ text: listedMark + line.text, worth: 2, at: step });
   const first = lines
@@ -365,22 +330,19 @@ function lastWords(steps: readonly SummaryStep[], calls: ReadonlyMap<number, Ste
 
 const maxItems = 40;
 
-/** Returns the items of a plan in the arguments of a call by status, in the words of the call; undefined if there is no plan. */
-export function planByStatus(argumentsJson: string): ReadonlyMap<string, readonly string[]> | undefined {
-  if (!argumentsJson.includes('"status"')) return undefined;
-  const items = planIn(parseRecord(argumentsJson) ?? {})?.slice(-maxItems);
-  if (items === undefined || items.some(({ words }) => words === '')) return undefined;
-  const plan = new Map<string, string[]>();
-  for (const { status, words } of items) {
-    const key = nameOf(plain(status));
-    plan.set(key, [...(plan.get(key) ?? []), wholeWords(oneLine(words), 160)]);
-  }
-  return plan;
+/** Returns the newest items of a plan by status, in their own words; undefined if some have none. */
+function byStatus(items: readonly PlanItem[]): ReadonlyMap<string, readonly string[]> | undefined {
+  if (items.some(({ words }) => words === '')) return undefined;
+  return new Map(
+    Array.from(
+      groupBy(items.slice(-maxItems), ({ status }) => nameOf(plain(status))),
+      ([status, of]) => [status, of.map(({ words }) => wholeWords(oneLine(words), 160))],
+    ),
+  );
 }
 
-/** Makes the node above others. */
-export function nodeAbove(children: readonly OutlineNode[], id = ''): OutlineNode {
-  const level = Math.max(...children.map((child) => child.level)) + 1;
-  const artifacts = [...new Set(children.flatMap((child) => child.artifacts))];
-  return { ...noContent, level, id, goal: '', outcome: '', children, artifacts };
+/** True for a call that says how far a plan has come. */
+export function tellsPlan(tool: string, argumentsJson: string): boolean {
+  const sent = parseRecord(argumentsJson) ?? {};
+  return isTaskCall(tool, sent) || planIn(sent)?.every(({ words }) => words !== '') === true;
 }

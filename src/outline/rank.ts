@@ -5,11 +5,11 @@
  */
 import { groupBy } from '../es2024.ts';
 import type { Fact } from './facts.ts';
-import { isSamePath } from './files-shown.ts';
+import { changesOutside } from './lib/effects.ts';
 import { gitChange, label, shortNames } from './outcome.ts';
 import { termsOf } from './sentences.ts';
 import { type readSections, type Section, spellQuote } from './summary-text.ts';
-import { type StepWords, stepLines } from './step-line.ts';
+import { stepLines, type StepWords } from './step-line.ts';
 import type { StayingText } from './summarizer.ts';
 
 /** A call, with the index of its step. */
@@ -29,14 +29,20 @@ export type OutlineLine = {
   readonly lead?: string;
   /** True for what the user asked, which may take more room than the rest. */
   readonly isBinding?: boolean;
+  /** True for what came of a turn: names of calls that are told in short give way to it. */
+  readonly isNeeded?: boolean;
   /** True for a call that the user refused or answered. */
   readonly isUsers?: boolean;
+  /** True for calls that changed something outside: a commit, a push, an issue. */
+  readonly isOutside?: boolean;
   /** True for calls that an earlier text told in short already. */
   readonly isInShort?: boolean;
   /** True for a sentence of a file or of the places of a search: it can be read again. */
   readonly isOfFile?: boolean;
   /** True for a sentence of a reply that ends a turn, and for the last one of a result that does. */
   readonly isFinal?: boolean;
+  /** True for what is told of a reply that ended a turn besides what says most of it. */
+  readonly isBeside?: boolean;
   /** True for a line of the user's whose message goes on. */
   readonly hasMore?: boolean;
   /** True for a message of the user that still stands above the summary. */
@@ -220,7 +226,8 @@ export function doneLines(
         const { kind, hasFailed, user } = words[at]!;
         if (user) return 4;
         if (hasFailed) return 3;
-        if (kind === 'edit' || (kind === 'command' && gitChange.test(words[at]!.about))) return 3;
+        if (kind === 'edit' || changesOutside(words[at]!)) return 3;
+        if (kind === 'command' && gitChange.test(words[at]!.about)) return 3;
         return kind === 'command' || kind === 'other' ? 2 : 1;
       }),
     );
@@ -236,7 +243,14 @@ export function doneLines(
       const isUsers = steps.some((at) => words[at]!.user !== undefined);
       const at = calls[steps[0]!]!.at;
       const end = calls[steps.at(-1)!]!.at;
-      const line: OutlineLine = { section: 'done', text: ids + text, at, end, ...(isUsers && { isUsers }) };
+      const line: OutlineLine = {
+        section: 'done',
+        text: ids + text,
+        at,
+        end,
+        ...(isUsers && { isUsers }),
+        ...(steps.some((step) => changesOutside(words[step]!)) && { isOutside: true }),
+      };
       return { line, worth: worth(steps) };
     })
     .toSorted((a, b) => b.worth - a.worth || b.line.at - a.line.at)
@@ -269,80 +283,8 @@ export function lastSegment(path: string): string {
   return path.split('/').findLast((segment) => segment !== '') ?? path;
 }
 
-/** A file that calls touched: how often it was read or edited, and whether the last edit failed. */
-export type TouchedFile = {
-  readonly path: string;
-  readonly edits: number;
-  readonly reads: number;
-  readonly hasFailed: boolean;
-  readonly at: number;
-};
-
-/** Maximum files that one command is said to write. */
-const maxWritten = 20;
-
-/** Returns the files that calls touched; edited ones first, newest first. `earlier` are those of earlier summaries. */
-export function filesIn(
-  calls: readonly SurveyedCall[],
-  earlier: readonly TouchedFile[] = [],
-): readonly TouchedFile[] {
-  const files = new Map<string, TouchedFile>();
-  for (const file of earlier) {
-    const known = files.get(file.path);
-    files.set(file.path, known ? { ...file, edits: file.edits + known.edits } : file);
-  }
-  for (const { at, words } of calls) {
-    const { path: named, kind, hasFailed, user, writes } = words;
-    // An edit that the user refused changed nothing, and a read that failed showed nothing.
-    if (user?.isRefusal || (kind !== 'edit' && hasFailed)) continue;
-    const isEdit = kind === 'edit' || writes.length > 0;
-    const paths = kind === 'edit' || kind === 'read' ? [named] : writes.slice(0, maxWritten);
-    for (const one of paths) {
-      // A shell names files relative to its folder.
-      const path =
-        kind === 'edit' || kind === 'read'
-          ? one
-          : ([...files.keys()].find((known) => isSamePath(known, one)) ??
-            (kind === 'command' && !one.includes('/') ? '' : one));
-      if (path === '') continue;
-      const { edits = 0, reads = 0, hasFailed: hadFailed = false } = files.get(path) ?? {};
-      files.set(path, {
-        path,
-        edits: edits + (isEdit && !hasFailed ? 1 : 0),
-        reads: reads + (isEdit ? 0 : 1),
-        hasFailed: isEdit ? hasFailed : hadFailed,
-        at,
-      });
-    }
-  }
-  const isEdit = ({ edits, hasFailed }: TouchedFile): number => (edits > 0 || hasFailed ? 1 : 0);
-  return [...files.values()].toSorted((a, b) => isEdit(b) - isEdit(a) || b.at - a.at);
-}
-
-const groups = {
-  edited: 'edited',
-  failedLast: 'edited, the last edit failed',
-  failed: 'not edited by then, the edit failed',
-  read: 'read',
-} as const;
-
-/** Writes a file with how often it was edited, or else read. */
-export function fileLine({ path, edits, reads, hasFailed, at }: TouchedFile): OutlineLine {
-  const group =
-    edits > 0 ? (hasFailed ? groups.failedLast : groups.edited) : hasFailed ? groups.failed : groups.read;
-  return { section: 'files', text: `${path}${timesOf(edits || reads)}`, at, group };
-}
-
-/** Reads a file in an item of an earlier summary. */
-export function readFileLine(group: string, text: string, at: number): TouchedFile {
-  const [path = '', times = '1'] = text.split(/ ×(?=\d{1,9}$)/);
-  const count = Number(times);
-  const hasFailed = group === groups.failed || group === groups.failedLast;
-  const isEdited = group === groups.edited || group === groups.failedLast;
-  return { path, edits: isEdited ? count : 0, reads: isEdited ? 0 : count, hasFailed, at };
-}
-
-function timesOf(count: number): string {
+/** Writes how often something was done. */
+export function timesOf(count: number): string {
   return count > 1 ? ` ×${count}` : '';
 }
 

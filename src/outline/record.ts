@@ -38,6 +38,13 @@ export function nodeOfText(level: number, id: string, title: string, body: strin
   return { ...noContent, level, id, goal, outcome, found, children: [], artifacts: [] };
 }
 
+/** Makes the node above others. */
+export function nodeAbove(children: readonly OutlineNode[], id = ''): OutlineNode {
+  const level = Math.max(...children.map((child) => child.level)) + 1;
+  const artifacts = [...new Set(children.flatMap((child) => child.artifacts))];
+  return { ...noContent, level, id, goal: '', outcome: '', children, artifacts };
+}
+
 const arrow = ' → ';
 
 /** Writes what a node was for and what came of it, in at most `max` UTF-16 units; of a long one, more of what came of it. */

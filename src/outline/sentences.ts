@@ -292,7 +292,8 @@ function isTelling(sentence: string): boolean {
   return sentence.replace(/ …$/, '').split(' ').length > maxLabel || hasName(sentence);
 }
 
-function hasName(sentence: string): boolean {
+/** True for a sentence with a name or a number in it. */
+export function hasName(sentence: string): boolean {
   return [...termsOf(sentence)].some((term) => term.startsWith('=') && term.length > 2);
 }
 

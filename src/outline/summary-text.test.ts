@@ -1,12 +1,18 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { extract } from './extract.ts';
 import type { SummaryRequest, SummaryStep } from './summarizer.ts';
 import { call, model, user } from '../../test/support/summary-steps.ts';
 
-function summaryOf(steps: readonly SummaryStep[], max = 3_000, earlier: readonly string[] = []): string {
+function summaryOf(
+  steps: readonly SummaryStep[],
+  max = 3_000,
+  earlier: readonly string[] = [],
+  staying: SummaryRequest['staying'] = [],
+): string {
   const request: SummaryRequest = {
     steps,
     earlier,
+    staying,
     known: [],
     budget: { aim: max, max },
     count: (text) => Math.ceil(text.length / 4),
@@ -178,4 +184,211 @@ it('marks where a message of the user is cut, also at its end', () => {
     `- USER: 1. The list must show who made a checkpoint. / ${part(2)} / ${part(3)} / …`,
   );
   expect(lineOf(2_000)).toBe(`- USER: ${demand.replaceAll('\n', ' / ')}`);
+});
+
+it('tells what came of a demand also if the client or a message that stays is behind the reply', () => {
+  const note: SummaryStep = {
+    type: 'said',
+    by: 'client',
+    text: '<local-command-caveat>Caveat: no answer</local-command-caveat>',
+  };
+  const steps = [
+    user('Hide sessions that ended.'),
+    call('edit_file', { path: 'src/list.ts', old: 'a', new: 'b' }, 'ok'),
+    model('Sessions older than 20 commits are hidden now.'),
+    note,
+    user('<local-command-stdout>Version 2.1</local-command-stdout>'),
+    user('Is the name used twice?'),
+    call('read_file', { path: 'src/names.ts' }, 'export const a = 1;'),
+    model('Now `name` is used in `names.ts` alone.'),
+    call('read_file', { path: 'src/z.ts' }, 'export const z = 1;'),
+  ];
+  const told = summaryOf(steps, 112, [], [{ at: 7.5, text: 'Then rename it.', question: '' }]);
+  expect(told).toBe(`In order (what USER demanded holds unless taken back later; YOU is the model):
+- USER: Hide sessions that ended.
+- edit_file list.ts: ok
+- YOU: Sessions older than 20 commits are hidden now.
+- USER: Is the name used twice?
+- read_file names.ts
+- YOU: Now \`name\` is used in \`names.ts\` alone.
+- USER (message above): Then rename it.
+- read_file z.ts
+Files touched:
+- edited: src/list.ts
+- read: src/z.ts, src/names.ts`);
+});
+
+describe('an answer that ends with its verdict', () => {
+  const answer = (at: number) =>
+    [
+      'Good question, let me think that through once more.',
+      `1. Rename it now, in all of the programs that read it from the file of part ${at} or print it\n2. Leave it`,
+      `So the name of part ${at} should stay as it is. Shall I go on?`,
+    ].join('\n\n');
+
+  it('is told with it', () => {
+    expect(
+      summaryOf([user('Should it be renamed?'), model(answer(1)), user('No, thanks for now.')], 60),
+    ).toBe(
+      `In order (what USER demanded holds unless taken back later; YOU is the model):
+- USER: Should it be renamed?
+- YOU: So the name of part 1 should stay as it is.
+- USER: No, thanks for now. (asked: "Shall I go on?")`,
+    );
+  });
+
+  it('is told by it alone if it is old, unless its first words say something', () => {
+    const named =
+      'The flag `--all` is read in `cli.ts` only.\n\n- see line 40\n\nThat is how it was from the beginning on.';
+    const turns = [0, 1, 2, 3, 4, 5, 6].flatMap((at) => [
+      user(`Should part ${at} be renamed?`),
+      model(at === 1 ? named : answer(at)),
+    ]);
+    const told = summaryOf([...turns, user('Thanks for all of that.')], 250);
+    expect(told).toContain('\n- YOU: So the name of part 0 should stay as it is.\n');
+    expect(told).toContain('\n- YOU: The flag `--all` is read in `cli.ts` only.');
+    expect(told).toContain('\n- YOU: So the name of part 6 ');
+  });
+
+  it('is told by its beginning if it reports work', () => {
+    const steps = [
+      user('Rename it.'),
+      call('edit_file', { path: 'src/a.ts', old: 'a', new: 'b' }, 'ok'),
+      model(
+        'All tests pass, and the name is `b` now.\n\n1. It was a name of one letter in all of the files of the folder\n2. It is one still, because 12 programs read it by that name and print it\n\nThese words end the reply.',
+      ),
+      user('Thanks.'),
+    ];
+    expect(summaryOf(steps, 100)).toMatch(
+      /\n- YOU: All tests pass, and the name is `b` now\. 1\. It was .*\n- USER: Thanks\.\n/,
+    );
+    expect(summaryOf(steps, 84)).not.toContain('These words');
+  });
+});
+
+it('tells a reply without the question at its end, and one of code alone by its beginning', () => {
+  const example = '**With a name:**\n\n```\nAnother session is open: close it here\n```';
+  const steps = [
+    user('Can you proof-read this?'),
+    model('Two words are odd: "close here" and `arrow key`.\n\nOr shall I keep them?'),
+    user('exit here'),
+    call('edit_file', { path: 'src/view.ts', old: 'a', new: 'b' }, 'ok'),
+    model(example),
+    user('Is there a test?'),
+  ];
+  expect(
+    summaryOf(steps),
+  ).toBe(`In order (what USER demanded holds unless taken back later; YOU is the model):
+- USER: Can you proof-read this?
+- YOU: Two words are odd: "close here" and \`arrow key\`.
+- USER: exit here (asked: "Or shall I keep them?")
+- edit_file view.ts: ok
+- YOU: With a name: Another session is open: close it here
+- USER: Is there a test?
+Files touched:
+- edited: src/view.ts`);
+});
+
+it('tells fewer names of calls in short before it leaves out what came of a demand', () => {
+  const work = (part: number) =>
+    Array.from({ length: 12 }, (_, at) =>
+      call('edit_file', { path: `src/part-${part}-with-a-long-name-${at}.ts`, old: 'a', new: 'b' }, 'ok'),
+    );
+  const steps = [
+    user('Mend part 1.'),
+    ...work(1),
+    model('Part 1 reads its input only once now.'),
+    user('Mend part 2.'),
+    ...work(2),
+    model('Part 2 has no cache of its own any more.'),
+    user('Thanks.'),
+  ];
+  expect(summaryOf(steps, 105)).toMatch(
+    /- USER: Mend part 1\.\n- \(12 calls in short: edit_file ×12\)\n- YOU: Part 1 [^\n]+\n- USER: Mend part 2\.\n- \(12 calls in short: edit_file ×12\)\n- YOU: Part 2 /,
+  );
+});
+
+it('tells calls that changed something outside before other calls', () => {
+  const reads = Array.from({ length: 30 }, (_, at) =>
+    call('run', { command: `check --part ${at}` }, `part ${at} is ${at}`),
+  );
+  const steps = [
+    user('Ship it.'),
+    call(
+      'run',
+      { command: 'git add -A && git commit -m "Mend"' },
+      '[main 1a2b3c4] Mend\n 2 files changed, 3 insertions(+)',
+    ),
+    call('run', { command: 'git push' }, 'To github.com:a/b\n   1a2b3c0..1a2b3c4  main -> main'),
+    call(
+      'run',
+      { command: 'gh pr create --title "Mend"', description: 'Open the PR' },
+      'https://git.test/pull/7',
+    ),
+    call('mcp__linear__create_issue', { title: 'Mend the rest' }, '{"id":"ENT-9","title":"Mend the rest"}'),
+    call('mcp__linear__list_issues', { team: 'ENT' }, '{"count":3}'),
+    call('run', { command: 'npm publish' }, '+ mend@1.0.1'),
+    ...reads,
+  ];
+  const lines = summaryOf(steps, 190).split('\n').slice(1, 8);
+  expect(lines.slice(0, 6)).toEqual([
+    '- USER: Ship it.',
+    '- run git add -A && git commit -m "Mend": commit 1a2b3c4, 2 files changed',
+    '- run git push: pushed 1a2b3c0..1a2b3c4 to main',
+    '- run gh pr create --title "Mend" (Open the PR): "https://git.test/pull/7"',
+    expect.stringContaining('- mcp__linear__create_issue '),
+    expect.stringContaining('list_issues'),
+  ]);
+});
+
+it('keeps what a summary by the client says of open tasks and of the work then, until two more demands came', () => {
+  const text = [
+    'This session is being continued from a previous conversation that ran out of context.',
+    '1. Primary Request and Intent:\n   - Make the list of sessions fast and keep its order',
+    '2. Key Technical Concepts:\n   - Sessions',
+    '3. Files and Code Sections:\n   - `src/list.ts` - the list\n   - `src/store.ts` - the store\n   - `src/a.ts` - a',
+    '4. Problem Solving:\n   - The index of the store is read once now, which takes 12 ms',
+    '5. All user messages:\n   - "make the list fast"\n   - "keep its order, please"',
+    '6. Pending Tasks:\n   - Write a test for the order of the list\n   - Measure the list with 4,000 sessions\n   - Tell Ada about the new index of the store',
+    '7. Current Work:\n   I was about to measure `list --all`. Found so far:\n   - The store takes 12 ms\n   - The sort takes 300 ms, because it reads each of the sessions again',
+    '8. Optional Next Step:\n   Sort by the index alone and measure again.',
+  ].join('\n\n');
+  const turn = [call('run', { command: 'list --all' }, '4000 sessions in 310 ms')];
+  expect(summaryOf([user(text), ...turn])).toContain(
+    `
+- (state at that time) Pending Tasks: Write a test for the order of the list; Measure the list with 4,000 sessions; Tell Ada about the new index of the store
+- (state at that time) Current Work: I was about to measure \`list --all\`. Found so far: The store takes 12 ms; The sort takes 300 ms, because it reads each of the sessions again
+- (state at that time) Optional Next Step: Sort by the index alone and measure again.
+`,
+  );
+  const later = [
+    user('Now mend the colors of the view.'),
+    model('They are mended in `view.ts` now.'),
+    user('And its title?'),
+  ];
+  expect(summaryOf([user(text), ...turn, ...later], 150)).not.toContain('(state at that time)');
+  expect(summaryOf([user(text), ...turn, ...later]).match(/\(state at that time\) [^:]+/g)).toEqual([
+    '(state at that time) Pending Tasks',
+  ]);
+});
+
+it('lists open items of a plan that a tool keeps item by item', () => {
+  const steps = [
+    user('Ship it.'),
+    call('TaskCreate', { subject: 'Write the tests' }, 'Task #1 created successfully: Write the tests'),
+    call('TaskCreate', { subject: 'Measure the list' }, 'Task #2 created successfully: Measure the list'),
+    call('TaskCreate', { subject: 'Tell Ada' }, 'Task #3 created successfully: Tell Ada'),
+    call('TaskUpdate', { taskId: '1', status: 'completed' }, 'Updated task #1 status'),
+    call('TaskUpdate', { taskId: '2', status: 'in_progress' }, 'Updated task #2 status'),
+  ];
+  expect(summaryOf(steps)).toMatch(
+    /\nOpen then:\n- in_progress: #2 Measure the list\n- pending: #3 Tell Ada$/,
+  );
+  const later = [
+    model('The tests are there.'),
+    user('Good. Mend the view.'),
+    model('It is mended.'),
+    user('Thanks.'),
+  ];
+  expect(summaryOf([...steps, ...later])).not.toContain('Open then:');
 });

@@ -7,7 +7,7 @@ import type { Message } from '../conversation/conversation.ts';
 import { type Edit, originalOfMessages } from '../conversation/edit.ts';
 import { inputOf } from '../conversation/messages.ts';
 import { extract } from '../outline/extract.ts';
-import { planByStatus } from '../outline/node.ts';
+import { tellsPlan } from '../outline/node.ts';
 import type { SummaryBudget, SummaryStep } from '../outline/summarizer.ts';
 import { proseOf } from '../outline/summary-text.ts';
 import { compressionOf, type Compression } from '../receipts/receipt.ts';
@@ -175,7 +175,7 @@ function hasPlan({ conversation, edits }: FoldView, dropped: readonly Message[])
       !gone.has(message.index) &&
       message.parts.some(
         (part) =>
-          part.type === 'tool-call' && planByStatus(inputOf(conversation.body, message, part)) !== undefined,
+          part.type === 'tool-call' && tellsPlan(part.name, inputOf(conversation.body, message, part)),
       ),
   );
 }

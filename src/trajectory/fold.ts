@@ -16,8 +16,8 @@ import {
   largestLevel,
   overviewLevel,
 } from '../outline/levels.ts';
-import { nodeAbove, type OutlineNode } from '../outline/node.ts';
-import { keptIn, type NodeText, spellNode, titleOf } from '../outline/record.ts';
+import { type OutlineNode } from '../outline/node.ts';
+import { keptIn, nodeAbove, type NodeText, spellNode, titleOf } from '../outline/record.ts';
 import { type Summarizer, type SummaryRequest, looksFailed } from '../outline/summarizer.ts';
 import { type Compression, type SummaryBy, compressionOf } from '../receipts/receipt.ts';
 import {

@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type StepCall, stepLine, stepLines, stepWords } from '../step-line.ts';
-import { hasEffect } from './call-outcome.ts';
 
 const run = (command: string, result: string, description?: string): StepCall => ({
   tool: 'Bash',
@@ -323,48 +322,5 @@ describe('laws of lines of steps', () => {
         },
       ),
     );
-  });
-});
-
-describe('a call with effects outside of files', () => {
-  const command = (about: string) => hasEffect({ kind: 'command', tool: 'Bash', about });
-  const tool = (name: string) => hasEffect({ kind: 'other', tool: name, about: '' });
-
-  it.each([
-    'git add -A && git commit -m "Fix it"',
-    'gh pr create --title "Fix it"',
-    'gh api repos/a/b/issues -X POST',
-    'npm publish --tag next',
-    'kubectl apply -f app.yaml',
-    'curl -s -X POST https://example.com/hook',
-    'git mv a.ts b.ts',
-    'rm -rf dist',
-    'vercel deploy --prod',
-  ])('is the command %s', (about) => {
-    expect(command(about)).toBe(true);
-  });
-
-  it.each([
-    'git status',
-    'gh pr view 12',
-    'npm test',
-    'curl -s https://example.com',
-    'rm -rf $(mktemp -d)',
-    'echo "rm x"',
-  ])('is not the command %s', (about) => {
-    expect(command(about)).toBe(false);
-  });
-
-  it('is a call of a tool whose name says so, and of none that only looks', () => {
-    const names = [
-      'mcp__tracker__create_issue',
-      'cancelOrder',
-      'send_mail',
-      'get_comment',
-      'list_releases',
-      'think',
-    ];
-    expect(names.filter(tool)).toEqual(['mcp__tracker__create_issue', 'cancelOrder', 'send_mail']);
-    expect(hasEffect({ kind: 'edit', tool: 'create_file', about: '' })).toBe(false);
   });
 });

@@ -8,27 +8,16 @@ import {
   commandIn,
   countOf,
   exitCode,
-  gitChange,
   idle,
   markup,
   nothing,
   place,
   quoted,
   type ResultEnds,
-  type StepKind,
   success,
   wholeWords,
-  wordsOf,
 } from '../outcome.ts';
-
-/** The words of a call that its outcome need not repeat. */
-type CalledWords = {
-  readonly kind: StepKind;
-  readonly tool: string;
-  /** Its command or its pattern. */
-  readonly about: string;
-  readonly isListing: boolean;
-};
+import { type CalledWords, hasEffect, trial } from './effects.ts';
 
 /** Says what came of a search or a command that worked. */
 export function successWords(
@@ -120,40 +109,6 @@ function idIn(answer: JsonRecord): string {
 }
 
 const maxId = 60;
-
-// Calls with effects
-
-/** Words in the names of tools that change something which is no file, and those of tools that only look. */
-const doing = new Set(
-  'create update delete remove send post publish deploy release merge close reopen comment reply submit cancel modify exchange return refund book buy order pay transfer assign invite upload push commit approve reject schedule'.split(
-    ' ',
-  ),
-);
-const looking = new Set(
-  'get list search find read fetch view show query check lookup count describe'.split(' '),
-);
-
-/** Matches commands that change a repository, a service, a registry or a machine, or which files there are. */
-const outward = [
-  String.raw`gh (?:pr|issue|release|repo|workflow|run|label|gist) (?:create|comment|edit|close|reopen|merge|ready|review|delete|upload|rerun|run|cancel)`,
-  String.raw`gh api .*-(?:X|-method)[ =]?(?:POST|PUT|PATCH|DELETE)`,
-  String.raw`(?:npm|yarn|pnpm|cargo|poetry|twine|gem) (?:publish|upload|push)`,
-  String.raw`docker(?: compose)? (?:push|up|down)|kubectl (?:apply|delete|create|scale|rollout|patch)|helm (?:install|upgrade|uninstall)|terraform (?:apply|destroy)`,
-  String.raw`(?:vercel|netlify|fly|flyctl|firebase|wrangler|serverless) (?:\S+ )?deploy`,
-  String.raw`curl .*(?:-X ?|--request[ =])(?:POST|PUT|PATCH|DELETE)|scp|rsync|(?:git )?(?:mv|rm)|rmdir|cp`,
-].join('|');
-const effective = new RegExp(String.raw`(?:^|&& |; |\| )(?:sudo )?(?:${outward})(?: |$)`);
-
-/** Matches a command that works in a folder for trials. */
-const trial = /(?:^|[\s;&='"(>])(?:\/private)?\/tmp\b|\bmktemp\b/;
-
-/** True for a call that changes more than the content of files: it commits, sends, publishes, moves or deletes. */
-export function hasEffect({ kind, tool, about }: Pick<CalledWords, 'kind' | 'tool' | 'about'>): boolean {
-  if (kind === 'command') return gitChange.test(about) || (effective.test(about) && !trial.test(about));
-  if (kind !== 'other') return false;
-  const words = wordsOf(tool.replace(/^mcp__[^_]+(?:_[^_]+)*__/, ''));
-  return words.some((word) => doing.has(word)) && !words.some((word) => looking.has(word));
-}
 
 // Failures
 

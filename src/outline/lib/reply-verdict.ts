@@ -87,10 +87,8 @@ function beginningOf(lines: readonly string[]): string {
  * is none.
  */
 function verdictIn(reply: string, lines: readonly string[]): string {
-  const strong = Array.from(reply.matchAll(bold), ([, words = '']) => oneLine(words)).find(
-    (words) => isProse(words) && !referring.test(words),
-  );
-  if (strong !== undefined) return strong;
+  const strong = boldVerdict(reply);
+  if (strong !== '') return strong;
   const label = lines.find((line) => labeled.test(line));
   if (label !== undefined) return bare(label);
   const under = lines.findLastIndex((line) => heading.test(line) && concludes.test(line)) + 1;
@@ -105,6 +103,12 @@ function verdictIn(reply: string, lines: readonly string[]): string {
       .map(proseIn)
       .findLast((prose) => prose !== '') ?? ''
   );
+}
+
+/** Returns the first sentence that a reply has in bold letters: it is the verdict more often than the first words are. Empty if there is none. */
+export function boldVerdict(reply: string): string {
+  const sentences = Array.from(reply.slice(0, maxReply).matchAll(bold), ([, words = '']) => oneLine(words));
+  return sentences.find((words) => isProse(words) && !referring.test(words)) ?? '';
 }
 
 /** Returns the sentences of a line that are neither items of a list, questions, offers nor announcements, from the first one on that is prose. */

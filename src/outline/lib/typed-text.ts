@@ -37,15 +37,24 @@ const endOfSummary =
 const sectionHeading = /^(?:#{1,4} +)?\d{1,2}[.)] +\**([^\n*:：]{2,60})\**[:：]\**[^\S\n]*$/;
 
 /**
- * UTF-16 units of the sections that are kept: the goal, the one ahead of the user's words, which says what was solved, the user's words, and the next two
- * of the last three, which say what was open. The very last one repeats them. Those ahead of what was solved list files and errors, and are told in short.
+ * UTF-16 units of the sections that are kept: the goal, the one ahead of the user's words, which says what was solved, the user's words, and the last three,
+ * which say what was open. Those ahead of what was solved list files and errors, and are told in short.
  */
-const maxGoal = 240;
-const maxSolved = 180;
-const maxListed = 160;
+type SectionRoom = {
+  readonly goal: number;
+  readonly solved: number;
+  readonly listed: number;
+  readonly open: readonly [number, number, number];
+};
+
+/** In a log, the very last section is left out: it repeats those ahead of it. */
+const inLog: SectionRoom = { goal: 240, solved: 180, listed: 160, open: [200, 120, 0] };
+
+/** A summary of the summary is all that is left of it. */
+export const inSummary: SectionRoom = { goal: 400, solved: 320, listed: 240, open: [480, 480, 240] };
+
 const maxQuoting = 4_000;
 const maxQuote = 400;
-const maxOpen = [200, 120, 0];
 
 /** A line of a client's summary. `isState`: it tells how things stood then. `isQuoting`: it has the words of the user. */
 export type SummaryLine = { readonly text: string; readonly isState: boolean; readonly isQuoting: boolean };
@@ -54,7 +63,7 @@ export type SummaryLine = { readonly text: string; readonly isState: boolean; re
  * Returns what a summary by the client says of the goal, of what was solved, in the user's words and of what was open, each with the heading of its
  * section; other sections, which explain code and steps, are left out.
  */
-export function summaryLines(text: string): readonly SummaryLine[] {
+export function summaryLines(text: string, room = inLog): readonly SummaryLine[] {
   const whole = endsOf(text.replace(clientSummary, '').replace(endOfSummary, ''), maxRead);
   const sections: { heading: string; text: string }[] = [{ heading: '', text: '' }];
   const start = startOfSummary.exec(whole);
@@ -66,9 +75,9 @@ export function summaryLines(text: string): readonly SummaryLine[] {
   const read = sections
     .map((section) => ({ ...section, lines: linesOf(section.text).map((line) => line.replaceAll('**', '')) }))
     .filter(({ lines }) => lines.length > 0);
-  if (read.length < maxOpen.length) {
+  if (read.length < room.open.length) {
     const lines = read.flatMap((section) => section.lines);
-    const shortened = [firstLines(lines, maxGoal), newestLines(lines.filter(isQuoting))];
+    const shortened = [firstLines(lines, room.goal), newestLines(lines.filter(isQuoting))];
     return shortened
       .map((line, at) => ({ text: line, isState: false, isQuoting: at === 1 }))
       .filter((line) => line.text !== '');
@@ -76,16 +85,20 @@ export function summaryLines(text: string): readonly SummaryLine[] {
   const quotes = read.map(({ lines }) => lines.filter(isQuoting).length);
   const quoting = quotes.lastIndexOf(Math.max(...quotes));
   const linesKept = (lines: readonly string[], at: number): string => {
-    if (at === 0) return firstLines(lines, maxGoal);
+    if (at === 0) return firstLines(lines, room.goal);
     if (at === quoting && quotes[at]! > 0) return newestLines(lines);
-    const ofOpen = maxOpen[at - read.length + maxOpen.length];
+    const ofOpen = room.open[at - read.length + room.open.length];
     if (ofOpen !== undefined) return ofOpen === 0 ? '' : firstLines(lines, ofOpen);
     if (at > quoting - 1 || quotes[quoting] === 0) return '';
-    return at === quoting - 1 ? firstLines(lines, maxSolved) : at > 1 ? listedIn(read[at]!.text) : '';
+    return at === quoting - 1
+      ? firstLines(lines, room.solved)
+      : at > 1
+        ? listedIn(read[at]!.text, room.listed)
+        : '';
   };
   return read.flatMap(({ heading, lines }, at) => {
     const kept = linesKept(lines, at);
-    const isState = at > 0 && at >= read.length - maxOpen.length;
+    const isState = at > 0 && at >= read.length - room.open.length;
     const isOfUser = at > 0 && at === quoting && quotes[at]! > 0;
     const line = heading === '' ? kept : `${heading}: ${kept}`;
     return kept === '' ? [] : [{ text: line, isState: isState && !isOfUser, isQuoting: isOfUser }];
@@ -93,7 +106,7 @@ export function summaryLines(text: string): readonly SummaryLine[] {
 }
 
 /** Tells a list whose items have titles in short; of files, their names. Empty for other texts. */
-function listedIn(text: string): string {
+function listedIn(text: string, max: number): string {
   const items = markedLines(text, maxRead)
     .filter((line) => isItem(line))
     .map((line) => line.replace(/^\S+\s+/, ''))
@@ -102,9 +115,9 @@ function listedIn(text: string): string {
     (item) => /^\W{0,4}([\w.@~+/-]*[\w-]\.\w{1,6})(?=[`*:\s]|$)/.exec(item)?.[1] ?? [],
   );
   if (files.length < 3 && files.length * 2 <= items.length)
-    return shortList(items, maxListed) || firstLines(items.slice(0, 1), maxListed);
+    return shortList(items, max) || firstLines(items.slice(0, 1), max);
   const names = [...new Set(files.map((file) => file.slice(file.lastIndexOf('/') + 1)))];
-  return firstLines([wholeWords(names.join(', '), maxListed)], maxListed);
+  return firstLines([wholeWords(names.join(', '), max)], max);
 }
 
 function isQuoting(line: string): boolean {
@@ -304,6 +317,14 @@ const otherwise = /^(?:or|oder|ou|o bien|o)\b|^(?:それとも|または|还是|
 function isAsking(sentence: string): boolean {
   return /[?？؟]["'”’»」)]*$/.test(sentence);
 }
+
+/** Adds the question to a short answer. */
+export function withQuestion(answer: string, question: string): string {
+  return question === '' ? answer : `${answer}${askedMark}"${question.replaceAll('"', "'")}")`;
+}
+
+/** Begins the question of a short answer. */
+export const askedMark = ' (asked: ';
 
 /** UTF-16 units of a short answer, and of the question and the reply with a list that the user agrees with in so few words. */
 export const maxAgreement = 60;

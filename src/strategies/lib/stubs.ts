@@ -2,7 +2,8 @@
  * Writes the texts that replace folded content: what it was, how big it is, and how to read it again. They are pure functions of the original, so that the
  * same fold gives the same bytes. Quotes from the original are short: a stub is data, not instructions. Dropped messages leave a log of them.
  */
-import { failureWords, hasEffect } from '../../outline/lib/call-outcome.ts';
+import { failureWords } from '../../outline/lib/call-outcome.ts';
+import { hasEffect } from '../../outline/lib/effects.ts';
 import {
   addCall,
   answerWords,

@@ -10,10 +10,11 @@ import {
   subgoalOf,
 } from '../../conversation/edit.ts';
 import { type CompressionLevel, levelName, ratioFor, roomFor, subgoalLength } from '../../outline/levels.ts';
-import { nodeAbove, nodeOf, type OutlineNode } from '../../outline/node.ts';
+import { nodeOf, type OutlineNode } from '../../outline/node.ts';
 import {
   keptIn,
   type KeptParts,
+  nodeAbove,
   nodeOfText,
   type NodeText,
   spellNode,
