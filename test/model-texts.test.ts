@@ -157,6 +157,7 @@ function stubTexts(recallTool: string | undefined): readonly string[] {
   ] satisfies readonly stubs.LogPage[];
   const log = {
     maxCharacters: 2_000,
+    maxVerdicts: 2_000,
     maxWords: 2_000,
     known: stubs.knownNames({ logs: '', staying: [], dropped: [], paths: [], repaired: new Set() }),
     recallTool,

@@ -76,6 +76,7 @@ function* proposeOldest(view: FoldView): Steps<readonly Edit[]> {
   yield;
   return yield* logEdits(view, dropped, {
     maxCharacters: isTight ? Math.min(room, maxCharactersFor(bytes) / 2) : maxCharactersFor(bytes),
+    room,
     maxWords: isTooMuch ? Math.max(0, saved + wordsTokens - mustSave) * 2 : Number.POSITIVE_INFINITY,
   });
 }

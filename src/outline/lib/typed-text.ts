@@ -285,7 +285,7 @@ export function questionBefore(reply: string, answer: string): string {
   ];
   const closing = lines
     .slice(-12)
-    .filter((line) => !line.startsWith('|'))
+    .filter((line) => !/^(?:\||#{1,6}\s)/.test(line))
     .flatMap((line) => partsOf(line.replace(itemMark, '')));
   const last = closing.findLastIndex(isAsking);
   const question = closing[last];

@@ -243,6 +243,15 @@ describe('answers with numbers', () => {
   });
 });
 
+describe('a heading with a question', () => {
+  it('is none that the user answered', () => {
+    const reply = 'The totals differ by 30 dollars.\n\n## Why do they differ?\nRefunds are counted twice.';
+    expect(
+      linesOf({ user: 'Check the report.' }, long, { assistant: reply }, { user: 'ok, fix it' }, long)[2],
+    ).toBe('YOU: The totals differ by 30 dollars. … Refunds are counted twice.');
+  });
+});
+
 describe('what a hook of the client says', () => {
   it('is no word of the user, and stands in no answer', () => {
     expect(

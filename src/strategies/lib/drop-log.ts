@@ -35,13 +35,13 @@ import {
 const pageTokens = 4_800;
 
 /**
- * Drops messages for logs of at most `maxCharacters` in total, besides the words of the user, which may have `maxWords` characters. `dropped` has
+ * Drops messages for logs of at most `maxCharacters` in total, besides the words of the user, which may have `maxWords` characters, and with verdicts `room`. `dropped` has
  * the tokens of each message by its index, in order. A gap stays if its log would save too little.
  */
 export function* logEdits(
   view: FoldView,
   dropped: ReadonlyMap<number, number>,
-  { maxCharacters, maxWords }: { readonly maxCharacters: number; readonly maxWords: number },
+  { maxCharacters, maxWords, room }: Readonly<Record<'maxCharacters' | 'maxWords' | 'room', number>>,
 ): Steps<readonly Edit[]> {
   const { recallTool, measure } = view;
   const gaps: OpenGap[] = [];
@@ -90,6 +90,7 @@ export function* logEdits(
     const text = yield* messagesLog({
       pages,
       maxCharacters: characters * share,
+      maxVerdicts: characters * (room / whole),
       maxWords: insertedTexts(logs).length + tokens * wordsPerToken,
       known,
       recallTool,

@@ -120,10 +120,8 @@ export function mediaStub(
 
 /** An entry of a log: words, or a step. A short answer says nothing without an `answered` reply. `verdict`: fewer words of a reply that ended a turn. */
 export type LogEntry =
-  | ({ readonly kind: keyof typeof speakers; readonly text: string } & SpokenWords)
+  | Readonly<{ kind: keyof typeof speakers; text: string; said?: string; verdict?: string }>
   | { readonly kind: 'step'; readonly step: StepWords };
-
-type SpokenWords = { readonly said?: string; readonly verdict?: string };
 
 /** Messages that one id recalls, in order, and what was said and done in them. */
 export type LogPage = {
@@ -135,8 +133,9 @@ export type LogPage = {
 
 type LogOptions = {
   readonly pages: readonly LogPage[];
-  /** Characters of the lines. The first words of the user, and as many others as `maxWords` allows, are in the log even if it is 0. */
+  /** Characters of the lines; of the user's words with what came of them; and of these words, of which the first are in the log even if it is 0. */
   readonly maxCharacters: number;
+  readonly maxVerdicts: number;
   readonly maxWords: number;
   readonly known: KnownNames;
   readonly recallTool: string | undefined;
@@ -208,8 +207,9 @@ function* fittingLines(log: LogOptions): Steps<readonly PageLines[]> {
   const total = log.pages.reduce((sum, { entries }) => sum + entries.length, 0);
   function* fits(cut: LogCut): Steps<readonly PageLines[] | undefined> {
     const spelled = yield* spellPages(log, cut);
-    const isOfUser = cut.rank === ranks.words || (cut.rank === ranks.verdict && log.maxCharacters > 0);
-    return charactersOf(spelled) <= (isOfUser ? log.maxWords : log.maxCharacters) ? spelled : undefined;
+    const { maxWords, maxCharacters, maxVerdicts } = log;
+    const verdicts = maxCharacters > 0 ? Math.min(maxWords, Math.max(maxVerdicts, maxCharacters)) : 0;
+    return charactersOf(spelled) <= ([maxWords, verdicts][cut.rank] ?? maxCharacters) ? spelled : undefined;
   }
   const whole = yield* fits({ rank: lastRank, from: 0 });
   if (whole) return whole;
