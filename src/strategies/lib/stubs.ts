@@ -171,7 +171,6 @@ type LogCut = { readonly rank: number; readonly from: number };
 
 /** Ranks of entries: the lower, the longer they stay. */
 const ranks = { words: 0, verdict: 1, failure: 2, edit: 3, outcome: 4, reading: 5, plan: 6, search: 7 };
-const lastRank = ranks.search;
 
 function rankOf(entry: LogEntry, { plan, repaired }: KnownNames): number {
   if (entry.kind === 'user' || entry.kind === 'summary') return ranks.words;
@@ -192,7 +191,7 @@ function rankOf(entry: LogEntry, { plan, repaired }: KnownNames): number {
 
 /** Returns the characters of a log that leaves nothing out. */
 export function* wholeLogCharacters(pages: readonly LogPage[], known: KnownNames): Steps<number> {
-  return charactersOf(yield* spellPages({ pages, known }, { rank: lastRank, from: 0 }));
+  return charactersOf(yield* spellPages({ pages, known }, { rank: ranks.search, from: 0 }));
 }
 
 function charactersOf(pages: readonly PageLines[]): number {
@@ -211,9 +210,9 @@ function* fittingLines(log: LogOptions): Steps<readonly PageLines[]> {
     const verdicts = maxCharacters > 0 ? Math.min(maxWords, Math.max(maxVerdicts, maxCharacters)) : 0;
     return charactersOf(spelled) <= ([maxWords, verdicts][cut.rank] ?? maxCharacters) ? spelled : undefined;
   }
-  const whole = yield* fits({ rank: lastRank, from: 0 });
+  const whole = yield* fits({ rank: ranks.search, from: 0 });
   if (whole) return whole;
-  let rank = lastRank;
+  let rank = ranks.search;
   while (rank > ranks.words && !(yield* fits({ rank, from: total }))) rank--;
   // The newest entries of the rank that does not fit as a whole stay.
   let [low, high] = [0, total];
