@@ -229,7 +229,12 @@ async function recallTexts(): Promise<readonly string[]> {
     searched: () => [],
   };
   const call = { id: 'c1', name: 'read_memory', argumentsJson: JSON.stringify({ id: memory }) };
-  const [failed] = await answersTo(failing, { recalls: [call], turn: new Uint8Array() }, 1, budget);
+  const [failed] = await answersTo(
+    { prepared: failing },
+    { recalls: [call], turn: new Uint8Array() },
+    1,
+    budget,
+  );
   budget.spend('x'.repeat(200));
   return [
     ...(await Promise.all([

@@ -168,7 +168,7 @@ async function completed(
 ): Promise<void> {
   exchange.note.replied(last);
   if (recallsWithCalls(last) && exchange.codec.isComplete(last)) {
-    recorder.answered(last, await answered(exchange, last, round, budget));
+    recorder.answered(last, await answersTo(exchange, last, round, budget));
   }
   await recorder.complete(last);
 }
@@ -230,15 +230,6 @@ function readReply(
   }
 }
 
-function answered(
-  { prepared, note, watchRecall }: Exchange,
-  reply: ModelReply,
-  round: number,
-  budget: RecallBudget,
-): Promise<readonly RecallAnswer[]> {
-  return answersTo(prepared, reply, round, budget, note, watchRecall);
-}
-
 /**
  * Answers the recalls of a round, and sends the request that goes on after it. If the provider finds that too long, the request is sent once more with
  * a sentence in place of the answers: a window that is unknown, or smaller than assumed, must not cost the client its reply.
@@ -255,7 +246,7 @@ async function continued(
     const next = codec.continueWith(sent, reply, answers);
     return { sent: next, response: await sendContinuation(exchange, next) };
   };
-  const answers = await answered(exchange, reply, round, budget);
+  const answers = await answersTo(exchange, reply, round, budget);
   const first = await send(answers);
   const { response } = first;
   if (response.status < 400 || response.status >= 500) return first;

@@ -94,22 +94,23 @@ describe('a round of private calls', () => {
 
   it('is answered although an original cannot be read, and the reason is reported', async () => {
     const notes: unknown[] = [];
-    const answers = await answersTo(
-      {
-        ...source,
-        original: () => undefined,
-        lookUpOriginal: async (id) => {
-          if (id === 'mem_1') throw new TypeError('not for the log');
-          return new TextEncoder().encode('The text.');
-        },
+    const prepared = {
+      ...source,
+      original: () => undefined,
+      lookUpOriginal: async (id: string) => {
+        if (id === 'mem_1') throw new TypeError('not for the log');
+        return new TextEncoder().encode('The text.');
       },
+    };
+    const note = {
+      recalled: ({ found }: { readonly found: boolean }, asked: string) => notes.push([found, asked]),
+      problem: (text: string) => notes.push(text),
+    };
+    const answers = await answersTo(
+      { prepared, note },
       round(call('read_memory', 'mem_1'), call('save_context', 'n'), call('read_memory', 'mem_2')),
       1,
       open(4_000),
-      {
-        recalled: ({ found }, asked) => notes.push([found, asked]),
-        problem: (text) => notes.push(text),
-      },
     );
     expect(answers.map(({ text }) => text)).toEqual([
       'This memory cannot be read now. Go on without it.',
@@ -126,7 +127,7 @@ describe('a round of private calls', () => {
   it('shares the room between recalls, not with notes', async () => {
     const original = () => new TextEncoder().encode('A line of the text.\n'.repeat(500));
     const tokens = async (...calls: readonly ReturnType<typeof call>[]) => {
-      const answers = await answersTo({ ...source, original }, round(...calls), 1, open(2_000));
+      const answers = await answersTo({ prepared: { ...source, original } }, round(...calls), 1, open(2_000));
       return answers.find((answer) => answer.call.name === 'read_memory')!.text.length;
     };
     const alone = await tokens(call('read_memory', 'mem_1'));

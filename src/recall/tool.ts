@@ -269,25 +269,30 @@ type RoundNotes = {
   problem(text: string): void;
 };
 
+/** Where the recalls of a round are answered from, and reported to. */
+type RoundSource = {
+  readonly prepared: RecallSource & { readonly notesTool?: string | undefined };
+  readonly note?: RoundNotes;
+  readonly watchRecall?: RecallWatch | undefined;
+};
+
 /**
- * Answers the private calls of a round, in their order. Never rejects: if an original cannot be read, the model is told so, and `notes.problem`
+ * Answers the private calls of a round, in their order. Never rejects: if an original cannot be read, the model is told so, and `note.problem`
  * gets the reason.
  */
 export async function answersTo(
-  request: RecallSource & { readonly notesTool?: string | undefined },
+  { prepared, note, watchRecall: watch = (_, work) => work() }: RoundSource,
   { recalls, turn }: Pick<ModelReply, 'recalls' | 'turn'>,
   round: number,
   budget: RecallBudget,
-  notes?: RoundNotes,
-  watch: RecallWatch = (_, work) => work(),
 ): Promise<readonly RecallAnswer[]> {
-  const isNote = ({ name }: { readonly name: string }) => name === request.notesTool;
+  const isNote = ({ name }: { readonly name: string }) => name === prepared.notesTool;
   const limit = budget.forEach(round, recalls.filter((call) => !isNote(call)).length);
   budget.spend(new TextDecoder().decode(turn));
   const told = (text: string): RecallText => ({
     text,
     found: false,
-    tokens: request.counter?.count(text) ?? text.length,
+    tokens: prepared.counter?.count(text) ?? text.length,
   });
   const answers: RecallAnswer[] = [];
   for (const call of recalls) {
@@ -300,12 +305,12 @@ export async function answersTo(
     const { text, found, tokens, media } =
       typeof limit === 'string'
         ? told(limit)
-        : await watch(call.name, () => answerRecall(request, call.argumentsJson, limit)).catch((error) => {
-            notes?.problem(`a recall failed: ${reasonOf(error)}`);
+        : await watch(call.name, () => answerRecall(prepared, call.argumentsJson, limit)).catch((error) => {
+            note?.problem(`a recall failed: ${reasonOf(error)}`);
             return told(unreadable);
           });
     budget.spend(tokens);
-    notes?.recalled({ round, found, tokens }, call.argumentsJson);
+    note?.recalled({ round, found, tokens }, call.argumentsJson);
     answers.push({ call, text, ...(media && { media }) });
   }
   return answers;

@@ -125,11 +125,11 @@ export async function openModelCall<Message, Reply>(
       if (!isComplete || !awaitsRecall(reply) || budget.isSpent(number)) {
         noteCalls(leporello, calls, prepared, turnTokens(reply));
         if (isComplete && recallsWithCalls(reply))
-          recorder.answered(reply, await answersTo(prepared, reply, number, budget));
+          recorder.answered(reply, await answersTo({ prepared }, reply, number, budget));
         await recorder.complete(reply);
         return undefined;
       }
-      const answers = await answersTo(prepared, reply, number, budget);
+      const answers = await answersTo({ prepared }, reply, number, budget);
       const before = sent;
       const send = (given: typeof answers) => {
         recorder.answered(hidesText ? { ...reply, hidesText } : reply, given);
