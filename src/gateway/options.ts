@@ -1,11 +1,9 @@
 /** Defines the parts that serve requests: those of the gateway, its limits, clock and source of ids; and those that continue one model call. */
-import type { Codec, ModelReply } from '../codecs/codec.ts';
-import type { Usage } from '../conversation/conversation.ts';
+import type { Codec } from '../codecs/codec.ts';
 import type { Engine, EngineRequest, PreparedRequest } from '../engine/types.ts';
 import type { ExperimentResults } from '../experiment/spell.ts';
 import type { FoldSettings } from '../library/default-engine.ts';
 import type { PageClients } from '../page/setup.ts';
-import type { RecallReport } from '../receipts/receipt.ts';
 import type { ReceiptTotals } from '../receipts/totals.ts';
 import type { Controls } from '../store/controls.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
@@ -14,7 +12,7 @@ import type { BackgroundSummarizer } from './background-summarizer.ts';
 import type { Handler, HeaderList, Upstream } from './http/http.ts';
 import type { RecallLimits, RecallWatch } from '../recall/tool.ts';
 import type { ReceiptArchive } from './receipts/archive.ts';
-import type { GatewayLog, GatewayMetrics } from './receipts/metrics.ts';
+import type { ExchangeNotes, GatewayLog, GatewayMetrics } from './receipts/metrics.ts';
 import type { Prices } from '../tokens/model-facts.ts';
 import type { AnyReceipt, CostTracker, ReceiptLog, ReceiptSource } from './receipts/receipts.ts';
 import type { ContinuationDeps } from './send-with-retries.ts';
@@ -95,18 +93,4 @@ export type Exchange = ContinuationDeps & {
   readonly watchRecall?: RecallWatch | undefined;
   /** Is called with an error of our own code. */
   readonly failed: (error: unknown) => void;
-};
-
-/** Reports events of an exchange to its receipt. */
-export type ExchangeNotes = {
-  /** `asked`: the arguments of the call. */
-  recalled(report: RecallReport, asked: string): void;
-  /** Called at the end of each round with the usage of all rounds so far. */
-  used(usage: Usage | undefined): void;
-  /** Called at the end of a stream, however it ended, with the usage that was reported so far. */
-  ended(usage: Usage | undefined): void;
-  /** Called with the model's last reply when it was read to its end. */
-  replied(reply: ModelReply): void;
-  upstreamStatus(status: number): void;
-  problem(text: string): void;
 };

@@ -269,7 +269,7 @@ type RoundNotes = {
   problem(text: string): void;
 };
 
-/** Where the recalls of a round are answered from, and reported to. */
+/** A request whose recalls are answered, and the functions that get to know of them. */
 type RoundSource = {
   readonly prepared: RecallSource & { readonly notesTool?: string | undefined };
   readonly note?: RoundNotes;

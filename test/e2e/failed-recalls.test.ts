@@ -44,7 +44,8 @@ describe.each(formats)('a %s recall whose original cannot be read', (format) => 
 
   it.each(['whole', 'streamed'])('is answered with a sentence, and the %s reply goes on', async (how) => {
     await using stack = await start(({ index }) => (index === 0 ? looking : found));
-    const ask = how === 'whole' ? post(stack.url, format, requestBody(format)) : postStream(stack.url, format);
+    const ask =
+      how === 'whole' ? post(stack.url, format, requestBody(format)) : postStream(stack.url, format);
     const response = await ask;
     const text = await response.text();
     expect([response.status, text.includes('Here it is.')]).toEqual([200, true]);
@@ -58,7 +59,8 @@ describe.each(formats)('a %s recall whose original cannot be read', (format) => 
 
   it.each(['whole', 'streamed'])('beside a call of the client leaves the client its %s call', async (how) => {
     await using stack = await start(() => both);
-    const ask = how === 'whole' ? post(stack.url, format, requestBody(format)) : postStream(stack.url, format);
+    const ask =
+      how === 'whole' ? post(stack.url, format, requestBody(format)) : postStream(stack.url, format);
     const response = await ask;
     const text = await response.text();
     // A Responses object repeats the tools of the request, so the call is looked for by its argument.

@@ -175,7 +175,10 @@ function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldTh
       const late = withResolvers<undefined>();
       if (request.leftMs)
         timers.push(
-          setTimeout(() => void isGivenUp(request, state).then(late.resolve, () => undefined), Math.max(0, request.leftMs())),
+          setTimeout(
+            () => void isGivenUp(request, state).then(late.resolve, () => undefined),
+            Math.max(0, request.leftMs()),
+          ),
         );
       const prepared = await Promise.race([
         by.remote.prepare(await requestData(request), state),

@@ -1,6 +1,8 @@
-/** Defines the log and the metrics of a gateway. Neither gets content or credentials. */
+/** Defines the log and the metrics of a gateway, which get no content and no credentials, and the events that a receipt notes. */
 import type { NoteKind } from '../../caches.ts';
-import type { Receipt, ShadowReceipt, SummaryReceipt } from '../../receipts/receipt.ts';
+import type { ModelReply } from '../../codecs/codec.ts';
+import type { Usage } from '../../conversation/conversation.ts';
+import type { RecallReport, Receipt, ShadowReceipt, SummaryReceipt } from '../../receipts/receipt.ts';
 import type { StoreTimes } from '../../store/store.ts';
 
 /** Log of the gateway. Fields contain names, counts and ids. */
@@ -27,3 +29,17 @@ export interface GatewayMetrics {
     readonly text: string;
   }>;
 }
+
+/** Reports events of an exchange to its receipt. */
+export type ExchangeNotes = {
+  /** `asked`: the arguments of the call. */
+  recalled(report: RecallReport, asked: string): void;
+  /** Called at the end of each round with the usage of all rounds so far. */
+  used(usage: Usage | undefined): void;
+  /** Called at the end of a stream, however it ended, with the usage that was reported so far. */
+  ended(usage: Usage | undefined): void;
+  /** Called with the model's last reply when it was read to its end. */
+  replied(reply: ModelReply): void;
+  upstreamStatus(status: number): void;
+  problem(text: string): void;
+};

@@ -16,7 +16,6 @@ import type {
   SummaryReceipt,
 } from '../../receipts/receipt.ts';
 import type { HeaderList, UpstreamResponse } from '../http/http.ts';
-import type { ExchangeNotes } from '../options.ts';
 import {
   type Difference,
   type Money,
@@ -29,7 +28,7 @@ import {
   usageSince,
 } from '../../receipts/cost.ts';
 import type { ModelReply } from '../../codecs/codec.ts';
-import type { GatewayLog, GatewayMetrics } from './metrics.ts';
+import type { ExchangeNotes, GatewayLog, GatewayMetrics } from './metrics.ts';
 
 /** The receipt of a request in progress. */
 export type OpenReceipt = {
