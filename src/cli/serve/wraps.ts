@@ -4,7 +4,7 @@
  * wrap that was killed leaves nothing to clean up, and its client continues.
  */
 import { withResolvers } from '../../es2024.ts';
-import { refuseForeign } from '../../gateway/routing/tenant.ts';
+import { queryOf, refuseForeign } from '../../gateway/routing/tenant.ts';
 import { type GatewayResponse, type Handler, headerOf, jsonResponse } from '../../gateway/http/http.ts';
 import type { AnyReceipt } from '../../gateway/receipts/receipts.ts';
 import { createReceiptTotals, type Totals } from '../../receipts/totals.ts';
@@ -53,10 +53,13 @@ type OneWrap = { holds: number; pid: number | undefined; readonly pending: Set<s
 /** Entries of a map at most. */
 const maxRemembered = 1_000;
 
-/** Adds an entry. The oldest one goes when there are too many. */
-function remember<T>(map: Map<string, T>, key: string, value: T): void {
+/** Adds an entry. When there are too many, the oldest one goes and is returned. */
+function remember<T>(map: Map<string, T>, key: string, value: T): readonly [string, T] | undefined {
   map.set(key, value);
-  if (map.size > maxRemembered) map.delete(map.keys().next().value!);
+  if (map.size <= maxRemembered) return undefined;
+  const [oldest] = map;
+  map.delete(oldest![0]);
+  return oldest;
 }
 
 /** Creates the part. `watched` returns the handler with it; `unused` resolves once no wrap uses the gateway. */
@@ -129,8 +132,10 @@ export function createWraps(options: WrapsOptions) {
     const isSummary = receipt.kind === 'summary';
     const id = wrapOf.get(isSummary ? receipt.behind : receipt.id);
     // A response that is not streamed comes after its receipt.
-    if (id === undefined)
-      return isSummary || wraps.size === 0 ? undefined : remember(early, receipt.id, receipt);
+    if (id === undefined) {
+      if (!isSummary && wraps.size > 0) remember(early, receipt.id, receipt);
+      return;
+    }
     early.delete(receipt.id);
     if (isSummary) totals.addSummary(id, receipt);
     else totals.add(id, receipt);
@@ -146,11 +151,11 @@ export function createWraps(options: WrapsOptions) {
         const [, id = '', rest = found[3] ?? ''] = found;
         const refused = refuseForeign(request, allowedHosts);
         if (refused) return refused;
-        const { pathname, searchParams } = new URL(rest === '' ? '/' : rest, 'http://gateway');
+        const [path = ''] = rest.split('?', 1);
+        const searchParams = new URLSearchParams(queryOf(rest));
         if (id === '') return described(searchParams.get('challenge') ?? '');
-        if (pathname === '/') return jsonResponse(200, await sumsOf(id));
-        if (pathname === '/hold')
-          return hold(id, Number(searchParams.get('pid')) || undefined, request.signal);
+        if (path === '' || path === '/') return jsonResponse(200, await sumsOf(id));
+        if (path === '/hold') return hold(id, Number(searchParams.get('pid')) || undefined, request.signal);
         const user = wraps.get(id);
         if (user) user.lastUse = performance.now();
         const response = await handler({ ...request, target: rest });
@@ -158,7 +163,9 @@ export function createWraps(options: WrapsOptions) {
         const wrap = wraps.get(id);
         if (receipt !== undefined && wrap) {
           wrap.pending.add(receipt);
-          remember(wrapOf, receipt, id);
+          const forgotten = remember(wrapOf, receipt, id);
+          // Its receipt can no longer be found, so nothing may wait for it.
+          if (forgotten) wraps.get(forgotten[1])?.pending.delete(forgotten[0]);
           const known = early.get(receipt);
           if (known) onReceipt(known);
         }

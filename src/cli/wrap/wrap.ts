@@ -60,13 +60,23 @@ export async function wrap(args: WrapArgs, terminal: Terminal): Promise<number> 
   const gateway = await openGateway(wish);
   for (const line of notesOn(gateway, wish)) terminal.err(`leporello: ${line}\n`);
   const connection = plan.connect(`${gateway.url}${wrapsPath}/${id}`);
-  const child = spawnClient(binary, args.rest, terminal, connection);
+  const child = spawned(() => spawnClient(binary, args.rest, terminal, connection), gateway);
   const keeping = keepGateway(gateway, wish, child);
   try {
     return await runClient(child, terminal);
   } finally {
     terminal.err(`leporello: ${await closingLine(gateway, id)}\n`);
     keeping.stop();
+  }
+}
+
+/** Starts the client. If that fails at once, as with too many arguments, the gateway is released, so that it can end. */
+function spawned(start: () => ChildProcess, { hold }: OpenGateway): ChildProcess {
+  try {
+    return start();
+  } catch (error) {
+    hold.release();
+    throw error;
   }
 }
 
