@@ -64,7 +64,8 @@ export async function answerOwn(
   if ('problem' in viewer)
     return jsonResponse(403, { error: { type: 'permission_error', message: viewer.problem } });
   const { tenant } = viewer;
-  const limit = Math.min(maxListed, Number(route.query.get('limit') ?? 50) || 50);
+  const wanted = Number(route.query.get('limit') ?? 50) || 50;
+  const limit = Math.min(maxListed, Math.max(1, Math.floor(wanted)));
   if (kind === 'receipts' && id === undefined) {
     return jsonResponse(200, { receipts: await receiptsOf(deps, tenant, limit) });
   }

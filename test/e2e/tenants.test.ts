@@ -123,6 +123,10 @@ describe('the data under /_leporello/', () => {
     expect((await look(`memory/${id}`)).text).toContain('job 0: step 50 took 350 ms');
     expect((await look(`memory/${id}`, { authorization: 'Bearer token-c' })).status).toBe(200);
     expect(JSON.parse((await look('receipts')).text)).toMatchObject({ receipts: [{}, {}] });
+    for (const limit of ['1', '0.5', '-1']) {
+      const { receipts } = JSON.parse((await look(`receipts?limit=${limit}`)).text) as { receipts: unknown[] };
+      expect([limit, receipts.length]).toEqual([limit, 1]);
+    }
     // A proxy on this machine may serve several people.
     for (const name of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip']) {
       expect((await look(`memory/${id}`, { [name]: '203.0.113.9' })).status).toBe(404);
