@@ -76,6 +76,24 @@ describe('a continuation', () => {
     ],
     ['is not sent again when the wait is too long', [answer(429, [['retry-after', '8.1']])], ['sent'], 429],
     [
+      'waits until the date that the provider names',
+      [answer(429, [['retry-after', 'Wed, 21 Oct 2015 07:28:00 GMT']]), answer(200)],
+      ['sent', 0, 'sent'],
+      200,
+    ],
+    [
+      'is not sent again when that date is far away',
+      [answer(429, [['retry-after', 'Thu, 01 Jan 2099 00:00:00 GMT']])],
+      ['sent'],
+      429,
+    ],
+    [
+      'is not sent again when the wait cannot be read',
+      [answer(429, [['retry-after', 'soon']])],
+      ['sent'],
+      429,
+    ],
+    [
       'is not sent again when the provider says so',
       [answer(529, [['x-should-retry', 'false']])],
       ['sent'],

@@ -165,8 +165,13 @@ function pauseAfter(answer: UpstreamResponse | LeporelloError, retries: number):
   const inMs = headerOf(headers, 'retry-after-ms');
   const inSeconds = headerOf(headers, 'retry-after');
   if (inMs === undefined && inSeconds === undefined) return backOff;
-  const pauseMs = inMs === undefined ? Number(inSeconds) * 1_000 : Number(inMs);
-  // `retry-after` may be a date, which becomes NaN here: then there is no retry.
+  // `retry-after` may also be a date.
+  const seconds = Number(inSeconds);
+  const afterMs = Number.isNaN(seconds)
+    ? Math.max(0, Date.parse(inSeconds ?? '') - Date.now())
+    : seconds * 1_000;
+  const pauseMs = inMs === undefined ? afterMs : Number(inMs);
+  // What can be read in neither way becomes NaN here: then there is no retry.
   return pauseMs >= 0 && pauseMs <= maxPauseMs ? pauseMs : undefined;
 }
 
