@@ -1,5 +1,5 @@
 /**
- * Lists everything that is kept in memory between requests, and divides one budget among the large caches. A cache only saves work: an entry
+ * Lists the caches of everything that is kept in memory between requests, and divides one budget among the large caches. A cache only saves work: an entry
  * that was dropped is read from the store or computed again. `docs/memory.md` says what each holds; a test compares the lists.
  */
 /** Caches that share the budget. `share`: thousandths of it. `entryBytes`: bytes of an entry, without those that its owner counts. */
@@ -202,6 +202,7 @@ export const fixedSpecs = {
     maxUnits: 16_000_000,
   },
   'record texts': { max: 128 },
+  'tool costs': { max: 500 },
   'tenant keys': { max: 1_000 },
   'calibrated models': { max: 500 },
   'calibrated conversations': {

@@ -1,4 +1,5 @@
 /** Plans a fold: runs the strategies in order until the demand is met, and undoes edits whose result is invalid or larger. Pure, except for memos. */
+import type { Cache } from '../caches.ts';
 import type { ReadContext, RecallTool } from '../codecs/codec.ts';
 import type { Conversation, TextPlace } from '../conversation/conversation.ts';
 import {
@@ -36,7 +37,7 @@ export type PlanInput = ShrinkInput & {
   /** True when the recall tool is offered even if there is nothing to recall. */
   readonly isOffered: boolean;
   /** The tokens of the recall tool's definition, by format, counter and tool name. */
-  readonly toolCosts: Map<string, number>;
+  readonly toolCosts: Cache<string, number>;
   /** True when each step is checked as closely as the whole fold, after the whole one failed its check. */
   readonly checksEachStep?: boolean;
   /** True when no time is left for folds that only save money. A forced fold ignores it. */
@@ -123,7 +124,8 @@ async function toolCost(
 ): Promise<number> {
   if (!recallTool) return 0;
   const key = `${codec.name} ${counter.name} ${recallTool.name} ${recallTool.notes?.name}`;
-  if (toolCosts.has(key)) return toolCosts.get(key)!;
+  const known = toolCosts.get(key);
+  if (known !== undefined) return known;
   const offering = await readInSlices(codec, body, reading, slices);
   const preambleTokens = (one: Conversation) =>
     one.preamble.reduce((sum, block) => sum + counter.block(one, block), 0);

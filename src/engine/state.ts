@@ -37,7 +37,7 @@ export type EngineState = {
   readonly reading: ReadContext;
   /** By the beginning of the conversation. */
   readonly referenceMemos: Cache<string, ReferenceMemo>;
-  readonly toolCosts: Map<string, number>;
+  readonly toolCosts: Cache<string, number>;
   readonly learned: Learned;
   readonly summaryNotes: SummaryNotes;
   readonly finish: BodyFinisher;
@@ -59,7 +59,7 @@ export function createEngineState(options: EngineOptions): EngineState {
     options,
     reading: { digest: options.digest, blocks, seen: options.seen },
     referenceMemos: caches<ReferenceMemo>('line references', bytesHeld),
-    toolCosts: new Map(),
+    toolCosts: openFixed('tool costs'),
     learned,
     summaryNotes: createSummaryNotes(),
     finish: createBodyFinisher(options, learned.lastSent),

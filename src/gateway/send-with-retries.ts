@@ -171,7 +171,7 @@ function pauseAfter(answer: UpstreamResponse | LeporelloError, retries: number):
     ? Math.max(0, Date.parse(inSeconds ?? '') - Date.now())
     : seconds * 1_000;
   const pauseMs = inMs === undefined ? afterMs : Number(inMs);
-  // What can be read in neither way becomes NaN here: then there is no retry.
+  // A wait that can be read in neither way becomes NaN here: then there is no retry.
   return pauseMs >= 0 && pauseMs <= maxPauseMs ? pauseMs : undefined;
 }
 

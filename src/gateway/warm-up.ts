@@ -11,12 +11,12 @@ import { defaultUpstreams, routeOf } from './routing/routes.ts';
 /**
  * Warms up this process. It takes about 400 ms of CPU, and saves a first request of 2.3 MB about 350 ms. `model` names a model with the
  * tokenizer that most requests need. `pause` is called between two made-up requests, which take up to 50 ms each; the warm-up ends when it
- * rejects, or after `most` of them. Returns the outcome of each made-up request. Never rejects: without it the first requests are slower.
+ * rejects, or after `maxRequests` of them. Returns the outcome of each made-up request. Never rejects: without it the first requests are slower.
  */
 export async function warmUp(
   model: string,
   pause: () => Promise<void> = () => Promise.resolve(),
-  most = Number.POSITIVE_INFINITY,
+  maxRequests = Number.POSITIVE_INFINITY,
 ): Promise<readonly Outcome['status'][]> {
   const outcomes: Outcome['status'][] = [];
   try {
@@ -30,7 +30,7 @@ export async function warmUp(
       if (route.kind !== 'model') continue;
       // The first request fits, the second must be folded, and the others replay that fold.
       for (const count of [3, 60, 61, 62]) {
-        if (outcomes.length === most) return outcomes;
+        if (outcomes.length === maxRequests) return outcomes;
         await pause();
         const bytes = new TextEncoder().encode(JSON.stringify(body(count)));
         const { outcome } = await engine.prepare({ codec: route.codec, body: bytes, tenant: 'warm-up' });

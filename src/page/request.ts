@@ -184,10 +184,10 @@ function conversationActions({ kept, isUndone }: RequestView): Html {
 function messagesOf(messages: readonly MessageDetail[], count: number, isRepeated: boolean): Html {
   if (messages.length === 0) return html``;
   const shown = messages.slice(-maxShownRows);
-  const most = Math.max(...shown.map(({ before }) => before), 1);
+  const maxBefore = Math.max(...shown.map(({ before }) => before), 1);
   const rows = shown.map(({ index, role, what, before, after, state, kept }) => {
     const note = kept === undefined ? stateWords[state] : `kept: ${wordsOfKept(kept)}`;
-    return html`<tr class="${state}"><td data-label="Message" class="n">${index}</td><td data-label="What">${role}: ${what}</td><td data-label="Before → after" class="n">${number(before)} → ${number(after)}</td><td data-label="Share" class="bar"><meter min="0" max="${most}" value="${after}" aria-label="${number(after)} tokens after"></meter></td><td data-label="Why">${note}</td></tr>`;
+    return html`<tr class="${state}"><td data-label="Message" class="n">${index}</td><td data-label="What">${role}: ${what}</td><td data-label="Before → after" class="n">${number(before)} → ${number(after)}</td><td data-label="Share" class="bar"><meter min="0" max="${maxBefore}" value="${after}" aria-label="${number(after)} tokens after"></meter></td><td data-label="Why">${note}</td></tr>`;
   });
   return html`<details><summary>${isRepeated ? 'All messages when the fold was made' : 'All messages'}, before and after (${number(shown.length)} of ${number(count)})</summary>
 ${tableOf('messages', [{ numeric: 'Message' }, 'What', { numeric: 'Before → after' }, 'Share', 'Why'], rows)}</details>`;

@@ -50,11 +50,12 @@ function chartOf(requests: readonly Receipt[]): Html {
 }
 
 function drawingOf(counted: readonly Receipt[], { name, width, height }: ChartSize): Html {
-  const most = Math.max(...counted.map(({ tokensBefore = 0 }) => tokensBefore), 1);
+  const maxTokens = Math.max(...counted.map(({ tokensBefore = 0 }) => tokensBefore), 1);
   const right = width - 12;
   const xOf = (at: number) => Math.round((left + ((right - left) * (at + 0.5)) / counted.length) * 10) / 10;
   const yOf = (tokens: number) =>
-    Math.round((height - bottom - ((height - bottom - top) * Math.min(tokens, most)) / most) * 10) / 10;
+    Math.round((height - bottom - ((height - bottom - top) * Math.min(tokens, maxTokens)) / maxTokens) * 10) /
+    10;
   const points = counted.map(
     (receipt, at): RequestPoint => ({
       receipt,
@@ -75,7 +76,7 @@ function drawingOf(counted: readonly Receipt[], { name, width, height }: ChartSi
   };
   const ticks = [0, 0.5, 1].map(
     (share) =>
-      html`<line class="grid" x1="${left}" x2="${right}" y1="${yOf(most * share)}" y2="${yOf(most * share)}"/><text x="${left - 8}" y="${yOf(most * share) + 4}" text-anchor="end">${number(most * share)}</text>`,
+      html`<line class="grid" x1="${left}" x2="${right}" y1="${yOf(maxTokens * share)}" y2="${yOf(maxTokens * share)}"/><text x="${left - 8}" y="${yOf(maxTokens * share) + 4}" text-anchor="end">${number(maxTokens * share)}</text>`,
   );
   const marks = points.flatMap((point, at) => marksOf(point, points[at - 1], base));
   const last = counted.at(-1)!;

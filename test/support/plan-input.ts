@@ -1,4 +1,5 @@
 /** Makes the input of a fold plan for tests. Four characters count as one token, so that expected counts are easy to compute. */
+import { openFixed } from '../../src/caches.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import type { Conversation } from '../../src/conversation/conversation.ts';
 import type { PlanInput } from '../../src/engine/plan.ts';
@@ -41,7 +42,7 @@ export function planInputFor(
     minResultBytes: 1_000,
     isHistoryKept: false,
     isOffered: true,
-    toolCosts: new Map<string, number>(),
+    toolCosts: openFixed('tool costs'),
     compressions: new Map(),
     isTooLate: () => false,
     ...change,

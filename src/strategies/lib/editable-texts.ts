@@ -319,7 +319,7 @@ export type LongValue = {
 /** Maximum depth of the search: tools take flat arguments, and depth must not exhaust the stack. */
 const maxDepth = 8;
 
-/** Finds texts of at minBytes `minBytes`; undefined if the arguments are no object or contain none. */
+/** Finds texts of at least `minBytes` bytes; undefined if the arguments are no object or contain none. */
 export function longArguments(
   { body }: Conversation,
   message: Message,
