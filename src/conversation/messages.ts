@@ -340,8 +340,11 @@ export function significantBytes(
 
 // Values remembered by message
 
-/** Returns the values of all messages, in their order. The list may be longer than the conversation: a later turn may have grown it. */
-export type PerMessage<T> = (messages: readonly Message[], valueOf: (message: Message) => T) => readonly T[];
+/** Returns the values of all messages, in their order. A later turn may have made the list longer. `before`: the value of the message in front. */
+export type PerMessage<T> = (
+  messages: readonly Message[],
+  valueOf: (message: Message, before: T | undefined) => T,
+) => readonly T[];
 
 /** `lists`: the values by message. Conversations that only append share one list. */
 export function perMessage<T>(lists: Notes<Message, T[]> = openNotes('message')): PerMessage<T> {
@@ -352,7 +355,8 @@ export function perMessage<T>(lists: Notes<Message, T[]> = openNotes('message'))
     if (known && from === messages.length) return known;
     // Another branch may have continued from the same message.
     const values = known?.length === from ? known : (known?.slice(0, from) ?? []);
-    for (let index = from; index < messages.length; index++) values.push(valueOf(messages[index]!));
+    for (let index = from; index < messages.length; index++)
+      values.push(valueOf(messages[index]!, values[index - 1]));
     rememberAt(lists, messages, from, values);
     return values;
   };

@@ -155,7 +155,7 @@ export function newestStart<T>(
   return undefined;
 }
 
-function holdsResult(message: Message | undefined): boolean {
+export function holdsResult(message: Message | undefined): boolean {
   return message?.parts.some((part) => part.type === 'tool-result') ?? false;
 }
 

@@ -4,10 +4,11 @@
  */
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
-import { inputOf, memoized, textOf, textsOf } from '../conversation/messages.ts';
+import { inputOf, memoized, perMessage, textOf, textsOf } from '../conversation/messages.ts';
 import { type Slices, type Steps, runInSlices } from '../conversation/steps.ts';
 import {
   beginsReply,
+  holdsResult,
   lastAssistant,
   pairCalls,
   type PartPlace,
@@ -142,6 +143,22 @@ export function kindOfStep(
   if (kinds.has('steps') || kinds.has('results')) return 'steps';
   return kinds.has('recalls') ? 'recalls' : 'replies';
 }
+
+/** Returns the kinds of the steps of all messages, as far as the messages up to each tell, and as if none was a recall. */
+export function kindsSoFar({ body, messages }: Conversation): readonly KindOfStep[] {
+  return kindsByMessage(messages, (message, before = 'replies') => {
+    if (message.role !== 'assistant')
+      return !holdsResult(message) ? 'replies' : before === 'replies' ? 'steps' : before;
+    const start = beginsReply(messages, message.index) ? 'replies' : before;
+    return message.parts.reduce((kind, part) => {
+      if (part.type !== 'tool-call' || kind === 'edits') return kind;
+      const own = kindOfCall(body, message, part);
+      return kind === 'steps' && own === 'commands' ? kind : own;
+    }, start);
+  });
+}
+
+const kindsByMessage = perMessage<KindOfStep>();
 
 /** Kinds by call: bodies with the same bytes share the call. */
 const kindsOfCalls = openNotes<Part, KindOfStep>('part');

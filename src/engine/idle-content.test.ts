@@ -5,6 +5,7 @@ import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { idleContent, mayPay } from './idle-content.ts';
 import { draft } from './plan.ts';
+import type { Shrink } from './references.ts';
 
 import type { Pins } from './types.ts';
 import { recallToolFor } from '../recall/tool.ts';
@@ -264,22 +265,51 @@ describe('idle content', () => {
     }
   });
 
+  const sceneOf = async (steps: readonly Step[]) => {
+    const conversation = readChat(chatBody(steps, { tools: ['run'] }));
+    const input = planInputFor(conversation, { recallTool: recallToolFor(['run']) });
+    return { input, start: await draft(input, []) };
+  };
+
   it('may pay from a message on that is only a candidate because it refers to another', async () => {
-    const input = planInputFor(
-      readChat(chatBody([{ user: 'Go' }, small, small, small], { tools: ['run'] })),
-      {
-        recallTool: recallToolFor(['run']),
-      },
-    );
-    const limits: RentLimit[] = [];
-    mayPay(input, await draft(input, []), { ...never, results: 1, arguments: 1 }, (limit) => {
-      limits.push({ ...limit });
-      return false;
+    const { input, start } = await sceneOf([{ user: 'Go' }, small, small, small, small]);
+    const refers = (message: number): Shrink => ({
+      kind: 'replace-text',
+      at: { message, part: 0, text: 0 },
+      stub: '',
+      memory: undefined,
+      saved: 1,
+      refers: [{ message: 2, tokens: 1 }],
     });
-    expect(limits.map(({ rent, tokens }) => ({ rent, tokens }))).toEqual([
-      { rent: 1, tokens: 1 },
-      { rent: 2, tokens: 2 },
-      { rent: 4, tokens: 3 },
-    ]);
+    const limits: RentLimit[] = [];
+    const mayPayWith = (shrinks: readonly Shrink[]) =>
+      mayPay(
+        input,
+        { ...start, shrinks },
+        { ...never, results: 1 },
+        (limit) => limits.push({ ...limit }) > 0,
+      );
+    expect(mayPayWith([refers(4), refers(6)])).toBe(true);
+    expect(mayPayWith([])).toBe(false);
+    expect(limits.map(({ rent, tokens }) => ({ rent, tokens }))[0]).toEqual({ rent: 1, tokens: 1 });
+  });
+
+  it('may pay only for steps of a kind that has counted as unused', async () => {
+    const step = (name: string, input: object): Step => ({
+      calls: [{ name, input: JSON.stringify(input), result: 'done' }],
+    });
+    const make = step('bash', { command: 'make' });
+    const cat = step('bash', { command: 'cat a.ts' });
+    const write = step('write', { file_path: 'a.ts', content: 'y' });
+    const said = { assistant: 'Done.' };
+    const steps = [{ user: 'Go' }, make, cat, write, said, { user: 'On' }, small, small];
+    const { input, start } = await sceneOf(steps);
+    for (const kind of ['commands', 'steps', 'edits', 'replies'] as const) {
+      const keep = { ...never, [kind]: 0 };
+      const most = idleContent(input, start, keep).reduce((sum, { tokens }) => sum + tokens, 0);
+      expect(most).toBeGreaterThan(0);
+      expect(mayPay(input, start, keep, ({ tokens }) => tokens >= most)).toBe(true);
+      expect(mayPay(input, start, keep, ({ tokens }) => tokens > most)).toBe(false);
+    }
   });
 });

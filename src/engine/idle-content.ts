@@ -7,7 +7,7 @@ import type { Message, Part, Span } from '../conversation/conversation.ts';
 import { mediaOf, perMessage } from '../conversation/messages.ts';
 import { runSteps, type Steps } from '../conversation/steps.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
-import { type KindOfStep, kindOfStep, sparingReads } from './at-work.ts';
+import { type KindOfStep, kindOfStep, kindsSoFar, sparingReads } from './at-work.ts';
 import { repliesBegun, unitsOf, userSpeaks } from '../conversation/turns.ts';
 import { groupBy } from '../es2024.ts';
 import type { Draft, PlanInput } from './plan.ts';
@@ -18,6 +18,7 @@ import {
   isDroppable,
   longArguments,
   placesEdited,
+  type ToolCallPart,
 } from '../strategies/lib/editable-texts.ts';
 import type { EvictionCandidate, KeepForRequests, RentLimit } from '../triggers/trigger.ts';
 
@@ -84,18 +85,13 @@ export function idleContent(
     if (step && age > 0) {
       const left =
         remainingAfterEdits(input, edited, message, tokensOf) - references.returning(index) - texts;
-      const rest = {
-        message: index,
-        tokens: left,
-        requests: age,
-        behind: left > 0 ? behind(messages.length - index) : 0,
-      };
-      if (left > 0)
+      if (left > 0) {
+        const exchange = step.messages.reduce((sum, one) => sum + tokensOf(one.index), 0);
+        const rest = { message: index, tokens: left, requests: age, behind: behind(messages.length - index) };
         candidates.push(
-          step.kind === 'recalls'
-            ? { evicts: 'recall', exchange: sumOf(step.messages, tokensOf), ...rest }
-            : { evicts: 'message', ...rest },
+          step.kind === 'recalls' ? { evicts: 'recall', exchange, ...rest } : { evicts: 'message', ...rest },
         );
+      }
     }
     if (texts === 0 && age <= 0) references.keep(index);
   }
@@ -132,14 +128,11 @@ export function* finishedSteps(input: PlanInput, { edits }: Pick<Draft, 'edits'>
   if (!recallTool) return [];
   const protects = sparingReads(input);
   const edited = placesEdited(edits).messages;
-  const isFree = (message: Message) => {
-    const { index } = message;
-    if (edited.has(index) || !isDroppable(protects, message)) return false;
-    return (
-      !userSpeaks(conversation, message) &&
-      codec.rules.mayEdit(conversation, { kind: 'drop-message', message: index, memory: undefined })
-    );
-  };
+  const isFree = (message: Message) =>
+    !edited.has(message.index) &&
+    isDroppable(protects, message) &&
+    !userSpeaks(conversation, message) &&
+    codec.rules.mayEdit(conversation, { kind: 'drop-message', message: message.index, memory: undefined });
   const steps = Array.from<IdleStep | undefined>({ length: conversation.messages.length });
   let pauseAt = messagesPerStep;
   for (const messages of unitsOf(conversation)) {
@@ -157,10 +150,6 @@ export function* finishedSteps(input: PlanInput, { edits }: Pick<Draft, 'edits'>
   return steps;
 }
 
-function sumOf(step: readonly Message[], tokensOf: (index: number) => number): number {
-  return step.reduce((sum, { index }) => sum + tokensOf(index), 0);
-}
-
 /** Returns the tokens that stubs would save in the results of this message. */
 function idleResults(
   input: PlanInput,
@@ -170,8 +159,7 @@ function idleResults(
 ): number {
   const { protects, minResultBytes: minBytes } = input;
   const { index, parts } = message;
-  let bytes = 0;
-  let texts = 0;
+  let [bytes, texts] = [0, 0];
   for (let at = 0; at < parts.length; at++) {
     const part = parts[at]!;
     if (part.type !== 'tool-result' || protects.part(index, at) || protects.recalled(index, at)) continue;
@@ -257,10 +245,8 @@ function tokensBehind({ sent }: Draft, counter: PlanInput['counter']): (messages
 /** The approximate tokens of a stub in place of one argument. */
 const argumentStubTokens = 80;
 
-type IdleCall = Part & { readonly type: 'tool-call' };
-
 /** The tokens that stubs would save, by call, and then by counter and threshold. */
-const argumentSavings = openNotes<IdleCall, Map<string, number>>('part');
+const argumentSavings = openNotes<ToolCallPart, Map<string, number>>('part');
 
 /** Returns the tokens that stubs would save in the arguments of this message; 0 when it is protected or already edited. */
 export function idleArguments(
@@ -294,7 +280,7 @@ export function idleArguments(
 function savedIn(
   { conversation, counter, minResultBytes: minBytes }: PlanInput,
   message: Message,
-  call: IdleCall,
+  call: ToolCallPart,
 ): number {
   if (call.input.end - call.input.start < minBytes) return 0;
   const key = `${counter.name} ${minBytes}`;
@@ -314,8 +300,8 @@ function savedIn(
  * were idle once its kind counts as unused. Only messages with a long text can become smaller; all others are evicted as a whole.
  */
 export function mayPay(
-  { conversation, counter, minResultBytes: minBytes }: PlanInput,
-  { sent, edits }: Pick<Draft, 'sent' | 'edits'>,
+  { conversation, counter, protects, minResultBytes: minBytes }: PlanInput,
+  { sent, edits, shrinks }: Pick<Draft, 'sent' | 'edits' | 'shrinks'>,
   keep: KeepForRequests,
   pays: (limit: RentLimit) => boolean,
 ): boolean {
@@ -325,26 +311,42 @@ export function mayPay(
   const begins = repliesBegun(messages);
   const longest = longestTexts(messages, longestIn);
   const left = leftAfter(edits, messages, minBytes);
-  const forTexts = Math.min(keep.results, keep.arguments, keep.editArguments);
-  const forSteps = Math.min(keep.steps, keep.edits, keep.commands, keep.recalls, keep.replies);
+  const referring = new Set(shrinks.flatMap(({ refers, at }) => (refers ? [at.message] : [])));
+  const forAny = Math.min(keep.steps, keep.edits, keep.commands, keep.recalls, keep.replies);
   const moved = sent.messages.length - messages.length;
   const limit = { rent: 0, behind: 0, tokens: 0 };
+  let kinds: readonly KindOfStep[] | undefined;
+  let kind: KindOfStep = 'replies';
   let repliesAfter = 0;
   for (let index = messages.length - 1; index >= 0; index--) {
+    const { role, parts } = messages[index]!;
+    const isReply = role === 'assistant';
     if (begins[index]) repliesAfter++;
-    const requests = repliesAfter + (messages[index]!.role === 'assistant' && !begins[index] ? 1 : 0);
+    // The last message of a reply says of what kind its step is, and the results behind it, if it has no calls.
+    if (kinds && (!isReply || messages[index + 1]?.role !== 'assistant'))
+      kind = kinds[index] === 'replies' ? (kinds[index + 1] ?? 'replies') : kinds[index]!;
     limit.behind += sentCounts[index + moved] ?? 0;
-    const longestText = longest[index]!;
-    if (longestText === neverIdle) continue;
     const most = left?.get(index) ?? Number.POSITIVE_INFINITY;
-    const age = requests - (longestText < minBytes || most < Number.POSITIVE_INFINITY ? forSteps : forTexts);
-    const tokens = age > 0 ? Math.min(counts[index]!, most) : 0;
+    if (longest[index] === neverIdle || most === 0) continue;
+    const requests = repliesAfter + (isReply && !begins[index] ? 1 : 0);
+    const forStep = kinds ? keep[kind] : forAny;
+    const forTexts = isReply ? Math.min(keep.arguments, keep.editArguments) : keep.results;
+    const hasText = longest[index]! >= minBytes && most === Number.POSITIVE_INFINITY;
+    const age = Math.max(requests - (isReply ? 1 : 0) - forStep, hasText ? requests - forTexts : 0);
+    const isKept = kinds && parts.length > 0 && parts.every((_, at) => protects.part(index, at));
+    const tokens = age > 0 && !isKept ? Math.min(counts[index]!, most) : 0;
     // A message with references is a candidate of one token.
-    const reference = requests > forTexts ? 1 : 0;
-    limit.rent += tokens * Math.max(0, age) + reference * (requests - forTexts);
+    const reference = requests > keep.results && referring.has(index) ? 1 : 0;
+    if (tokens + reference === 0) continue;
+    limit.rent += tokens * Math.max(0, age) + reference * (requests - keep.results);
     limit.tokens += tokens + reference;
     limit.behind -= tokens + reference;
-    if (tokens + reference > 0 && pays(limit)) return true;
+    if (!pays(limit)) continue;
+    // Once more, with the kinds of all steps; but a recall may be of any other kind by its words.
+    if (kinds || !protects.hasPlainResults) return true;
+    kinds = kindsSoFar(conversation);
+    [index, repliesAfter] = [messages.length, 0];
+    Object.assign(limit, { rent: 0, behind: 0, tokens: 0 });
   }
   return false;
 }

@@ -17,10 +17,7 @@ import type { ToolCallPart } from '../strategies/lib/editable-texts.ts';
 import type { Protection } from '../strategies/strategy.ts';
 
 /** Bytes that may stay in view, of each kind. In a small window, each kind may take about an eighth of it. */
-const maxPlanBytes = 8_000;
-const maxRulesBytes = 32_000;
-const maxMarkedBytes = 8_000;
-const maxNotesBytes = 16_000;
+const [maxPlanBytes, maxRulesBytes, maxMarkedBytes, maxNotesBytes] = [8_000, 32_000, 8_000, 16_000];
 /** Anybody may have written the marks in a result, so they have a bound of their own. */
 const maxMarkedInResults = 4_000;
 
@@ -115,9 +112,11 @@ function* callsInView(
   const tasks = new Map<string, boolean>();
   const seen = new Set<string>();
   const { pairs } = pairCalls(conversation);
+  const mayHold = new Set(runSteps(noteInView(conversation)));
   for (let at = pairs.length - 1; at >= 0; at--) {
     const pair = pairs[at]!;
     const { call, result } = pair;
+    if (!left.notes && !mayHold.has(call.message)) continue;
     if (left.notes?.tool === pair.name) {
       const noteBytes = result ? bytesOf(call) + bytesOf(result) : Number.POSITIVE_INFINITY;
       if (!result || noteBytes > left.notes.bytes) continue;
@@ -190,8 +189,8 @@ function noteOf(body: Uint8Array, message: Message, at: number): CallNote | unde
 }
 
 function readNote(tool: string, input: string): CallNote | undefined {
-  const words = wordsOf(tool);
-  if (words.includes('skill')) return { kind: 'rules', versions: [{ path: `${tool} ${input}`, lines: '' }] };
+  if (/skill/i.test(tool) && wordsOf(tool).includes('skill'))
+    return { kind: 'rules', versions: [{ path: `${tool} ${input}`, lines: '' }] };
   if (/\.mdc?\b|rules/i.test(input)) {
     const versions = filesRead({ tool, input }).filter(({ path }) =>
       instructionFile.test(path.replaceAll('\\', '/')),
@@ -200,7 +199,7 @@ function readNote(tool: string, input: string): CallNote | undefined {
   }
   if (!/"(?:status|subject)"|\[[ xX]\] /.test(input)) return undefined;
   const sent = parseRecord(input) ?? {};
-  const isPlanner = words.some((word) => /^(?:plan|todos?|tasks?|checklist|progress)$/.test(word));
+  const isPlanner = wordsOf(tool).some((word) => /^(?:plan|todos?|tasks?|checklist|progress)$/.test(word));
   const items = planIn(sent);
   const isList =
     isPlanner && Object.values(sent).some((value) => typeof value === 'string' && checklist.test(value));
@@ -296,9 +295,9 @@ export function isMarkedResult(conversation: Conversation, { message, part }: Pa
   return marksIn(conversation, message).some((marked) => marked.part === part);
 }
 
-/** Reads all new messages for what stays in view, so that later steps find it at once. Returns the indices of messages with marks. */
+/** Reads all new messages for what stays in view, so that later steps find it at once. Returns the indices of messages with marks, or with calls that may stay. */
 export function* noteInView({ body, messages }: Conversation): Steps<readonly number[]> {
-  const { from, before } = newestStart(messages, markedMessages) ?? { from: -1, before: [] };
+  const { from, before } = newestStart(messages, notedMessages) ?? { from: -1, before: [] };
   // Another branch may have continued from the same message.
   const all = before.filter((index) => index <= from);
   for (let index = from + 1; index < messages.length; index++) {
@@ -311,14 +310,15 @@ export function* noteInView({ body, messages }: Conversation): Steps<readonly nu
       }
       yield;
     }
-    if (marks.get(message.parts) !== noMarks) all.push(index);
+    if (marks.get(message.parts) !== noMarks || message.parts.some((_, at) => noteOf(body, message, at)))
+      all.push(index);
   }
-  rememberAt(markedMessages, messages, from + 1, all);
+  rememberAt(notedMessages, messages, from + 1, all);
   return all;
 }
 
-/** The indices of messages with marks, by the newest messages of requests that were read for what stays in view. */
-const markedMessages = openNotes<Message, readonly number[]>('message');
+/** The same indices, by the newest messages of requests that were read for what stays in view. */
+const notedMessages = openNotes<Message, readonly number[]>('message');
 
 /** Bytes of a text that takes long to decode. */
 const longBytes = 65_536;
@@ -331,9 +331,7 @@ const instructionFile =
 // have changed or a newer one shows them.
 
 /** Bytes of the largest result that is read, UTF-16 units of the largest failure that stays, and lines of the largest diff. */
-const maxReadBytes = 40_000;
-const maxFailure = 12_000;
-const maxDiffLines = 200;
+const [maxReadBytes, maxFailure, maxDiffLines] = [40_000, 12_000, 200];
 /** Calls, newest first, among which they are looked for. */
 const maxCalls = 100;
 
