@@ -44,8 +44,7 @@ export function readFields<T>(
     return read(scanFields(format, body, list, reading));
   } catch (cause) {
     if (!(cause instanceof ScanError)) throw cause;
-    const article = /^[AEIO]/.test(format) ? 'an' : 'a';
-    const says = `The body is not ${article} ${format} request: ${cause.message}.`;
+    const says = `The body is not ${/^[AEIO]/.test(format) ? 'an' : 'a'} ${format} request: ${cause.message}.`;
     throw new LeporelloError('not-this-format', says, { cause });
   }
 }
@@ -70,8 +69,7 @@ function scanFields(format: string, body: Uint8Array, list: string, reading: Rea
   if (!frame && skipSpace(body, span.end) !== body.length)
     throw new ScanError(`more bytes after the object, at ${span.end}`);
   // Each step runs only once, even if the function is run again after a pause, so the steps can fill one map.
-  const byKey = oneStep(() => new Map<string, Member>());
-  const groups = oneStep(() => groupsOf(members));
+  const [byKey, groups] = oneStep(() => [new Map<string, Member>(), groupsOf(members)] as const);
   inSteps(groups, (group) => {
     for (const member of group) byKey.set(member.key, member);
   });
@@ -103,7 +101,8 @@ function scanInFrame(
   { seen }: ReadContext,
   known: (start: number) => readonly Span[],
 ): { readonly members: readonly Member[]; readonly span: Span; readonly frame: Frame } | undefined {
-  const isSame = (one: Uint8Array, other: Uint8Array) => seen?.commonLength(one, other) === one.length;
+  const isSame = (one: Uint8Array, other: Uint8Array) =>
+    seen?.commonLength(one, other, one.length) === one.length;
   for (const frame of (seen && framesOf.get(seen)) ?? []) {
     const { head, tail, list } = frame;
     if (frame.format !== format || body.length < head.length + tail.length || !isSame(head, body)) continue;
@@ -276,7 +275,8 @@ export function uniqueMembers(members: readonly Member[]): ReadonlyMap<string, M
 export type LastMembers = { readonly byKey: ReadonlyMap<string, Member>; readonly repeats: boolean };
 
 export function lastMembers(members: readonly Member[]): LastMembers {
-  const byKey = new Map(members.map((member) => [member.key, member]));
+  const byKey = new Map<string, Member>();
+  for (const member of members) byKey.set(member.key, member);
   return { byKey, repeats: byKey.size < members.length };
 }
 
@@ -303,16 +303,16 @@ export function textMember(bytes: Uint8Array, member: Member | undefined): Span 
 
 /** Returns a member's string; undefined when it is of another type or absent. */
 export function stringAt(bytes: Uint8Array, member: Member | undefined): string | undefined {
-  if (!member) return undefined;
-  const value = startsWith(bytes, member.value, '"') ? parseSpan(bytes, member.value) : undefined;
-  return typeof value === 'string' ? value : undefined;
+  const span = textMember(bytes, member);
+  return span && (parseSpan(bytes, span) as string);
 }
 
 /** Returns the names of the tools a block defines; built-in ones have none. */
 export function toolNamesOf(tools: Block | undefined): readonly string[] {
-  return (tools?.parts ?? []).flatMap((part) =>
-    part.type === 'tool-definition' && part.name !== undefined ? [part.name] : [],
-  );
+  const names: string[] = [];
+  for (const part of tools?.parts ?? [])
+    if (part.type === 'tool-definition' && part.name !== undefined) names.push(part.name);
+  return names;
 }
 
 // Pieces of a message that its canonical digest covers. Members that clients move between turns are left out, and a text spelled as a
@@ -389,12 +389,12 @@ function isText(bytes: Uint8Array, span: Span): boolean {
   return bytes[span.start] === '"'.charCodeAt(0) && span.end - span.start > 2;
 }
 
-/** Reads a body as `codec.read` does. Rejects with what that throws. */
-export async function readInSlices(
+/** Reads a body as `codec.read` does. Throws or rejects with what that throws. */
+export function readInSlices(
   codec: Codec,
   body: Uint8Array,
   reading: ReadContext,
   slices: Slices | undefined,
-): Promise<Conversation> {
+): Conversation | Promise<Conversation> {
   return runInPauses(slices, () => codec.read(body, reading));
 }

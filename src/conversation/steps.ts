@@ -24,12 +24,16 @@ export type Slices = {
   readonly pause: () => Promise<void> | undefined;
 };
 
-/** Runs the steps, and lets other requests run in between. Without `slices` it does not pause. */
-export async function runInSlices<T>(steps: Steps<T>, slices: Slices | undefined): Promise<T> {
-  if (!slices) return runSteps(steps);
+/** Runs the steps, and lets other requests run in between. If nothing is paused, it returns the result without a promise: a request runs some twenty times. */
+export function runInSlices<T>(steps: Steps<T>, slices: Slices | undefined): T | Promise<T> {
   let step = steps.next();
-  for (; !step.done; step = steps.next()) if (slices.isOver()) await slices.pause();
-  return step.value;
+  while (!step.done && !slices?.isOver()) step = steps.next();
+  return step.done ? step.value : afterPause(steps, slices!);
+}
+
+async function afterPause<T>(steps: Steps<T>, slices: Slices): Promise<T> {
+  await slices.pause();
+  return runInSlices(steps, slices);
 }
 
 /** Milliseconds of one slice. */
@@ -43,10 +47,7 @@ export function openSlices(): Slices {
     await nextTurn();
     startedAt = performance.now();
   };
-  return {
-    isOver,
-    pause: () => (isOver() ? startNext() : undefined),
-  };
+  return { isOver, pause: () => (isOver() ? startNext() : undefined) };
 }
 
 /** Resolves in the next turn of the event loop, after everything that has arrived meanwhile was handled. */
@@ -167,16 +168,18 @@ function hasGained({ startedAt, newAt }: Running): boolean {
   return repeatedMs < 2 || performance.now() - newAt >= repeatedMs;
 }
 
-/** Runs a function that may pause, and lets other requests run while it does. Rejects with what it throws. */
-export async function runInPauses<T>(slices: Slices | undefined, run: () => T): Promise<T> {
-  if (!slices) return run();
-  const progress = openRun(slices.isOver);
+/** Runs a function that may pause, and lets other requests run while it does. Throws or rejects with what it throws. */
+export function runInPauses<T>(slices: Slices | undefined, run: () => T): T | Promise<T> {
+  return slices ? runInSlices(repeatedly(openRun(slices.isOver), run), slices) : run();
+}
+
+function* repeatedly<T>(progress: PausableRun, run: () => T): Steps<T> {
   for (;;) {
     try {
       return runPausably(progress, run);
     } catch (error) {
       if (!(error instanceof Paused)) throw error;
-      await slices.pause();
+      yield;
     }
   }
 }

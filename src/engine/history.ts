@@ -261,7 +261,7 @@ export async function openRequest(
   );
   const now = options.clock?.();
   const { fullConversation, memory, found } = withStoredState(engine, request, incoming, now);
-  await slices?.pause();
+  if (slices?.isOver()) await slices.pause();
   const { clientLinks, fullLinks } = memory;
   const { foldingDisabled = false, foldingDisabledSince } = found?.fold ?? {};
   const last = engine.learned.lastSent.find(clientLinks);
@@ -276,7 +276,7 @@ export async function openRequest(
     fullConversation,
     found?.fold,
   );
-  await slices?.pause();
+  if (slices?.isOver()) await slices.pause();
   await runInSlices(pairInSteps(fullConversation), slices);
   const ready = stored.ready.find(({ upTo, link }) => fullLinks[upTo] === link);
   const notReady = () => engine.summaryNotes.find(memory.tenant, fullLinks) ?? 'none was begun in time';
@@ -291,7 +291,7 @@ export async function openRequest(
   await runInSlices(noteInView(fullConversation), slices);
   // The first question about any part finds what stays in view, in one pass. That takes long if there are many messages; most turns never ask.
   if (slices && fullConversation.messages.length > manyMessages) read.protects.part(0, 0);
-  await slices?.pause();
+  if (slices?.isOver()) await slices.pause();
   await read.counter.ahead(fullConversation);
   await countInSlices(read, fullConversation);
   const start = await replayFold(read, found);
@@ -380,7 +380,7 @@ export async function linksInSlices(
   for (let length = linksPerSlice; length < clientConversation.messages.length; length += linksPerSlice) {
     const messages = clientConversation.messages.slice(0, length);
     clientLinksOf(engine, request, { ...clientConversation, messages });
-    await slices?.pause();
+    if (slices?.isOver()) await slices.pause();
   }
   return clientLinksOf(engine, request, clientConversation);
 }

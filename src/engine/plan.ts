@@ -81,7 +81,7 @@ export async function draft(
 ): Promise<Draft> {
   const { codec, conversation } = input;
   const shrinks = await runInSlices(shrinksOf(input, edits, { references }), input.slices);
-  await input.slices?.pause();
+  if (input.slices?.isOver()) await input.slices.pause();
   const all = [...edits, ...shrinks];
   const offers = input.recallTool !== undefined && (input.isOffered || leavesOriginals(all));
   const recallTool = offers && !input.isHistoryKept ? input.recallTool : undefined;
@@ -89,12 +89,12 @@ export async function draft(
     codec.write(conversation, all, recallTool ? { recallTool } : {}),
   );
   const isUnedited = all.length === 0;
-  await input.slices?.pause();
+  if (input.slices?.isOver()) await input.slices.pause();
   const sent = isUnedited ? conversation : await readInSlices(codec, body, input.reading, input.slices);
-  await input.slices?.pause();
+  if (input.slices?.isOver()) await input.slices.pause();
   await countInSlices(input, sent);
   const tokens = input.counter.total(sent);
-  await input.slices?.pause();
+  if (input.slices?.isOver()) await input.slices.pause();
   const added = isUnedited ? await toolCost(input, recallTool, body) : 0;
   const messages = sent.messages.length - systemMessages(sent).length;
   return { edits, shrinks, body, sent, offers, tokens: tokens + added, messages };
@@ -145,7 +145,7 @@ export async function planFold(
   strategies: readonly Strategy[],
 ): Promise<FoldPlan> {
   const planned = await foldOnce(input, before, demand, strategies);
-  await input.slices?.pause();
+  if (input.slices?.isOver()) await input.slices.pause();
   const fault = await faultIn(input, before, planned.draft);
   if (fault === undefined) return planned;
   const checked = await foldOnce({ ...input, checksEachStep: true }, before, demand, strategies);
@@ -244,7 +244,7 @@ async function runStrategy(
       ? await runInSlices(strategy.proposeInSteps(view), input.slices)
       : strategy.propose(view);
     if (proposed.length === 0) break;
-    await input.slices?.pause();
+    if (input.slices?.isOver()) await input.slices.pause();
     const withKept = proposed.map((edit) => withKeptTexts(input.protects, edit));
     const next = await tryEdits(plan, from, withKept, strategy.name);
     if ('refused' in next) {
@@ -279,18 +279,18 @@ async function tryEdits(
   const newEdits = [...from.edits.filter((edit) => !wasSent.has(edit)), ...proposed];
   const completed = input.codec.rules.complete(input.conversation, newEdits, demand.force);
   if (completed.status === 'refused') return { refused: completed.reason };
-  await input.slices?.pause();
+  if (input.slices?.isOver()) await input.slices.pause();
   const places = new Set(sent.map(droppedPlace));
   const isNew = (edit: Edit) => edit.kind !== 'drop-part' || !places.has(droppedPlace(edit));
   const completedEdits = completed.edits.filter(isNew);
-  await input.slices?.pause();
+  if (input.slices?.isOver()) await input.slices.pause();
   // No stub was sent for what this fold itself drops, so it needs no original of its own.
   const withIds = withoutDropped(withOriginalIds(input.conversation, completedEdits, input.idOf));
-  await input.slices?.pause();
+  if (input.slices?.isOver()) await input.slices.pause();
   const edits = withoutTakenIn([...sent, ...withIds.map((edit) => (edit.by ? edit : { ...edit, by }))]);
-  await input.slices?.pause();
+  if (input.slices?.isOver()) await input.slices.pause();
   const next = await draft(input, edits, { references: false });
-  await input.slices?.pause();
+  if (input.slices?.isOver()) await input.slices.pause();
   const [broken] = newProblems(input.codec.rules, from.sent, next.sent);
   if (broken) return { refused: `${broken.rule}: ${broken.detail}` };
   const fault = input.checksEachStep && newFault(input.codec.rules, input.conversation.body, next.body);

@@ -103,7 +103,7 @@ async function prepareRequest(engine: EngineState, request: EngineRequest): Prom
 }
 
 /** Bytes of the largest body that is handled without pauses: steps would take longer than the work. */
-const smallBytes = 32_768;
+const smallBytes = 65_536;
 
 /** Reads the body, and loads everything that the store has for the conversation. */
 async function readRequest(
@@ -116,12 +116,12 @@ async function readRequest(
   const clientConversation = await readInSlices(codec, body, engine.reading, slices);
   progress.conversation = clientConversation;
   const clientLinks = await linksInSlices(engine, request, clientConversation, slices);
-  await slices?.pause();
+  if (slices?.isOver()) await slices.pause();
   const pending = lookUpIn(engine, request, clientConversation, clientLinks);
   const conversation = withKeptReply(codec, engine.reading, clientConversation, await pending.reply);
   progress.conversation = conversation;
   const stored = await pending.rest;
-  await slices?.pause();
+  if (slices?.isOver()) await slices.pause();
   return { clientConversation, conversation, clientLinks, stored };
 }
 
@@ -138,10 +138,10 @@ async function foldAndFinish(
   const { conversation, stored } = incoming;
   learnNamedLimit(engine, request, conversation);
   const opened = await openRequest(engine, request, incoming, slices);
-  await slices?.pause();
+  if (slices?.isOver()) await slices.pause();
   const decide = () => demandNow(engine, request, opened, stored);
   const { demand, skipped } = await withMeasured(opened.state, decide);
-  await slices?.pause();
+  if (slices?.isOver()) await slices.pause();
   const from = engine.options.clock?.() ?? 0;
   const wholePlan = await plannedFor(engine, request, opened, demand, stored);
   const plan = withoutHeld(request, opened, demand, wholePlan);
@@ -153,7 +153,7 @@ async function foldAndFinish(
   if (opened.foldingDisabled && !planOfArm && opened.start.edits.length === 0)
     return { ...withoutFolding(conversation, opened), trial };
   const proposed = { opened, incoming, demand, result: planOfArm?.draft ?? opened.start, plan, trial };
-  await slices?.pause();
+  if (slices?.isOver()) await slices.pause();
   const saved = await save(engine, request, proposed);
   if (saved.status === 'already sent') {
     // The fold store now says how the request was sent (`sentAs`). With that, `save` yields to no other record, so this happens only once.
@@ -166,12 +166,12 @@ async function foldAndFinish(
   const result = planSent?.draft ?? opened.start;
   if (saved.status === 'saved') for (const edit of result.shrinks) engine.storedShrinks.add(edit);
   else await rememberHere({ ...proposed, result, trial: opened.found?.fold.trial });
-  await slices?.pause();
+  if (slices?.isOver()) await slices.pause();
   const finished = finish(engine, request, conversation, opened, result);
-  await slices?.pause();
+  if (slices?.isOver()) await slices.pause();
   const startSummary = () => summaryFor(engine, opened, result);
   const summary = planSent ? undefined : await withMeasured(opened.state, startSummary);
-  await slices?.pause();
+  if (slices?.isOver()) await slices.pause();
   return preparedFrom(engine, request, {
     conversation,
     opened,
