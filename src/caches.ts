@@ -105,7 +105,7 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
       entry.isUsed = true;
       return;
     }
-    this.delete(key);
+    if (entry) this.delete(key);
     if (size > this.#max) return;
     this.makeRoom(size);
     this.#countChange();

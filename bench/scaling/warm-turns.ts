@@ -43,7 +43,7 @@ export async function measureWarmTurns(one: Case, store: Store): Promise<WarmTur
     settings,
     createEncryptedStore({ store, secret: new Uint8Array(32).fill(1) }),
   );
-  const seen = createSeenBodies({ digest: sha256, commonLength });
+  const seen = createSeenBodies({ commonLength });
   const reading = { digest: sha256, blocks: new Map(), seen };
   const bodyAt = (turn: number) => {
     const first = turn - (turn % turnsPerRestart);

@@ -224,9 +224,7 @@ function unchangedMessages({ written, messages, start }: ListWritten): ReadonlyM
 }
 
 function growthOf(splices: readonly Splice[]): number {
-  let growth = 0;
-  for (const { span, bytes } of splices) growth += bytes.length - (span.end - span.start);
-  return growth;
+  return splices.reduce((growth, { span, bytes }) => growth + bytes.length - (span.end - span.start), 0);
 }
 
 /** Returns the messages that were read from the body that was sent, up to the end of the last message that is the same. */
@@ -242,19 +240,21 @@ function sentUpTo({ written, last, splices }: Start): readonly Message[] {
 // messages in equal bytes are reused, and neither scanned nor digested again. The memo is bounded and holds copies: changing a
 // body after it was read changes nothing here.
 
-export type SeenBodiesOptions = Pick<SeenBodies, 'commonLength'> & {
-  readonly digest: (bytes: Uint8Array) => string;
-  readonly caches?: Caches | undefined;
-};
-
 /** Bytes of the shortest list that is remembered: shorter ones are read quickly, and hold few bytes to look them up by. */
 const minBytes = 16 * 1024;
 /**
- * Lists are looked up by bytes at two places, because hashing all of their beginning takes as long as comparing it. Sessions of one client
+ * Lists are looked up by some bytes at two places, because hashing all of their beginning takes as long as comparing it. Sessions of one client
  * may share these bytes, so the lists found are compared completely.
  */
-const keyPlaces = [0, 15 * 1024] as const;
-const keyBytes = 1024;
+const [keyPlaces, keyBytes] = [[0, 15 * 1024], 1024] as const;
+
+function keyOf(bytes: Uint8Array): number {
+  let key = 0;
+  for (const from of keyPlaces)
+    for (let at = from; at < from + keyBytes; at += 3) key = Math.imul(key ^ bytes[at]!, 0x01000193);
+  return key;
+}
+
 /**
  * The number of lists with the same bytes there. A conversation is read as received, as sent, and perhaps with hidden recalls; it may branch;
  * and several agents of one project may begin alike.
@@ -279,8 +279,10 @@ type SeenBody = {
 
 const noBytes = new Uint8Array(0);
 
-export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
-  const { digest, commonLength, caches = createCaches() } = options;
+export function createSeenBodies({
+  commonLength,
+  caches = createCaches(),
+}: Pick<SeenBodies, 'commonLength'> & { readonly caches?: Caches | undefined }): SeenBodies {
   const lists = caches<readonly SeenBody[]>('seen bodies', (alike) =>
     alike.reduce((sum, { messages }) => sum + bytesOfMessage * messages.length, bytesHeldBy(alike)),
   );
@@ -296,8 +298,7 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
     let best = likely && { ...likely, common: commonWith(likely.held, bytes, likely.end) };
     if (best && best.common >= best.end) return best;
     for (const held of alike) {
-      if (held === likely?.held) continue;
-      const common = commonWith(held, bytes);
+      const common = held === likely?.held ? 0 : commonWith(held, bytes);
       if (!best || common > best.common) best = { held, end: 0, common };
     }
     return best;
@@ -308,8 +309,7 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
     look(of, body, start) {
       const bytes = body.subarray(start);
       if (bytes.length < minBytes) return { messages: [], keep: () => undefined };
-      const digests = keyPlaces.map((at) => digest(bytes.subarray(at, at + keyBytes)));
-      const key = [of, start, ...digests].join(' ');
+      const key = `${of} ${start} ${keyOf(bytes)}`;
       const alike = lists.get(key) ?? [];
       const best = mostAlike(alike, bytes, start);
       const before = best?.held.messages ?? [];
@@ -334,10 +334,10 @@ export function createSeenBodies(options: SeenBodiesOptions): SeenBodies {
 }
 
 function bytesHeldBy(alike: readonly SeenBody[]): number {
-  const held = new Set(alike.flatMap(({ trunk, bytes }) => [trunk.buffer, bytes.buffer]));
-  let sum = 0;
-  for (const { byteLength } of held) sum += byteLength;
-  return sum;
+  const held: ArrayBufferLike[] = [];
+  for (const { trunk, bytes } of alike)
+    for (const { buffer } of [trunk, bytes]) if (!held.includes(buffer)) held.push(buffer);
+  return held.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
 /** Returns the list of which the body seems to repeat the most: all, or all but the newest message. Only the bytes in front of that `end` are compared. */

@@ -21,7 +21,7 @@ function openReading(cacheMb?: number) {
     digested += bytes.length;
     return sha256(bytes);
   };
-  const seen = createSeenBodies({ digest: sha256, commonLength, caches: createCaches(cacheMb) });
+  const seen = createSeenBodies({ commonLength, caches: createCaches(cacheMb) });
   const reading: ReadContext = { digest, blocks: new Map(), seen };
   return {
     /** Reads a body, checks that the result equals a fresh read of these bytes, and returns how many bytes were digested. */
@@ -130,7 +130,7 @@ describe('bodies read before', () => {
     const reading: ReadContext = {
       digest: sha256,
       blocks: new Map(),
-      seen: createSeenBodies({ digest: sha256, commonLength }),
+      seen: createSeenBodies({ commonLength }),
     };
     const start = long.slice(0, 30);
     const paused = bodyOf([...start, 'one', ...long.slice(31, 50)]);
@@ -151,7 +151,7 @@ describe('bodies read before', () => {
     const reading: ReadContext = {
       digest: sha256,
       blocks: new Map(),
-      seen: createSeenBodies({ digest: sha256, commonLength }),
+      seen: createSeenBodies({ commonLength }),
     };
     // The two forms have more than half of their bytes in common.
     const forms = [
@@ -171,7 +171,7 @@ describe('bodies read before', () => {
     const reading: ReadContext = {
       digest: sha256,
       blocks: new Map(),
-      seen: createSeenBodies({ digest: sha256, commonLength }),
+      seen: createSeenBodies({ commonLength }),
     };
     openaiChat.read(body, reading);
     const end = body.lastIndexOf(']'.charCodeAt(0));

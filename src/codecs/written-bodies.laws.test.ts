@@ -58,7 +58,7 @@ it('are the same bytes and the same messages, whatever was written before', () =
       const reading = {
         digest: sha256,
         blocks: new Map(),
-        seen: createSeenBodies({ digest: sha256, commonLength }),
+        seen: createSeenBodies({ commonLength }),
       };
       const fresh = () => ({ digest: sha256, blocks: new Map() });
       const start: State = {
@@ -87,7 +87,7 @@ function openChat() {
   const reading = {
     digest: sha256,
     blocks: new Map(),
-    seen: createSeenBodies({ digest: sha256, commonLength }),
+    seen: createSeenBodies({ commonLength }),
   };
   const bodyOf = (texts: readonly string[]) =>
     encoder.encode(JSON.stringify({ messages: texts.map((content) => ({ role: 'user', content })) }));

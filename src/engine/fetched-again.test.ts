@@ -108,7 +108,7 @@ describe('the lines of a fold', () => {
     const reading = {
       ...unremembered,
       digest: sha256,
-      seen: createSeenBodies({ digest: sha256, commonLength }),
+      seen: createSeenBodies({ commonLength }),
     };
     const edits: readonly Edit[] = openaiChat
       .read(long, reading)

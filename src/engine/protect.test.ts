@@ -5,7 +5,7 @@ import { addToResults } from '../../test/support/add-to-results.ts';
 import { chatBody, freshReading, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { createSeenBodies } from '../codecs/earlier-bodies.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
-import { commonLength, sha256 } from '../store/encrypted-store.ts';
+import { commonLength } from '../store/encrypted-store.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
 import { withKeptTexts, withoutInView } from './in-view.ts';
 import { keptMessages, protectionOf } from './protect.ts';
@@ -186,7 +186,7 @@ describe('content that stays in view', () => {
 
   it('is marked in one branch of a conversation only', () => {
     const marked = '<leporello:keep>port 8787</leporello:keep>';
-    const seen = createSeenBodies({ digest: sha256, commonLength });
+    const seen = createSeenBodies({ commonLength });
     const reading = { ...freshReading(), seen };
     const keptOf = (...texts: readonly string[]) => {
       const messages = ['Go. '.repeat(5_000), ...texts].map((content) => ({ role: 'user', content }));

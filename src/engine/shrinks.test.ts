@@ -3,7 +3,7 @@ import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import { createSeenBodies } from '../codecs/earlier-bodies.ts';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import { textOf } from '../conversation/messages.ts';
-import { commonLength, sha256 } from '../store/encrypted-store.ts';
+import { commonLength } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { chatBody, freshReading, type Step } from '../../test/support/chat-conversation.ts';
@@ -82,7 +82,7 @@ describe('results of tools', () => {
     ];
     for (const window of [128_000, 16_000]) {
       const options = { shrinks: { lossless: true }, window };
-      const remembers = testEngine({ ...options, seen: createSeenBodies({ digest: sha256, commonLength }) });
+      const remembers = testEngine({ ...options, seen: createSeenBodies({ commonLength }) });
       const forgets = testEngine(options);
       for (const request of requests) {
         const one = await remembers.engine.prepare(inChat(request));

@@ -91,7 +91,7 @@ export function createDefaultEngine(
     summaries: isHistoryKept ? undefined : aheadOf(strategies, encryptedStore),
     texts: isHistoryKept ? undefined : textsAheadOf(strategies, encryptedStore),
     digest: sha256,
-    seen: createSeenBodies({ digest: sha256, commonLength, caches }),
+    seen: createSeenBodies({ commonLength, caches }),
     caches,
     ...(settings.holdout && { holdout: { rate: settings.holdout, draw: drawerOf(encryptedStore) } }),
     triggers,

@@ -93,7 +93,7 @@ export async function play(
 ): Promise<{ readonly tally: Tally; readonly contexts: readonly number[] }> {
   const { codec } = recording.format;
   // Each request continues the one before, so only its new bytes are read.
-  const seen = createSeenBodies({ digest: sha256, commonLength });
+  const seen = createSeenBodies({ commonLength });
   const reading: ReadContext = { digest: sha256, blocks: new Map(), seen };
   const read = (body: Uint8Array): Conversation => codec.read(body, reading);
   const session = policy.open(codec);
