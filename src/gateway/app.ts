@@ -15,6 +15,7 @@ import {
   createCostTracker,
   createReceiptLog,
 } from './receipts/receipts.ts';
+import { unfailing } from './send-with-retries.ts';
 import { type UpstreamUrls, defaultUpstreams } from './routing/routes.ts';
 import { type TenantSetting, createTenantRule, sessionOf } from './routing/tenant.ts';
 import type { ShadowSettings } from './shadow.ts';
@@ -134,6 +135,14 @@ export function assembleGateway(settings: GatewaySettings, deps: GatewayDeps): H
   return deps.tracing?.handler(handler, parts.urls) ?? handler;
 }
 
+const countingFunctions = [
+  'requestEnded',
+  'summaryEnded',
+  'shadowEnded',
+  'notesLost',
+  'storeCalled',
+] as const;
+
 /** Creates the parts of a gateway. The settings must have been checked. `engineParts` replace those of the settings. */
 export function gatewayParts(
   settings: GatewaySettings,
@@ -144,11 +153,11 @@ export function gatewayParts(
   // The main thread and the two threads that fold large bodies have an engine each.
   const engineMb = deps.foldThread ? cacheMb / 3 : cacheMb;
   const caches = createCaches(engineMb);
-  const log: GatewayLog = {
-    info: unfailing((fields, message) => deps.log.info(fields, message)),
-    warn: unfailing((fields, message) => deps.log.warn(fields, message)),
+  const log = unfailing(deps.log, ['info', 'warn']);
+  const metrics = deps.metrics && {
+    ...unfailing(deps.metrics, countingFunctions),
+    page: deps.metrics.page.bind(deps.metrics),
   };
-  const metrics = deps.metrics && unfailingMetrics(deps.metrics);
   const store = metrics ? timedStore(deps.store, metrics.storeCalled) : deps.store;
   const encryptedStore = createEncryptedStore({
     store,
@@ -248,7 +257,7 @@ function reportedTo(
   experiment: GatewayExperiment | undefined,
 ): ReceiptLog {
   if (onReceipt === undefined && archive === undefined && experiment === undefined) return receipts;
-  const report = onReceipt && unfailing(onReceipt);
+  const report = onReceipt && unfailing({ onReceipt }, ['onReceipt']).onReceipt;
   return {
     ...receipts,
     add(tenant, receipt, source) {
@@ -257,31 +266,6 @@ function reportedTo(
       experiment?.note(tenant, receipt, source).catch(() => undefined);
       report?.(receipt);
     },
-  };
-}
-
-/** Returns the same function of the embedding program, but that its errors are ignored: they must not break off a response. */
-function unfailing<Args extends readonly unknown[]>(
-  call: (...args: Args) => unknown,
-): (...args: Args) => void {
-  return (...args) => {
-    try {
-      const result = call(...args);
-      if (result instanceof Promise) result.catch(() => undefined);
-    } catch {
-      // Ignored, see above.
-    }
-  };
-}
-
-function unfailingMetrics(metrics: GatewayMetrics): GatewayMetrics {
-  return {
-    requestEnded: unfailing((format, receipt) => metrics.requestEnded(format, receipt)),
-    summaryEnded: unfailing((receipt) => metrics.summaryEnded(receipt)),
-    shadowEnded: unfailing((receipt) => metrics.shadowEnded(receipt)),
-    notesLost: unfailing((kind, count) => metrics.notesLost(kind, count)),
-    storeCalled: unfailing((call, seconds, isAnswered) => metrics.storeCalled(call, seconds, isAnswered)),
-    page: (now) => metrics.page(now),
   };
 }
 

@@ -223,6 +223,24 @@ export function logOwnError(log: GatewayLog, receipt: string | undefined, error:
   log.warn({ receipt, error: reasonOf(error), at }, 'an error of Leporello itself: please report it');
 }
 
+/** Returns functions of the embedding program, such as its log, whose errors are ignored: they must not break off a response. */
+export function unfailing<
+  Name extends string,
+  Owner extends Readonly<Record<Name, (...args: never[]) => unknown>>,
+>(owner: Owner, names: readonly Name[]): Pick<Owner, Name> {
+  const ignoring =
+    (name: Name) =>
+    (...args: never[]) => {
+      try {
+        const result = owner[name](...args);
+        if (result instanceof Promise) result.catch(() => undefined);
+      } catch {
+        // Ignored, see above.
+      }
+    };
+  return Object.fromEntries(names.map((name) => [name, ignoring(name)])) as unknown as Pick<Owner, Name>;
+}
+
 /**
  * Returns the client's error for a failed request to `url`: 504 when the upstream took too long, 500 for an error of our own code, otherwise 502. It
  * names the option of the URL.
