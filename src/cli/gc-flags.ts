@@ -12,6 +12,7 @@ import { setFlagsFromString } from 'node:v8';
 export function gcFlagsFor(version: string): readonly string[] {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const flags = ['--external-memory-accounted-in-global-limit', '--heap-growing-percent=75'];
+  // The size of the new space changes only in threads that start later.
   if (major === 13 && minor === 6) return ['--scavenger-max-new-space-capacity-mb=8', ...flags];
   if (major === 14 && minor >= 6) return flags;
   return [];

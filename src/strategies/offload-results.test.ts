@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { chatBody, readChat, type Step } from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite } from '../../test/support/strategy-suite.ts';
 import { offloadResults } from './offload.ts';
+import { placesEdited } from './lib/editable-texts.ts';
 
 strategySuite(offloadResults());
 
@@ -206,5 +207,11 @@ describe('offload-results', () => {
     expect(
       offloadResults().propose(foldView(conversation, { excess: { unit: 'messages', amount: 5 } })),
     ).toEqual([]);
+  });
+});
+
+describe('the edited places', () => {
+  it('are one object for all requests without edits, because each keeps its own in memory', () => {
+    expect(placesEdited([])).toBe(placesEdited([]));
   });
 });

@@ -87,7 +87,7 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
   const recalls: RecallReport[] = [];
   const asked: string[] = [];
   let usage: Usage | undefined;
-  const rounds: (Usage | undefined)[] = [];
+  let rounds: readonly (Usage | undefined)[] = [];
   let prompt: CountedPrompt | undefined;
   let upstreamStatus: number | undefined;
   let problem: string | undefined;
@@ -128,7 +128,8 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
   }
 
   function noteRound(reported: Usage | undefined): void {
-    rounds.push(roundOf(usage, reported));
+    // Receipts are kept, and `push` would make room for sixteen more rounds in each.
+    rounds = [...rounds, roundOf(usage, reported)];
     usage = reported && plainUsage(reported);
   }
 

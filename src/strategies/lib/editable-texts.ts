@@ -81,7 +81,12 @@ export type EditedPlaces = {
 /** Returns the edited places. They are remembered per list of edits, since a fold's list is the same in every request. */
 export const { now: placesEdited, inSteps: placesInSteps } = memoizedInSteps(placesOf);
 
+/** Five sets for each request that is not edited would stay in memory with it. */
+const none: ReadonlySet<never> = new Set<never>();
+const noPlaces: EditedPlaces = { messages: none, parts: none, texts: none, inputs: none, media: none };
+
 function* placesOf(edits: readonly Edit[]): Steps<EditedPlaces> {
+  if (edits.length === 0) return noPlaces;
   const messages = new Set<number>();
   const parts = new Set<string>();
   const texts = new Set<string>();
@@ -89,25 +94,11 @@ function* placesOf(edits: readonly Edit[]): Steps<EditedPlaces> {
   const media = new Set<string>();
   for (const [at, edit] of edits.entries()) {
     if (at % messagesPerStep === 0) yield;
-    switch (edit.kind) {
-      case 'drop-message':
-        messages.add(edit.message);
-        break;
-      case 'drop-part':
-        parts.add(`${edit.message}.${edit.part}`);
-        break;
-      case 'replace-text':
-        texts.add(`${edit.at.message}.${edit.at.part}.${edit.at.text}`);
-        break;
-      case 'replace-input':
-        inputs.add(`${edit.message}.${edit.part}`);
-        break;
-      case 'replace-media':
-        media.add(`${edit.message}.${edit.part}.${edit.media}`);
-        break;
-      case 'insert-message':
-        break;
-    }
+    if (edit.kind === 'drop-message') messages.add(edit.message);
+    else if (edit.kind === 'drop-part') parts.add(`${edit.message}.${edit.part}`);
+    else if (edit.kind === 'replace-text') texts.add(`${edit.at.message}.${edit.at.part}.${edit.at.text}`);
+    else if (edit.kind === 'replace-input') inputs.add(`${edit.message}.${edit.part}`);
+    else if (edit.kind === 'replace-media') media.add(`${edit.message}.${edit.part}.${edit.media}`);
   }
   return { messages, parts, texts, inputs, media };
 }
