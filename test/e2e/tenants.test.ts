@@ -124,7 +124,9 @@ describe('the data under /_leporello/', () => {
     expect((await look(`memory/${id}`, { authorization: 'Bearer token-c' })).status).toBe(200);
     expect(JSON.parse((await look('receipts')).text)).toMatchObject({ receipts: [{}, {}] });
     for (const limit of ['1', '0.5', '-1']) {
-      const { receipts } = JSON.parse((await look(`receipts?limit=${limit}`)).text) as { receipts: unknown[] };
+      const { receipts } = JSON.parse((await look(`receipts?limit=${limit}`)).text) as {
+        receipts: unknown[];
+      };
       expect([limit, receipts.length]).toEqual([limit, 1]);
     }
     // A proxy on this machine may serve several people.
