@@ -110,7 +110,7 @@ describe('summarize-history', () => {
     expect(summary).toBe(`${head(
       12,
       4,
-      '{"id":"mem_0000000000007470"} for messages 1-6, {"id":"mem_0000000000007861"} for messages 7-12',
+      '{"query":"words of a line"}, or {"id":"mem_0000000000007470"} for messages 1-6, {"id":"mem_0000000000007861"} for messages 7-12',
     )}
 In order (what USER demanded holds unless taken back later; YOU is the model):
 - USER: Make it faster. Never change the public API.

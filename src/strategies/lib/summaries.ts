@@ -43,9 +43,10 @@ function wayBack(memories: SummaryRecord['memories'], recallTool: string | undef
     from += messages;
     return recallTool === undefined ? `${id} (${which})` : `${JSON.stringify({ id })} for ${which}`;
   });
-  return recallTool === undefined
-    ? `They are kept as ${named.join(', ')}.`
-    : `To read them again call ${recallTool} with ${named.join(', ')}.`;
+  if (recallTool === undefined) return `They are kept as ${named.join(', ')}.`;
+  // The lines have no numbers, so a search leads to the place of a line more surely than a range.
+  const search = memories.length > 1 ? '{"query":"words of a line"}, or ' : '';
+  return `To read them again call ${recallTool} with ${search}${named.join(', ')}.`;
 }
 
 /** Reads a summary; undefined for a text that is no summary of ours. */
