@@ -12,8 +12,9 @@
  * better than an extract, and nothing here measures that. (2) The client read its files again after a compaction, so most values were shown
  * again before they were used; "fresh" counts the others. (3) The recorded session continued from the recorded summary. With another summary
  * the model might have made other calls, so the recorded summary has an advantage. (4) The sessions are from one repository, one client and
- * ten people. (5) A recall finds a
- * value only if the model asks for it. (6) We wrote the planted demands ourselves, and most of them contain words like "never" and "always".
+ * ten people. (5) A recall finds a value only if the model asks for it. (6) An extract tells the folder of several files once, and a reader joins
+ * it with their names; "in one piece" counts only values that the text has as they are. (7) We wrote the planted demands ourselves, and most of them contain words like "never"
+ * and "always".
  */
 import type { FoldSettings } from '../src/library/default-engine.ts';
 import { summarySteps } from '../src/strategies/lib/summaries.ts';
@@ -87,6 +88,10 @@ function rowsOf(probed: readonly Probed[]) {
       used: used.length,
       'recorded %': round(recorded, 1),
       'extractive %': round(extractive, 1),
+      'in one piece %': round(
+        share(({ isWhole }) => isWhole),
+        1,
+      ),
       'extractive / recorded': round(extractive / recorded, 2),
       recalls: recalls.length,
       'found by recall': found,

@@ -9,6 +9,7 @@ import { originalOfMessages } from '../../src/conversation/edit.ts';
 import { holds } from '../../src/replay/needs.ts';
 import { type Need, type Recording, readRecording } from '../../src/replay/recording.ts';
 import { extract } from '../../src/outline/extract.ts';
+import { readFiles, readSections } from '../../src/outline/summary-text.ts';
 import { summarySteps } from '../../src/strategies/lib/summaries.ts';
 import type { TokenCounter } from '../../src/tokens/token-counter.ts';
 import type { Recorded } from '../tokens/recorded.ts';
@@ -58,8 +59,10 @@ export type Used = {
   /** True if a tool result before the compaction contained it. */
   readonly isFromResult: boolean;
   readonly inRecorded: boolean;
-  /** True if an extractive summary of the same size has it. */
+  /** True if an extractive summary of the same size has it. A path may be told by its folder and its place there. */
   readonly inSummary: boolean;
+  /** True if the text of that summary has it in one piece. */
+  readonly isWhole: boolean;
   /** True if a recall finds it; undefined if none was tried. */
   readonly recalled: boolean | undefined;
 };
@@ -83,10 +86,12 @@ export async function probe(compaction: Compaction, counter: TokenCounter): Prom
       budget: { aim: tokens, max: tokens },
       count: (text) => counter.count(text),
     }) ?? '';
+  const files = readSections(written).files.flatMap((item) => readFiles(item).files);
   const known = new Set<string>();
   const used: Used[] = [];
   for (const need of nextNeeds(compaction)) {
-    const inSummary = holds(written, need.value);
+    const isWhole = holds(written, need.value);
+    const inSummary = isWhole || files.some((file) => holds(file, need.value));
     const isFirst = !known.has(need.value.text);
     known.add(need.value.text);
     used.push({
@@ -96,6 +101,7 @@ export async function probe(compaction: Compaction, counter: TokenCounter): Prom
       isFromResult: need.in.some((index) => index < at && conversation.messages[index]?.role === 'tool'),
       inRecorded: holds(summary, need.value),
       inSummary,
+      isWhole,
       recalled: inSummary || !isFirst ? undefined : await isRecalled(compaction, need, counter),
     });
   }
