@@ -226,6 +226,33 @@ Files touched:
     expect(summary.split('\n').slice(-2)).toEqual(['Files touched:', '- read: src/b.ts']);
   });
 
+  it('tells paths of files that were read, with their folder once, where room ends before all that was found is told', () => {
+    const steps = [
+      user('Why is the parser slow?'),
+      ...['parse.ts', 'lib/scan.ts'].map((file) =>
+        call('read_file', { path: `/home/me/parser/src/${file}` }, 'export const scan = 1;'),
+      ),
+      ...Array.from({ length: 12 }, (_, at) => [
+        model(`Pass${at} takes ${at + 20} ms for tokens of kind${at}, which table${at} lists.`),
+        call('run', { command: `node bench.js --pass ${at}` }, `${at + 20} ms`),
+      ]).flat(),
+      model('The parser is slow because scan reads each token twice.'),
+      user('Thanks. Mend it.'),
+    ];
+    const room = { aim: 320, max: 320 };
+    const summary = summaryOf(steps, { budget: room })!;
+    expect(summary).toContain(
+      '\n- YOU: The parser is slow because scan reads each token twice.\n- USER: Thanks. Mend it.\n',
+    );
+    expect(summary.split('\n').slice(-2)).toEqual([
+      'Files touched:',
+      '- read in /home/me/parser/src/: lib/scan.ts, parse.ts',
+    ]);
+    expect(Array.from({ length: 12 }, (_, at) => `table${at} `).every((name) => summary.includes(name))).toBe(
+      false,
+    );
+  });
+
   it('is what the extractive summarizer writes', async () => {
     const request = { steps: work, earlier: [], known: [], budget: { aim: 1_000, max: 1_500 }, count };
     expect(await extractiveSummarizer.summarize(request)).toBe(extract(request));

@@ -141,6 +141,7 @@ function historyLines({
     .map(readFiles)
     .flatMap(({ group, files }) => files.map((text, at) => readFileLine(group, text, -1 - at)));
   const files = node.files(oldFiles).filter(({ text }) => !knownFiles.has(text));
+  // Files that were only read follow these.
   const edited = files.filter(({ group }) => group !== 'read');
   const wholeEdited = countWithin(edited, maxEdited);
   const ofResults = node.found.filter(
@@ -162,14 +163,10 @@ function historyLines({
   const neededOfClient = telling.filter(({ text }, index) => index === 0 || text.startsWith(stateMark));
   const prose = [...old('prose').toReversed(), ...neededOfClient].filter((line) => !isOver(line));
   const whole = countWithin(prose, maxProse);
-  // Files can be read again: what they say, and which ones were read.
-  const ofFiles = [
-    ...found.filter((line) => line.isOfFile),
-    ...files.filter((line) => !edited.includes(line)),
-  ];
-  // The first of these lines lists what was open, the others tell of work that has gone on since.
   const late = [
-    ...ofFiles,
+    // Files can be read again, if their paths are known.
+    ...found.filter((line) => line.isOfFile),
+    // The first of these lines lists what was open, the others tell of work that has gone on since.
     ...allProse.filter(isOver).slice(0, 1),
     ...ofClient.filter(({ worth }) => worth <= 1),
   ];
@@ -197,7 +194,7 @@ function historyLines({
       lines: [...done.filter((line) => !ownLines.has(line)), ...ofLog('done')],
       share: isToldByModel ? 1 : 4,
     },
-    { lines: edited.slice(wholeEdited), share: 2 },
+    { lines: files.slice(wholeEdited), share: 1 },
   ];
   const binding = [
     ...(first ? [first] : []),
