@@ -140,6 +140,7 @@ function summaries(result: Result): string {
     values: 'used',
     'in the summary of a model': ({ 'recorded %': share = 0 }) => `${share} %`,
     'in an extract': ({ 'extractive %': share = 0 }) => `${share} %`,
+    'in an extract, in one piece': ({ 'in one piece %': share = 0 }) => `${share} %`,
     'of the missing ones, recalled': ({ recalls = 0, 'found by recall': found = 0 }) =>
       `${found} of ${recalls}`,
   });
