@@ -9,7 +9,7 @@ import type { Steps } from '../../conversation/steps.ts';
 import { type PartPlace, pairCalls, placeKey, unitsInSteps, userSpeaks } from '../../conversation/turns.ts';
 import { maxUserWords, oneLine, wholeWords } from '../../outline/outcome.ts';
 import { endsOf, firstSentences } from '../../outline/sentences.ts';
-import { replyVerdict } from '../../outline/lib/reply-verdict.ts';
+import { replyVerdict } from '../../outline/lib/closings.ts';
 import { repairedSteps } from '../../outline/lib/call-outcome.ts';
 import {
   clientSummary,

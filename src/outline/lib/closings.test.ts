@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { replyVerdict } from './reply-verdict.ts';
+import { replyVerdict } from './closings.ts';
 
 const told = (...lines: readonly string[]): string => replyVerdict(lines.join('\n'), 150);
 
