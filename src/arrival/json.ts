@@ -5,7 +5,8 @@
  */
 import { type JsonNode, type JsonObject, compact, isObject, readJson } from './json-tree.ts';
 import { type Omission, createJsonWriter } from './json-writer.ts';
-import { type Reader, type ShrinkDraft, isCode, mayLose } from './kind.ts';
+import { isCode } from './items/items.ts';
+import { type Reader, type ShrinkDraft, mayLose } from './kind.ts';
 import { TABLES, leftOut, withoutSmallGaps } from './markers.ts';
 
 /** JSON documents on successive lines of the text; `end` is exclusive and does not include the line's end. */

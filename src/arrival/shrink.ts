@@ -5,7 +5,6 @@
  */
 import {
   isChange,
-  isCode,
   isDocument,
   mayLose,
   type Kind,
@@ -15,6 +14,7 @@ import {
   type Shrunk,
 } from './kind.ts';
 import { html } from './html.ts';
+import { isCode } from './items/items.ts';
 import { json } from './json.ts';
 import { isShrunk, leftOut } from './markers.ts';
 import { numberedLines } from './numbered-lines.ts';
