@@ -23,7 +23,7 @@ import {
   maxRows,
   maxStubLength,
 } from '../receipts/detail.ts';
-import { titlesOf } from '../recall/tool.ts';
+import { titlesOf } from '../recall/read-original.ts';
 import type { Demand } from '../triggers/trigger.ts';
 
 /** A request that was prepared. */

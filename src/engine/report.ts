@@ -7,7 +7,7 @@ import type { Block, Conversation, KeptReply, Message } from '../conversation/co
 import { type Edit, originalIdsOf, originalsOf } from '../conversation/edit.ts';
 import { mediaOf } from '../conversation/messages.ts';
 import { LeporelloError } from '../errors.ts';
-import { type FoldedMedia, titlesOf } from '../recall/tool.ts';
+import type { FoldedMedia } from '../recall/tool.ts';
 import { beginningOf, compressionsOf, correctedSteps, reservedTokens } from './demand.ts';
 import { type OpenedRequest, inTime } from './history.ts';
 import type { Draft, FoldPlan } from './plan.ts';
@@ -27,7 +27,7 @@ import {
 import type { FoldReport, FoldStep } from '../receipts/receipt.ts';
 import type { Correction } from '../tokens/calibration.ts';
 import type { ConversationCounter } from '../tokens/count-conversation.ts';
-import type { OriginalTitle } from '../recall/read-original.ts';
+import { type OriginalTitle, titlesOf } from '../recall/read-original.ts';
 import { strategiesOf, withoutDropped } from '../strategies/lib/editable-texts.ts';
 import type { Demand } from '../triggers/trigger.ts';
 

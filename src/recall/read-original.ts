@@ -2,6 +2,10 @@
  * Turns a stored original into text for a model: removed text as it was, arguments as `name: value`, removed messages one after the other, each
  * under a heading. Pure, linear, never throws.
  */
+import type { Conversation } from '../conversation/conversation.ts';
+import type { Edit } from '../conversation/edit.ts';
+import { inputOf } from '../conversation/messages.ts';
+import { callsByResult, type PartPlace, placeKey } from '../conversation/turns.ts';
 
 type Original = {
   /** The text that lines and queries refer to. */
@@ -244,6 +248,50 @@ function* argumentsOf(json: string): Generator<Leaf> {
   }
 }
 
+// Titles of originals: the message where each stood, and the call that it answered or made. Searches rank by them, and answers show them.
+
+/** Returns the title of each original by its id. */
+export function titlesOf(
+  conversation: Conversation,
+  edits: readonly Edit[],
+): ReadonlyMap<string, OriginalTitle> {
+  const callOf = callsByResult(conversation);
+  const titles = new Map<string, OriginalTitle>();
+  for (const edit of edits) {
+    if (edit.kind === 'insert-message' || edit.memory === undefined) continue;
+    const place =
+      edit.kind === 'replace-text'
+        ? edit.at
+        : { message: edit.message, part: 'part' in edit ? edit.part : -1 };
+    const known = titles.get(edit.memory);
+    if (known !== undefined && known.message <= place.message) continue;
+    const text = edit.kind === 'drop-message' ? undefined : titleAt(conversation, place, callOf);
+    const isCall = edit.kind === 'replace-input';
+    titles.set(edit.memory, { message: place.message, text, isCall });
+  }
+  return titles;
+}
+
+function titleAt(
+  conversation: Conversation,
+  place: PartPlace,
+  callOf: ReadonlyMap<string, PartPlace>,
+): string | undefined {
+  const message = conversation.messages[place.message];
+  const part = message?.parts[place.part];
+  if (message === undefined || part === undefined) return undefined;
+  if (part.type === 'tool-call') return `call ${callAt(conversation, place)}`;
+  if (part.type !== 'tool-result') return message.role;
+  const call = callOf.get(placeKey(place));
+  return call === undefined ? 'result' : `result of ${callAt(conversation, call)}`;
+}
+
+function callAt(conversation: Conversation, { message, part }: PartPlace): string {
+  const holder = conversation.messages[message]!;
+  const call = holder.parts[part]!;
+  return call.type === 'tool-call' ? spellCall(call.name, inputOf(conversation.body, holder, call)) : '';
+}
+
 // JSON as text: values are found without parsing, so that numbers keep their spelling and only requested parts are copied. The text must be one
 // that `JSON.parse` accepts. Nothing recurses, so depth does not matter.
 
@@ -259,16 +307,8 @@ export const quote = 0x22;
 const backslash = 0x5c;
 
 export function kindAt(text: string, start: number): JsonKind {
-  switch (text.charAt(start)) {
-    case '{':
-      return 'object';
-    case '[':
-      return 'array';
-    case '"':
-      return 'string';
-    default:
-      return 'other';
-  }
+  const sign = text.charAt(start);
+  return sign === '{' ? 'object' : sign === '[' ? 'array' : sign === '"' ? 'string' : 'other';
 }
 
 /** True for a complete JSON text. */
@@ -307,15 +347,9 @@ export function* childrenOf(text: string, start: number): Generator<JsonChild> {
 }
 
 function valueEnd(text: string, start: number): number {
-  switch (kindAt(text, start)) {
-    case 'string':
-      return stringEnd(text, start);
-    case 'other':
-      return scalarEnd(text, start);
-    case 'object':
-    case 'array':
-      return containerEnd(text, start);
-  }
+  const kind = kindAt(text, start);
+  if (kind === 'string') return stringEnd(text, start);
+  return kind === 'other' ? scalarEnd(text, start) : containerEnd(text, start);
 }
 
 export function stringEnd(text: string, start: number): number {

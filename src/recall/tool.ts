@@ -1,15 +1,12 @@
 /**
- * Defines the tool by which the model recalls originals and the one by which it saves notes, answers one call for a prepared request, and gives
- * originals their titles. The definition is sent with every request, so every word of it is paid for each turn; and it must never change within
- * a conversation, or the cached prefix is lost.
+ * Defines the tool by which the model recalls originals and the one by which it saves notes, and answers one call for a prepared request. The
+ * definition is sent with every request, so every word of it is paid for each turn; and it must never change within a conversation, or the
+ * cached prefix is lost.
  */
 import type { ModelReply, RecallAnswer, RecallTool } from '../codecs/codec.ts';
-import type { Conversation, RecalledMedia } from '../conversation/conversation.ts';
-import type { Edit } from '../conversation/edit.ts';
-import { inputOf } from '../conversation/messages.ts';
-import { callsByResult, type PartPlace, placeKey } from '../conversation/turns.ts';
+import type { RecalledMedia } from '../conversation/conversation.ts';
 import { reasonOf } from '../errors.ts';
-import { type OriginalTitle, spellCall } from './read-original.ts';
+import type { OriginalTitle } from './read-original.ts';
 
 const usualName = 'read_memory';
 
@@ -318,47 +315,3 @@ export async function answersTo(
 
 /** Answer to a recall that failed. The model reads it. */
 const unreadable = 'This memory cannot be read now. Go on without it.';
-
-// Titles of originals: the message where each stood, and the call that it answered or made. Searches rank by them, and answers show them.
-
-/** Returns the title of each original by its id. */
-export function titlesOf(
-  conversation: Conversation,
-  edits: readonly Edit[],
-): ReadonlyMap<string, OriginalTitle> {
-  const callOf = callsByResult(conversation);
-  const titles = new Map<string, OriginalTitle>();
-  for (const edit of edits) {
-    if (edit.kind === 'insert-message' || edit.memory === undefined) continue;
-    const place =
-      edit.kind === 'replace-text'
-        ? edit.at
-        : { message: edit.message, part: 'part' in edit ? edit.part : -1 };
-    const known = titles.get(edit.memory);
-    if (known !== undefined && known.message <= place.message) continue;
-    const text = edit.kind === 'drop-message' ? undefined : titleAt(conversation, place, callOf);
-    const isCall = edit.kind === 'replace-input';
-    titles.set(edit.memory, { message: place.message, text, isCall });
-  }
-  return titles;
-}
-
-function titleAt(
-  conversation: Conversation,
-  place: PartPlace,
-  callOf: ReadonlyMap<string, PartPlace>,
-): string | undefined {
-  const message = conversation.messages[place.message];
-  const part = message?.parts[place.part];
-  if (message === undefined || part === undefined) return undefined;
-  if (part.type === 'tool-call') return `call ${callAt(conversation, place)}`;
-  if (part.type !== 'tool-result') return message.role;
-  const call = callOf.get(placeKey(place));
-  return call === undefined ? 'result' : `result of ${callAt(conversation, call)}`;
-}
-
-function callAt(conversation: Conversation, { message, part }: PartPlace): string {
-  const holder = conversation.messages[message]!;
-  const call = holder.parts[part]!;
-  return call.type === 'tool-call' ? spellCall(call.name, inputOf(conversation.body, holder, call)) : '';
-}
