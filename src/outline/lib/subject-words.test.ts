@@ -23,9 +23,9 @@ it('an edit is told by what it defines, removes, renames or changes, and quotes 
     '+scanAll',
     '-Cache',
     'scan → readTokens',
-    'scan, +nextLine',
-    '+trimmedText',
-    'Close, +flushAll',
+    'scan, uses +nextLine',
+    'uses +trimmedText',
+    'Close, uses +flushAll',
     '1.25.5 → 1.25.6',
     'Println',
     '',
@@ -35,13 +35,46 @@ it('an edit is told by what it defines, removes, renames or changes, and quotes 
 it('an edit without new names is told by what it imports, or by what its lines call', () => {
   const test = 'import (\n\t"fmt"\n\t"os"\n)';
   expect([
-    names(test, test.replace('\t"os"', '\t"os"\n\t"os/exec"\n\t"time"')),
-    names(test, test.replace('\n\t"os"', '')),
+    names(test, test.replace('\t"os"', '\t"os"\n\t"os/exec"\n\t"time"'), 'a.go'),
+    names(test, test.replace('\n\t"os"', ''), 'a.go'),
     names('const x = 1;', "import fs from 'node:fs';\nconst x = 1;"),
     names('  return nil', '  close(file)\n  return nil'),
     names('  if err := save(1, 2)', '  if err := save(2, 3, 4)'),
     names('  // one comment', '  // another comment: here (it is)'),
-  ]).toEqual(['imports +os/exec, +time', 'imports -os', 'imports +node:fs', '+close', 'save', '']);
+  ]).toEqual(['imports +os/exec, +time', 'imports -os', 'imports +node:fs', 'uses +close', 'save', '']);
+});
+
+it('comments and texts name nothing, and a name that is only used is told as one', () => {
+  const open = 'func Open(path string) error {\n\treturn nil\n}';
+  const inOpen = (line: string) => open.replace('\treturn nil', `${line}\n\treturn nil`);
+  const close = '// Close ends it.\n// See handleClose.\nfunc Close() {}';
+  expect([
+    names(open, open.replace('nil', '"shop"'), 'a.go'),
+    names(open, inOpen('\trequire.NoError(t, err)'), 'a.go'),
+    names(open, inOpen('\t// checkOpenFiles handles this, use the cache'), 'a.go'),
+    names(inOpen('\t/* func Save() is\n\t   import "cache" */'), open, 'a.go'),
+    names(close, close.replace(' See handleClose.', ' It calls closeAll.'), 'a.go'),
+    names(open, inOpen('\trunner.SimulateStop(path)'), 'a.go'),
+    names(inOpen('\tlogToFile(`\nfunc Fake()\n"os"\n`)'), open, 'a.go'),
+    names('x = 1', 'x = """\nimport os\ndef fake():\n"""', 'a.py'),
+    names('x = 1', 'from shop.cart import Cart\nx = 1', 'a.py'),
+    names('import {\n  a,\n} from "./a.ts";', 'import {\n  a,\n} from "./b.ts";\nconst u = "http://x";'),
+    names('mod a;', 'use std::fmt;\nmod a;', 'a.rs'),
+    names('x := f(\n\t"a" +\n\t"b")', 'x := f(\n\t"a" +\n\t"c" +\n\t"d"\n)', 'a.go'),
+  ]).toEqual([
+    'Open',
+    'Open, uses +NoError',
+    '',
+    '',
+    '',
+    'Open, uses +SimulateStop',
+    'Open, uses -logToFile',
+    '',
+    'imports +Cart',
+    '+u',
+    'imports +std::fmt',
+    '',
+  ]);
 });
 
 it('a text for people is told by its headings, and a whole one by its title', () => {

@@ -1,6 +1,6 @@
 /**
  * Says what a call was about if its arguments have no word for it. An edit is told by names: definitions that it adds, removes or renames, or the one that it
- * changes; headings in texts for people; else a name that is new or gone. No line of a file is quoted. Other calls are told by short values. Pure; linear in
+ * changes; headings in texts for people; else what it imports, or a name that it uses anew or no longer. Comments and strings name nothing, and no line of a file is quoted. Other calls are told by short values. Pure; linear in
  * its input.
  */
 import { isRecord, type JsonRecord } from '../../conversation/json-scan.ts';
@@ -27,7 +27,7 @@ export function changedNames(sent: JsonRecord, path: string): readonly string[] 
     const after = textOf(part, newText);
     return before === undefined || after === undefined
       ? []
-      : namesOf(linesOf(before), linesOf(after), isProse);
+      : namesOf(linesOf(before), linesOf(after), path, isProse);
   });
   return [...new Set(names)].filter((name) => name !== '').slice(0, maxNames);
 }
@@ -41,64 +41,98 @@ function linesOf(text: string): readonly string[] {
   return text.slice(0, maxText).split('\n');
 }
 
-function namesOf(before: readonly string[], after: readonly string[], isProse: boolean): readonly string[] {
+function namesOf(
+  before: readonly string[],
+  after: readonly string[],
+  path: string,
+  isProse: boolean,
+): readonly string[] {
   const shorter = Math.min(before.length, after.length);
   let start = 0;
   while (start < shorter && before[start] === after[start]) start++;
   let end = 0;
   while (end < shorter - start && before.at(-1 - end) === after.at(-1 - end)) end++;
-  const gone = before.slice(start, before.length - end);
-  const made = after.slice(start, after.length - end);
+  const changed = [before, after].map((lines) => lines.slice(start, lines.length - end));
+  const word = changed.every(({ length }) => length === 1)
+    ? changedWord(changed[0]![0]!, changed[1]![0]!)
+    : undefined;
+  const [old, fresh] = [before, after].map((lines) => (isProse ? lines : codeIn(lines))) as [
+    string[],
+    string[],
+  ];
+  const gone = old.slice(start, old.length - end);
+  const made = fresh.slice(start, fresh.length - end);
   const namesIn = isProse ? headingsIn : definitionsIn;
-  const known = new Set(namesIn(before));
-  const left = new Set(namesIn(after));
-  const added = namesIn(made).filter((name) => !known.has(name));
-  const removed = namesIn(gone).filter((name) => !left.has(name));
+  const [known, left, were, are] = [old, fresh, gone, made].map(namesIn) as string[][];
+  const added = newIn(are!, known!);
+  const removed = newIn(were!, left!);
   if (added.length === 1 && removed.length === 1) return [`${removed[0]} → ${added[0]}`];
   if (added.length + removed.length > 0)
     return [...added.map((name) => `+${name}`), ...removed.map((name) => `-${name}`)];
-  const word = gone.length === 1 && made.length === 1 ? changedWord(gone[0]!, made[0]!) : undefined;
+  // A comment may be about what stands below it.
+  if (!isProse && [...gone, ...made].join('').trim() === '') return [word ?? ''];
   // A line that both have is changed, or stands above what is.
-  const around = namesIn(made).at(0) ?? namesIn(before.slice(0, start)).at(-1) ?? '';
-  const named = word ?? (isProse ? '' : freshName(gone, made) || importedName(gone, made));
-  return [around, around + named === '' && !isProse ? plainName(gone, made) : named];
+  const around = are![0] ?? namesIn(old.slice(0, start)).at(-1) ?? '';
+  if (word !== undefined || isProse) return [around, word ?? ''];
+  const [oldOnes, newOnes] = [importsIn(before, old, path), importsIn(after, fresh, path)];
+  const imports = signed('imports', newIn(newOnes, oldOnes), newIn(oldOnes, newOnes));
+  if (imports !== '') return [around, imports];
+  const usesIn = (pattern: RegExp, isTold: (name: string) => boolean): string => {
+    const [all, rest, less, more] = [old, fresh, gone, made].map((code) =>
+      (code.join('\n').match(pattern) ?? []).filter(isTold),
+    );
+    return (
+      signed('uses', newIn(more!, all!).slice(0, 1), newIn(less!, rest!).slice(0, 1)) ||
+      (pattern === used ? (more![0] ?? '') : '')
+    );
+  };
+  const uses = usesIn(telling, isName);
+  return around + uses === '' ? [usesIn(used, () => true)] : [around, uses];
 }
 
-const imported =
-  /^\s*(?:(?:import|from|use|using|require|#include)\b.*?["'<\s]|[\w.]*\s*")([\p{L}_@][\p{L}\p{N}_@/.:-]*)["'>;]*\s*[,)]?\s*$/u;
+function newIn(names: readonly string[], known: readonly string[]): readonly string[] {
+  const all = new Set(known);
+  return names.filter((name) => name.length <= maxName && !all.has(name));
+}
 
-/** Tells what is imported that was not, or no longer is. */
-function importedName(gone: readonly string[], made: readonly string[]): string {
-  const [old, fresh] = [gone, made].map((lines) =>
-    lines.flatMap((line) => imported.exec(line.slice(0, 300))?.[1]?.split('/').slice(-2).join('/') ?? []),
-  );
-  const added = fresh!.filter((name) => !old!.includes(name) && name.length <= maxName);
-  const removed = old!.filter((name) => !fresh!.includes(name) && name.length <= maxName);
-  if (added.length > 0) return `imports +${added.slice(0, maxNames).join(', +')}`;
-  return removed.length > 0 ? `imports -${removed.slice(0, maxNames).join(', -')}` : '';
+/** Matches texts in quotes and comments, each to its end or to that of the text. */
+const notCode =
+  /"""[^]*?(?:"""|(?![^]))|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`|\/\*[^]*?(?:\*\/|(?![^]))|(?<!:)\/\/[^\n]*|(?<!\S)(?:#|--)(?=\s)[^\n]*|(?<=^[ \t]*)\*(?=[\s/]|$)[^\n]*/gm;
+
+function blank(text: string): string {
+  if (text.includes('\n')) return text.replaceAll(/[^\n]+/g, '');
+  return /^["'`]/.test(text) ? '""' : '';
+}
+
+/** Returns lines with empty quotes for texts, and without comments. */
+function codeIn(lines: readonly string[]): readonly string[] {
+  return lines.join('\n').replaceAll(notCode, blank).split('\n');
+}
+
+/** Tells names that are new, or else those that are gone. */
+function signed(what: string, added: readonly string[], removed: readonly string[]): string {
+  const [sign, names] = added.length > 0 ? ['+', added] : ['-', removed];
+  return names.length === 0 ? '' : `${what} ${sign}${names.slice(0, maxNames).join(`, ${sign}`)}`;
+}
+
+/** Matches the code of a line that imports, with its texts empty: in the forms of languages that have a word for it, and in a block of Go. */
+const importing = /^\s*(?:import [^(]|from \S+ import |\} from ""|(?:pub )?us(?:e|ing) [^()]+;$|#include )/;
+const inBlock = /^\s*(?:(?!return)[\w.]+ )?""$/;
+const imported = /["'<\s]([\p{L}_@.][\p{L}\p{N}_@/.:\\-]*)["'>;]*\s*$/u;
+
+/** Returns what lines import. In Go, a line with a text alone is part of a block, unless it ends a longer text. */
+function importsIn(lines: readonly string[], code: readonly string[], path: string): readonly string[] {
+  return lines.flatMap((line, at) => {
+    const bare = code[at]!.slice(0, 300).trimEnd();
+    const isText = path.endsWith('.go') && inBlock.test(bare) && !/[+,]\s*$/.test(code[at - 1] ?? '');
+    return importing.test(bare) || isText
+      ? (imported.exec(line.slice(0, 300))?.[1]?.split('/').slice(-2).join('/') ?? [])
+      : [];
+  });
 }
 
 /** Matches a name that code calls, assigns or takes a member of. */
-const used = /(?<![\p{L}\p{N}_$."'])[\p{L}_$][\p{L}\p{N}_$]{3,}(?=\(|\.\p{L}| :?= |: )/gu;
-
-/** Matches a name that code calls. */
-const called = /(?<![\p{L}\p{N}_$])[\p{L}_$][\p{L}\p{N}_$]{3,}(?=\()/gu;
-
-/** Tells a name of one word that code uses anew, or no longer, or else what its changed lines call. Comments and quoted texts have none. */
-function plainName(gone: readonly string[], made: readonly string[]): string {
-  const [old, fresh] = [gone, made].map((lines) =>
-    lines
-      .filter((line) => !/^\s*(?:\/\/|#|\*|\/\*|--)/.test(line))
-      .map((line) => line.slice(0, 300).replaceAll(/"[^"]*"|'[^']*'|`[^`]*`/g, ''))
-      .join('\n'),
-  );
-  const [known, left] = [old, fresh].map((code): readonly string[] => code!.match(used) ?? []);
-  const added = left!.find((name) => name.length <= maxName && !known!.includes(name));
-  const removed = known!.find((name) => name.length <= maxName && !left!.includes(name));
-  if (added !== undefined) return `+${added}`;
-  if (removed !== undefined) return `-${removed}`;
-  return (fresh!.match(called) ?? []).find((name) => name.length <= maxName) ?? '';
-}
+const used = /(?<![\p{L}\p{N}_$])[\p{L}_$][\p{L}\p{N}_$]{3,}(?=\(|\.\p{L}| :?= |: )/gu;
 
 const definition =
   /^\s*(?:(?:export|default|public|private|protected|internal|static|async|abstract|final|open|override|unsafe|pub(?:\([a-z]+\))?) )*(?:func|function\*?|def|class|interface|type|struct|enum|trait|impl|fn|module|namespace|record|object) (?:\([^()]*\) ?)?([\p{L}_$][\p{L}\p{N}_$]*)/u;
@@ -135,17 +169,7 @@ function changedWord(before: string, after: string): string | undefined {
 const telling = /(?<!\\)[\p{L}_$][\p{L}\p{N}_$]{2,}/gu;
 
 function isName(word: string): boolean {
-  return word.length <= maxName && /\p{Ll}\p{Lu}|\w_\w/u.test(word);
-}
-
-/** Returns the first name with several words in it that is new, or else gone. */
-function freshName(gone: readonly string[], made: readonly string[]): string {
-  const [old, fresh] = [gone, made].map((lines) => lines.join('\n').match(telling) ?? []);
-  const [known, left] = [new Set(old), new Set(fresh)];
-  const added = fresh!.find((word) => isName(word) && !known.has(word));
-  if (added !== undefined) return `+${added}`;
-  const removed = old!.find((word) => isName(word) && !left.has(word));
-  return removed === undefined ? '' : `-${removed}`;
+  return /\p{Ll}\p{Lu}|\w_\w/u.test(word);
 }
 
 // Other calls
