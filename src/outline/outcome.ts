@@ -42,7 +42,8 @@ export function resultEnds({ kind, isListing, isError }: ResultKind, result: str
   const lines = tellingLines(result);
   const first = lines.find((line) => !prelude.test(line) && !idle.test(line)) ?? lines[0] ?? '';
   const told = lines.filter((line) => !echo.test(line));
-  const last = told.findLast((line) => !idle.test(line)) ?? told.at(-1) ?? '';
+  const sorry = /(?<=\? )Sorry, .*/.exec(lines.join('\n'))?.[0];
+  const last = sorry ?? told.findLast((line) => !idle.test(line)) ?? told.at(-1) ?? '';
   const isSilent = isListing && lines.length === 1 && exitCode.test(last);
   const hasExited = kind === 'command' && !isListing && exitStatus.test(last);
   const isBroken = !isSilent && (hasExited || isError === true || reportsFailure.test(result.slice(0, 400)));
@@ -97,9 +98,9 @@ export const echo = /^(?:\[[\w:.-]+\] )?[$>] /;
 /** Matches the last line of a program that was run and failed. */
 const exitStatus = /^exit status [1-9]\d*$/;
 
-/** Matches a line that says nothing of what came: packages without tests, fetches, beginnings, bytes, bars of progress, rows of tables. */
+/** Matches a line that says nothing of what came: packages without tests, fetches, files taken back, questions of git, beginnings, bytes, bars of progress, rows of tables. */
 export const idle =
-  /^\?\s+\S+\s+\[no test files\]$|^testing: warning: no tests|-> FETCH_HEAD$|^From \S+[:/]\S+$|^(?:=== |==> )|^[^\d]{1,60}:$|^(?:0x)?[\da-f]{4,8}:? +(?:[\da-f]{2,8} +){3}|[█▓▒░■━]{3}|[=#]{4,}[^=#\n]{0,40}\d%|\d% ?\|?[=#]{4}|^[|│┃║┌├└]/i;
+  /^\?\s+\S+\s+\[no test files\]$|^testing: warning: no tests|-> FETCH_HEAD$|^Updated \d+ paths? from |^\(\d+\/\d+\) Stage .*\?(?: @@.*)?$|^From \S+[:/]\S+$|^(?:=== |==> )|^[^\d]{1,60}:$|^(?:0x)?[\da-f]{4,8}:? +(?:[\da-f]{2,8} +){3}|[█▓▒░■━]{3}|[=#]{4,}[^=#\n]{0,40}\d%|\d% ?\|?[=#]{4}|^[|│┃║┌├└]/i;
 
 export const nothing =
   /^(?:no (?:files?|match(?:es)?|results?)(?: were)? found|0 (?:results|matches)|nothing found|no match(?:es)?)\b/i;

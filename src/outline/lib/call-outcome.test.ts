@@ -44,6 +44,43 @@ describe('what came of a command', () => {
     ]);
   });
 
+  it('tells the only hit of a search, and the line that a search with lines around it looked for', () => {
+    const path = `/home/ada/projects/shop-with-a-long-name/packages/checkout/src/cart/total.ts`;
+    expect([
+      line('find . -mmin -60', path, 'Find new files'),
+      line('grep -rn "round(" src', `${path}:12: return round(sum)`),
+      line('linters 2>&1 | grep -A20 "nolint:"', 'nolint: reports bad comments\nwhitespace: finds lines'),
+      line('find . | grep -i -B 2 nolint', 'first\nwaste\nnolint: reports'),
+      stepLine(stepWords({ tool: 'Glob', input: '{"pattern":"**/total.ts"}', result: path, isError: false })),
+      stepLine(
+        stepWords({ tool: 'Grep', input: '{"pattern":"x"}', result: 'Found 1 file\na.ts', isError: false }),
+      ),
+    ]).toEqual([
+      'Bash find . -mmin -60 (Find new files): "…/cart/total.ts"',
+      'Bash grep -rn "round(" src: "…/cart/total.ts:12: return round(sum)"',
+      'Bash linters 2>&1 | grep -A20 "nolint:": "nolint: reports bad comments"',
+      'Bash find . | grep -i -B 2 nolint: 3 lines',
+      'Glob "**/total.ts": "…/cart/total.ts"',
+      'Grep "x": "a.ts"',
+    ]);
+  });
+
+  it('tells the answer ahead of a last line that says nothing', () => {
+    const asks = 'Stage this hunk [y,n,q,a,d,K,J,g,/,e,p,P,?]?';
+    expect([
+      line('git checkout a.go && golangci-lint run', '0 issues.\nUpdated 1 path from the index'),
+      line('git checkout a.go', 'Updated 1 path from the index'),
+      line(
+        'git add -p a.go',
+        `diff --git a/a.go b/a.go\n(1/2) ${asks} Sorry, cannot split this hunk\n(1/2) ${asks} @@ -1,2 +1,3 @@\n+x\n(2/2) ${asks}`,
+      ),
+    ]).toEqual([
+      'Bash git checkout a.go && golangci-lint run: "0 issues."',
+      'Bash git checkout a.go: "Updated 1 path from the index"',
+      'Bash git add -p a.go: "Sorry, cannot split this hunk"',
+    ]);
+  });
+
   it('tells no commit in a repository that begins with it as one of the project', () => {
     const made = 'Initialized empty Git repository in x/.git/\n[main (root-commit) 3ac3f6b] initial';
     expect([

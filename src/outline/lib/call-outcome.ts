@@ -26,8 +26,13 @@ export function successWords(
   { first, last, lines }: ResultEnds,
 ): string {
   if (kind === 'command')
-    return commandOutcome(about, lines) ?? lastWords(result, { isListing, last, lines });
-  return nothing.test(first) || first === '' ? 'nothing found' : placesIn(lines);
+    return (
+      commandOutcome(about, lines) ??
+      lastWords(result, { isListing, last: wantedIn(about, lines) ?? last, lines })
+    );
+  if (nothing.test(first) || first === '') return 'nothing found';
+  const hits = lines.filter((line) => !/^Found 1 file\b/.test(line));
+  return placesIn(lines) || (hits.length === 1 ? hitWords(hits[0]!) : '');
 }
 
 /** Returns the last line of a command that worked, or how many lines it listed. */
@@ -40,7 +45,18 @@ function lastWords(
   if (!isListing)
     return saysNothing(lines, last) ? size : answerWords(result, last.replace(time, '')) || 'ok';
   if (exitCode.test(last)) return 'nothing found';
-  return lines.length > 1 ? placesIn(lines) || size : answerWords(result, last);
+  return lines.length > 1 ? placesIn(lines) || size : answerWords(result, last) || hitWords(last);
+}
+
+/** Returns the only line that was found, without most of a long path. */
+function hitWords(line: string): string {
+  return quoted(line.replace(/^(?:[^\s/:]*\/)+(?=[^\s/:]+\/[^\s/:]+)/, '…/'), 110);
+}
+
+/** Returns the line that a search with lines around it looked for; undefined for other commands. */
+function wantedIn(command: string, lines: readonly string[]): string | undefined {
+  const [, words = '\n'] = /\bgrep (?:-\w+ )*-\w*[ABC] ?\d+ (?:-\w+ )*["']?([^"'|\s]+)/.exec(command) ?? [];
+  return lines.find((line) => line.includes(words));
 }
 
 /** Matches the time and the level ahead of the words of a log. */
@@ -54,7 +70,12 @@ const maxValue = 70;
 function saysNothing(lines: readonly string[], last: string): boolean {
   if (last === '') return false;
   const isValue = last.length > maxValue && /^[[{<(]/.test(last) && !/^\s*[[{]\s*["'}\]\d]/.test(last);
-  return isListed(lines) || idle.test(last) || isValue || /^(?:return|func|def|const|let|var)\s/.test(last);
+  return (
+    isListed(lines) ||
+    (idle.test(last) && !last.startsWith('Updated ')) ||
+    isValue ||
+    /^(?:return|func|def|const|let|var)\s/.test(last)
+  );
 }
 
 /** True for code, a list of things alike, or the members of a value: their last line says nothing of the others. */
