@@ -141,8 +141,7 @@ function summaries(result: Result): string {
     'in the summary of a model': ({ 'recorded %': share = 0 }) => `${share} %`,
     'in an extract': ({ 'extractive %': share = 0 }) => `${share} %`,
     'in an extract, in one piece': ({ 'in one piece %': share = 0 }) => `${share} %`,
-    'of the missing ones, recalled': ({ recalls = 0, 'found by recall': found = 0 }) =>
-      `${found} of ${recalls}`,
+    'of the missing ones, recalled': (row) => `${row['found by recall'] ?? 0} of ${row['recalls'] ?? 0}`,
   });
 }
 

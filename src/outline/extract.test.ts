@@ -5,7 +5,6 @@ import type { SummaryRequest, SummaryStep } from './summarizer.ts';
 import { call, model, user } from '../../test/support/summary-steps.ts';
 import { readSections, titles } from './summary-text.ts';
 
-/** Counts tokens in a way that is easy to check. */
 const count = (text: string) => Math.ceil(text.length / 4);
 
 function summaryOf(steps: readonly SummaryStep[], change: Partial<SummaryRequest> = {}): string | undefined {
