@@ -1,10 +1,11 @@
 /** Assembles the gateway from its settings. Nothing is opened here: the store and the upstream are passed in. */
 import { createCaches, defaultCacheMb } from '../caches.ts';
+import { LeporelloError } from '../errors.ts';
 import { createLearned } from '../engine/state.ts';
 import type { Engine, Learned } from '../engine/types.ts';
 import { type BackgroundSummarizer, createBackgroundSummarizer } from './background-summarizer.ts';
 import type { Experiments, ExperimentSettings } from './experiments.ts';
-import type { Handler, Upstream } from './http/http.ts';
+import { type Handler, type Upstream, splitUrl, upstreamError } from './http/http.ts';
 import { clock, createGateway, newId } from './model-call.ts';
 import type { GatewayExperiment, GatewayOptions, GatewayTracing } from './options.ts';
 import type { ReceiptArchive } from './receipts/archive.ts';
@@ -143,6 +144,21 @@ const countingFunctions = [
   'storeCalled',
 ] as const;
 
+/** Returns the same upstream, but other errors than ours, as an upstream of the program may throw, become `upstream-failed` or `deadline`. */
+function reported(upstream: Upstream): Upstream {
+  return {
+    async send(request) {
+      try {
+        return await upstream.send(request);
+      } catch (error) {
+        if (LeporelloError.isInstance(error)) throw error;
+        throw upstreamError(error, splitUrl(request.url).origin, request.signal);
+      }
+    },
+    close: () => upstream.close(),
+  };
+}
+
 /** Creates the parts of a gateway. The settings must have been checked. `engineParts` replace those of the settings. */
 export function gatewayParts(
   settings: GatewaySettings,
@@ -189,7 +205,7 @@ export function gatewayParts(
       }) ?? local,
     encryptedStore,
     foldSettings: ownSettings,
-    upstream: deps.upstream,
+    upstream: reported(deps.upstream),
     urls: { ...defaultUpstreams, ...settings.urls },
     receipts: reportedTo(deps, createReceiptLog(), experiment),
     experiment,

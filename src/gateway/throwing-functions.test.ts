@@ -1,4 +1,4 @@
-/** Tests functions of the embedding program that throw: no reply may depend on a log, on metrics or on `onReceipt`. */
+/** Tests functions of the embedding program that throw: no reply may depend on a log, on metrics or on `onReceipt`, and an upstream that fails is no fault of ours. */
 import { expect, it } from 'vitest';
 import { codecs, served, words } from '../../test/support/served-reply.ts';
 import type { GatewayDeps } from './app.ts';
@@ -45,4 +45,16 @@ it.each([
   await new Promise(setImmediate);
   process.off('unhandledRejection', note);
   expect(unhandled).toEqual([]);
+});
+
+it('an upstream of the program that throws any error is reported as one that could not be reached', async () => {
+  const [[codec, fixture]] = codecs;
+  const upstream = { send: () => Promise.reject(new TypeError('no route')), close: () => Promise.resolve() };
+  const { status, text, logged } = await served(codec, fixture, {
+    streamed: false,
+    parts: [words],
+    deps: { upstream },
+  });
+  expect([status, logged]).toEqual([502, []]);
+  expect(text).toContain('could not be reached, or the connection broke (TypeError)');
 });
