@@ -264,12 +264,15 @@ function failingAsFetch(body: AsyncIterable<Uint8Array>, signal: AbortSignal): A
     [Symbol.asyncIterator]() {
       const chunks = body[Symbol.asyncIterator]();
       return {
-        ...chunks,
         next: () =>
           chunks.next().catch((error) => {
             signal.throwIfAborted();
             throw originalOf(error);
           }),
+        async return() {
+          await chunks.return?.();
+          return { done: true, value: undefined };
+        },
       };
     },
   };
