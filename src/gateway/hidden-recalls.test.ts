@@ -63,15 +63,13 @@ const replied = (...words: readonly string[]): readonly Step[] => [
 ];
 
 describe('the hidden recalls of a reply come back', () => {
+  const withTwoErrors = [...lookLines, 'assistant: "Two errors."', 'user: "And now?"'];
+
   it("with the model's last text", async () => {
     const { engine, recorder } = await openRecorder();
     recorder.answered(look, answersTo(look, 'all of it'));
     await recorder.complete(reply(text('Two errors.')));
-    expect(await sent(engine, replied('I look. Two errors.'))).toEqual([
-      ...lookLines,
-      'assistant: "Two errors."',
-      'user: "And now?"',
-    ]);
+    expect(await sent(engine, replied('I look. Two errors.'))).toEqual(withTwoErrors);
     expect(await sent(engine, replied('I look. No error.'))).toEqual([
       'user: "What does the log say?"',
       'assistant: "I look. No error."',
@@ -84,11 +82,7 @@ describe('the hidden recalls of a reply come back', () => {
     recorder.answered(look, answersTo(look, 'too much of it'));
     recorder.answered(look, answersTo(look, 'all of it'));
     await recorder.complete(reply(text('Two errors.')));
-    expect(await sent(engine, replied('I look. Two errors.'))).toEqual([
-      ...lookLines,
-      'assistant: "Two errors."',
-      'user: "And now?"',
-    ]);
+    expect(await sent(engine, replied('I look. Two errors.'))).toEqual(withTwoErrors);
   });
 
   it('round by round', async () => {

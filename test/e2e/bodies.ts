@@ -119,6 +119,11 @@ export function postStream(url: string, format: Format, change: Fields = {}): Pr
   return send(url + (streamPath ?? path), requestBody(format, { ...stream, ...change }), {});
 }
 
+/** Posts the same request in one of the two ways. */
+export function ask(url: string, format: Format, how: string): Promise<Response> {
+  return how === 'whole' ? post(url, format, requestBody(format)) : postStream(url, format);
+}
+
 function send(
   url: string,
   body: RequestInit['body'],
