@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isCode } from './items/items.ts';
+import { isCode } from './code.ts';
 import { atLineStart, isChange, isDocument, mayLose, reportsFailure } from './kind.ts';
 
 const calm = 'All 214 tests are done.\n'.repeat(60);

@@ -5,7 +5,7 @@
  */
 import { type JsonNode, type JsonObject, compact, isObject, readJson } from './json-tree.ts';
 import { type Omission, createJsonWriter } from './json-writer.ts';
-import { isCode } from './items/items.ts';
+import { isCode } from './code.ts';
 import { type Reader, type ShrinkDraft, mayLose } from './kind.ts';
 import { TABLES, leftOut, withoutSmallGaps } from './markers.ts';
 

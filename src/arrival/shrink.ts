@@ -13,8 +13,8 @@ import {
   type ShrinkOptions,
   type Shrunk,
 } from './kind.ts';
+import { isCode } from './code.ts';
 import { html } from './html.ts';
-import { isCode } from './items/items.ts';
 import { json } from './json.ts';
 import { isShrunk, leftOut } from './markers.ts';
 import { numberedLines } from './numbered-lines.ts';

@@ -242,11 +242,9 @@ function sentUpTo({ written, last, splices }: Start): readonly Message[] {
 
 /** Bytes of the shortest list that is remembered: shorter ones are read quickly, and hold few bytes to look them up by. */
 const minBytes = 16 * 1024;
-/**
- * Lists are looked up by some bytes at two places, because hashing all of their beginning takes as long as comparing it. Sessions of one client
- * may share these bytes, so the lists found are compared completely.
- */
-const [keyPlaces, keyBytes] = [[0, 15 * 1024], 1024] as const;
+/** Lists are looked up by some bytes at two places: hashing all of their beginning takes as long as comparing it. Those found are compared completely. */
+const keyPlaces = [0, 15 * 1024] as const;
+const keyBytes = 1024;
 
 function keyOf(bytes: Uint8Array): number {
   let key = 0;

@@ -314,41 +314,40 @@ export function mayPay(
   const referring = new Set(shrinks.flatMap(({ refers, at }) => (refers ? [at.message] : [])));
   const forAny = Math.min(keep.steps, keep.edits, keep.commands, keep.recalls, keep.replies);
   const moved = sent.messages.length - messages.length;
-  const limit = { rent: 0, behind: 0, tokens: 0 };
-  let kinds: readonly KindOfStep[] | undefined;
-  let kind: KindOfStep = 'replies';
-  let repliesAfter = 0;
-  for (let index = messages.length - 1; index >= 0; index--) {
-    const { role, parts } = messages[index]!;
-    const isReply = role === 'assistant';
-    if (begins[index]) repliesAfter++;
-    // The last message of a reply says of what kind its step is, and the results behind it, if it has no calls.
-    if (kinds && (!isReply || messages[index + 1]?.role !== 'assistant'))
-      kind = kinds[index] === 'replies' ? (kinds[index + 1] ?? 'replies') : kinds[index]!;
-    limit.behind += sentCounts[index + moved] ?? 0;
-    const most = left?.get(index) ?? Number.POSITIVE_INFINITY;
-    if (longest[index] === neverIdle || most === 0) continue;
-    const requests = repliesAfter + (isReply && !begins[index] ? 1 : 0);
-    const forStep = kinds ? keep[kind] : forAny;
-    const forTexts = isReply ? Math.min(keep.arguments, keep.editArguments) : keep.results;
-    const hasText = longest[index]! >= minBytes && most === Number.POSITIVE_INFINITY;
-    const age = Math.max(requests - (isReply ? 1 : 0) - forStep, hasText ? requests - forTexts : 0);
-    const isKept = kinds && parts.length > 0 && parts.every((_, at) => protects.part(index, at));
-    const tokens = age > 0 && !isKept ? Math.min(counts[index]!, most) : 0;
-    // A message with references is a candidate of one token.
-    const reference = requests > keep.results && referring.has(index) ? 1 : 0;
-    if (tokens + reference === 0) continue;
-    limit.rent += tokens * Math.max(0, age) + reference * (requests - keep.results);
-    limit.tokens += tokens + reference;
-    limit.behind -= tokens + reference;
-    if (!pays(limit)) continue;
-    // Once more, with the kinds of all steps; but a recall may be of any other kind by its words.
-    if (kinds || !protects.hasPlainResults) return true;
-    kinds = kindsSoFar(conversation);
-    [index, repliesAfter] = [messages.length, 0];
-    Object.assign(limit, { rent: 0, behind: 0, tokens: 0 });
+  /** `kinds`: those of all steps. Without them, each step counts as one of the kind that is unused first. */
+  function reaches(kinds?: readonly KindOfStep[]): boolean {
+    const limit = { rent: 0, behind: 0, tokens: 0 };
+    let kind: KindOfStep = 'replies';
+    let repliesAfter = 0;
+    for (let index = messages.length - 1; index >= 0; index--) {
+      const { role, parts } = messages[index]!;
+      const isReply = role === 'assistant';
+      if (begins[index]) repliesAfter++;
+      // The last message of a reply says of what kind its step is, and the results behind it, if it has no calls.
+      if (kinds && (!isReply || messages[index + 1]?.role !== 'assistant'))
+        kind = kinds[index] === 'replies' ? (kinds[index + 1] ?? 'replies') : kinds[index]!;
+      limit.behind += sentCounts[index + moved] ?? 0;
+      const most = left?.get(index) ?? Number.POSITIVE_INFINITY;
+      if (longest[index] === neverIdle || most === 0) continue;
+      const requests = repliesAfter + (isReply && !begins[index] ? 1 : 0);
+      const forStep = kinds ? keep[kind] : forAny;
+      const forTexts = isReply ? Math.min(keep.arguments, keep.editArguments) : keep.results;
+      const hasText = longest[index]! >= minBytes && most === Number.POSITIVE_INFINITY;
+      const age = Math.max(requests - (isReply ? 1 : 0) - forStep, hasText ? requests - forTexts : 0);
+      const isKept = kinds && parts.length > 0 && parts.every((_, at) => protects.part(index, at));
+      const tokens = age > 0 && !isKept ? Math.min(counts[index]!, most) : 0;
+      // A message with references is a candidate of one token.
+      const reference = requests > keep.results && referring.has(index) ? 1 : 0;
+      if (tokens + reference === 0) continue;
+      limit.rent += tokens * Math.max(0, age) + reference * (requests - keep.results);
+      limit.tokens += tokens + reference;
+      limit.behind -= tokens + reference;
+      if (pays(limit)) return true;
+    }
+    return false;
   }
-  return false;
+  // A recall may be of any other kind by its words, so kinds tell nothing unless all results are plain.
+  return reaches() && (!protects.hasPlainResults || reaches(kindsSoFar(conversation)));
 }
 
 /** The bytes of the longest text of a message that a stub can replace. Any image or document counts as long. */

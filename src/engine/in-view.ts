@@ -17,7 +17,7 @@ import type { ToolCallPart } from '../strategies/lib/editable-texts.ts';
 import type { Protection } from '../strategies/strategy.ts';
 
 /** Bytes that may stay in view, of each kind. In a small window, each kind may take about an eighth of it. */
-const [maxPlanBytes, maxRulesBytes, maxMarkedBytes, maxNotesBytes] = [8_000, 32_000, 8_000, 16_000];
+const maxInView = { plan: 8_000, rules: 32_000, marked: 8_000, notes: 16_000 };
 /** Anybody may have written the marks in a result, so they have a bound of their own. */
 const maxMarkedInResults = 4_000;
 
@@ -53,13 +53,13 @@ export function partsInView(
   const share = (window ?? Number.POSITIVE_INFINITY) / 2;
   const { plan = true, instructions = true } = pins;
   for (const pair of callsInView(conversation, {
-    plan: plan ? Math.min(maxPlanBytes, share) : 0,
-    rules: instructions ? Math.min(maxRulesBytes, share) : 0,
-    notes: notesTool === undefined ? undefined : { tool: notesTool, bytes: Math.min(maxNotesBytes, share) },
+    plan: plan ? Math.min(maxInView.plan, share) : 0,
+    rules: instructions ? Math.min(maxInView.rules, share) : 0,
+    notes: notesTool === undefined ? undefined : { tool: notesTool, bytes: Math.min(maxInView.notes, share) },
   }))
     [pair.call, pair.result].forEach(add);
   const texts = new Map<number, Map<number, readonly string[]>>();
-  const left = { said: Math.min(maxMarkedBytes, share), result: Math.min(maxMarkedInResults, share) };
+  const left = { said: Math.min(maxInView.marked, share), result: Math.min(maxMarkedInResults, share) };
   for (const message of runSteps(noteInView(conversation))) {
     const { parts: all } = conversation.messages[message]!;
     for (const { part, spans } of marksIn(conversation, message)) {
@@ -142,7 +142,7 @@ function* callsInView(
     } else if (isPlanWhole) {
       continue;
     } else {
-      if (bytes > maxPlanBytes) continue;
+      if (bytes > maxInView.plan) continue;
       const id = note.id ?? taskIdIn(textsOf(part).map((span) => textOf(body, answer, span)));
       const isKnown = id !== undefined && tasks.has(id);
       if (id !== undefined && !isKnown && note.isDone !== undefined) tasks.set(id, note.isDone);
@@ -182,7 +182,7 @@ function noteOf(body: Uint8Array, message: Message, at: number): CallNote | unde
   if (call.type !== 'tool-call') return undefined;
   const known = callNotes.get(call);
   if (known) return known.note;
-  const isLong = call.input.end - call.input.start > maxPlanBytes;
+  const isLong = call.input.end - call.input.start > maxInView.plan;
   const note = isLong ? undefined : readNote(call.name, inputOf(body, message, call));
   callNotes.set(call, { note });
   return note;
@@ -291,7 +291,7 @@ function markedTexts(text: string): readonly string[] {
 /** True for a result in which a small text is marked: it is not made smaller on arrival either. */
 export function isMarkedResult(conversation: Conversation, { message, part }: PartPlace): boolean {
   const { span } = conversation.messages[message]!.parts[part]!;
-  if (span.end - span.start > maxMarkedBytes) return false;
+  if (span.end - span.start > maxInView.marked) return false;
   return marksIn(conversation, message).some((marked) => marked.part === part);
 }
 
@@ -331,7 +331,9 @@ const instructionFile =
 // have changed or a newer one shows them.
 
 /** Bytes of the largest result that is read, UTF-16 units of the largest failure that stays, and lines of the largest diff. */
-const [maxReadBytes, maxFailure, maxDiffLines] = [40_000, 12_000, 200];
+const maxReadBytes = 40_000;
+const maxFailure = 12_000;
+const maxDiffLines = 200;
 /** Calls, newest first, among which they are looked for. */
 const maxCalls = 100;
 

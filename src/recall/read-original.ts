@@ -1,6 +1,6 @@
 /**
  * Turns a stored original into text for a model: removed text as it was, arguments as `name: value`, removed messages one after the other, each
- * under a heading. Pure, linear, never throws.
+ * under a heading; and gives originals their titles. Pure, linear, never throws.
  */
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Edit } from '../conversation/edit.ts';

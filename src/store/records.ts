@@ -351,7 +351,7 @@ type RecordUse = {
 };
 
 const dayMs = 24 * 60 * 60 * 1_000;
-const restOf = (ttlMs: number): number => Math.min(ttlMs / 10, dayMs);
+const renewAfterMs = (ttlMs: number): number => Math.min(ttlMs / 10, dayMs);
 const retryMs = 60_000;
 /** Keys that one call of the store renews: some stores read and write each, and all of it must end within one deadline. */
 const renewedAtOnce = 64;
@@ -379,7 +379,7 @@ export function createRenewals(store: Pick<Store, 'touch'>, clock: Clock, caches
       for (; from < keys.length; from += renewedAtOnce)
         await store.touch(keys.slice(from, from + renewedAtOnce), clock() + ttlMs);
     } catch {
-      for (const key of keys.slice(from)) freshAt.set(key, clock() - restOf(ttlMs) + retryMs);
+      for (const key of keys.slice(from)) freshAt.set(key, clock() - renewAfterMs(ttlMs) + retryMs);
     }
   }
 
@@ -390,7 +390,7 @@ export function createRenewals(store: Pick<Store, 'touch'>, clock: Clock, caches
     },
     used(key, ttlMs, { writtenAt = Number.NEGATIVE_INFINITY, along } = {}) {
       const now = clock();
-      const latest = now - restOf(ttlMs);
+      const latest = now - renewAfterMs(ttlMs);
       if ((freshAt.get(key) ?? Number.NEGATIVE_INFINITY) > latest) return;
       const isFresh = writtenAt > latest;
       freshAt.set(key, isFresh ? writtenAt : now);

@@ -206,7 +206,7 @@ function boldVerdict(reply: string): string {
 /** Lines at the end of a reply among which its conclusion is. */
 const maxEndLines = 8;
 
-/** Returns the sentences of the conclusion of a reply: its last line that is prose. A report begins with its verdict; an answer that thinks aloud ends with it. */
+/** Returns the sentences of the conclusion of a reply: its last line that is prose. */
 function conclusionIn(lines: readonly string[]): readonly string[] {
   const ends = lines.slice(1).slice(-maxEndLines);
   return ends.map(proseIn).findLast((sentences) => sentences.length > 0) ?? [];

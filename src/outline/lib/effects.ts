@@ -55,8 +55,8 @@ const inFiles =
 /** True for a call that worked and changed something that is no file here. A repository that it began itself is one to try something in. */
 export function changesOutside(step: ToldStep): boolean {
   if (step.hasFailed || step.user || !hasEffect(step)) return false;
-  if (step.kind !== 'command' || step.outcome.includes('new repository')) return step.kind !== 'command';
-  return step.about
-    .split(/&& |; |\| /)
-    .some((one) => hasEffect({ ...step, about: one }) && !inFiles.test(one));
+  if (step.kind !== 'command') return true;
+  if (step.outcome.includes('new repository')) return false;
+  const commands = step.about.split(/&& |; |\| /);
+  return commands.some((about) => hasEffect({ ...step, about }) && !inFiles.test(about));
 }

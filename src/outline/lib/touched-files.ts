@@ -6,6 +6,7 @@ import { parseRecord } from '../../conversation/json-scan.ts';
 import { isSamePath } from '../files-shown.ts';
 import { commandIn } from '../outcome.ts';
 import { type OutlineLine, type SurveyedCall, timesOf } from '../rank.ts';
+import { trial } from './effects.ts';
 
 /** A file that calls touched: how often it was read or edited, whether the last edit failed, and whether it is gone or has come from another place. */
 export type TouchedFile = {
@@ -109,7 +110,7 @@ function movesIn(input: string): readonly Move[] {
   const sent = parseRecord(input) ?? {};
   const command = commandIn(sent);
   // Files in a folder for trials are none of the work.
-  if (/(?:^|[\s;&='"(>])(?:\/private)?\/tmp\b|\bmktemp\b/.test(command ?? '')) return [];
+  if (trial.test(command ?? '')) return [];
   const texts = command === undefined ? Object.values(sent) : [command];
   const patched = texts.flatMap((text) => (typeof text === 'string' ? movesInPatch(text) : []));
   // The lines of a text that a command is given are no commands.
