@@ -1,11 +1,10 @@
 /** Assembles the gateway from its settings. Nothing is opened here: the store and the upstream are passed in. */
 import { createCaches, defaultCacheMb } from '../caches.ts';
-import { LeporelloError } from '../errors.ts';
 import { createLearned } from '../engine/state.ts';
 import type { Engine, Learned } from '../engine/types.ts';
 import { type BackgroundSummarizer, createBackgroundSummarizer } from './background-summarizer.ts';
 import type { Experiments, ExperimentSettings } from './experiments.ts';
-import { type Handler, type Upstream, splitUrl, upstreamError } from './http/http.ts';
+import type { Handler, Upstream } from './http/http.ts';
 import { clock, createGateway, newId } from './model-call.ts';
 import type { GatewayExperiment, GatewayOptions, GatewayTracing } from './options.ts';
 import type { ReceiptArchive } from './receipts/archive.ts';
@@ -16,7 +15,7 @@ import {
   createCostTracker,
   createReceiptLog,
 } from './receipts/receipts.ts';
-import { unfailing } from './send-with-retries.ts';
+import { reported, unfailing } from './send-with-retries.ts';
 import { type UpstreamUrls, defaultUpstreams } from './routing/routes.ts';
 import { type TenantSetting, createTenantRule, sessionOf } from './routing/tenant.ts';
 import type { ShadowSettings } from './shadow.ts';
@@ -143,21 +142,6 @@ const countingFunctions = [
   'notesLost',
   'storeCalled',
 ] as const;
-
-/** Returns the same upstream, but other errors than ours, as an upstream of the program may throw, become `upstream-failed` or `deadline`. */
-function reported(upstream: Upstream): Upstream {
-  return {
-    async send(request) {
-      try {
-        return await upstream.send(request);
-      } catch (error) {
-        if (LeporelloError.isInstance(error)) throw error;
-        throw upstreamError(error, splitUrl(request.url).origin, request.signal);
-      }
-    },
-    close: () => upstream.close(),
-  };
-}
 
 /** Creates the parts of a gateway. The settings must have been checked. `engineParts` replace those of the settings. */
 export function gatewayParts(

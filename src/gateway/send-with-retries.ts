@@ -6,7 +6,7 @@
 import type { Codec, GatewayProblem, Overflow } from '../codecs/codec.ts';
 import { refusalStatuses } from '../codecs/provider-errors.ts';
 import { type PreparedRequest, type Refusal, passThrough } from '../engine/types.ts';
-import { headerOf, splitUrl, type UpstreamResponse } from './http/http.ts';
+import { headerOf, splitUrl, type Upstream, upstreamError, type UpstreamResponse } from './http/http.ts';
 import { discardBody, maxErrorBytes, peekBody } from './http/body.ts';
 import type { UpstreamUrls } from './routing/routes.ts';
 import { LeporelloError, reasonOf } from '../errors.ts';
@@ -239,6 +239,21 @@ export function unfailing<
       }
     };
   return Object.fromEntries(names.map((name) => [name, ignoring(name)])) as unknown as Pick<Owner, Name>;
+}
+
+/** Returns the same upstream, but other errors than ours, as an upstream of the program may throw, become `upstream-failed` or `deadline`. */
+export function reported(upstream: Upstream): Upstream {
+  return {
+    async send(request) {
+      try {
+        return await upstream.send(request);
+      } catch (error) {
+        if (LeporelloError.isInstance(error)) throw error;
+        throw upstreamError(error, splitUrl(request.url).origin, request.signal);
+      }
+    },
+    close: () => upstream.close(),
+  };
 }
 
 /**

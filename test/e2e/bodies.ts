@@ -120,7 +120,7 @@ export function postStream(url: string, format: Format, change: Fields = {}): Pr
 }
 
 /** Posts the same request in one of the two ways. */
-export function ask(url: string, format: Format, how: string): Promise<Response> {
+export function postAs(url: string, format: Format, how: string): Promise<Response> {
   return how === 'whole' ? post(url, format, requestBody(format)) : postStream(url, format);
 }
 

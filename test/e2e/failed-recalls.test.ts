@@ -5,7 +5,7 @@ import type { Engine } from '../../src/engine/types.ts';
 import type { GatewayTracing } from '../../src/gateway/options.ts';
 import type { Receipt } from '../../src/receipts/receipt.ts';
 import type { Reply, Script, TurnPart } from '../support/fake-provider/script.ts';
-import { ask, formats } from './bodies.ts';
+import { formats, postAs } from './bodies.ts';
 import { replies } from './replies.ts';
 import { offering, startStack } from './stack.ts';
 
@@ -44,7 +44,7 @@ describe.each(formats)('a %s recall whose original cannot be read', (format) => 
 
   it.each(['whole', 'streamed'])('is answered with a sentence, and the %s reply goes on', async (how) => {
     await using stack = await start(({ index }) => (index === 0 ? looking : found));
-    const response = await ask(stack.url, format, how);
+    const response = await postAs(stack.url, format, how);
     const text = await response.text();
     expect([response.status, text.includes('Here it is.')]).toEqual([200, true]);
     if (how === 'streamed') expect(text).toMatch(replies[format].streamEnd);
@@ -57,7 +57,7 @@ describe.each(formats)('a %s recall whose original cannot be read', (format) => 
 
   it.each(['whole', 'streamed'])('beside a call of the client leaves the client its %s call', async (how) => {
     await using stack = await start(() => both);
-    const response = await ask(stack.url, format, how);
+    const response = await postAs(stack.url, format, how);
     const text = await response.text();
     // A Responses object repeats the tools of the request, so the call is looked for by its argument.
     expect([response.status, text.includes('"run"'), text.includes('mem_0000')]).toEqual([200, true, false]);

@@ -8,7 +8,7 @@ import OpenAI, { APIError as OpenAIError, RateLimitError as OpenAIRateLimitError
 import { describe, expect, it } from 'vitest';
 import type { Receipt } from '../../src/receipts/receipt.ts';
 import type { Reply, Script, TurnPart } from '../support/fake-provider/script.ts';
-import { ask, formats, type Format, post, postStream, requestBody } from './bodies.ts';
+import { formats, type Format, post, postAs, postStream, requestBody } from './bodies.ts';
 import { replies } from './replies.ts';
 import { offering, type Stack, startStack } from './stack.ts';
 
@@ -102,7 +102,7 @@ describe.each(formats)('a %s continuation that is refused', (format) => {
     const error = { message: replies[format].overflow, type: 'invalid_request_error', code: 'some_code' };
     const tooLong: Reply = { type: 'error', status: 400, body: { type: 'error', error } };
     await using stack = await startStack(after(tooLong, looking, found), offering);
-    const response = await ask(stack.url, format, how);
+    const response = await postAs(stack.url, format, how);
     const text = await response.text();
     expect([response.status, text.includes('Here it is.')]).toEqual([200, true]);
     if (how === 'streamed') expect(text).toMatch(replies[format].streamEnd);
