@@ -17,7 +17,7 @@ import { type Generated, joined, roundOf, shownStream } from './lib/ai-sdk-repli
 import { type AdapterOptions, type OpenModelCall, openModelCall } from './lib/model-call.ts';
 import { checkAdapterOptions, checkResultShrinkOptions, checkTools } from './lib/options.ts';
 import { type ResultShrinkOptions, resultShrinker } from './lib/shrink-results.ts';
-import { definitionOf, frameworkCodec, ownToolNames, ownTools, wireRequest } from './lib/wire-body.ts';
+import { definitionOf, frameworkCodec, privateToolsIn, ownTools, wireRequest } from './lib/wire-body.ts';
 
 export type { AdapterOptions } from './lib/model-call.ts';
 export type { ResultShrinkOptions } from './lib/shrink-results.ts';
@@ -43,13 +43,13 @@ export function leporelloMiddleware(
       const call = await openCall(leporello, options, { params, model }, (folded) =>
         model.doGenerate(folded),
       );
-      const recallTool = ownToolNames(call.recallTool);
+      const privateTools = privateToolsIn(call.recallTool);
       const rounds: Generated[] = [];
       for (let reply: Generated | undefined = call.reply; reply; ) {
         rounds.push(reply);
-        reply = await call.next(roundOf(reply, recallTool, wantsJson(params)));
+        reply = await call.next(roundOf(reply, privateTools, wantsJson(params)));
       }
-      return joined(rounds, recallTool, wantsJson(params));
+      return joined(rounds, privateTools, wantsJson(params));
     },
     async wrapStream({ params, model }) {
       const call = await openCall(leporello, options, { params, model }, (folded) => model.doStream(folded));

@@ -12,7 +12,7 @@ import {
   tool as functionTool,
 } from '@openai/agents';
 import { type JsonRecord, isRecord, objectsOf, wordAt } from '../conversation/json-scan.ts';
-import { isPrivateTool } from '../conversation/turns.ts';
+import type { PrivateTools } from '../conversation/turns.ts';
 import { type Leporello, partsOf } from '../library/leporello.ts';
 import { itemBlocks, itemForm } from './lib/agents-items.ts';
 import {
@@ -23,7 +23,7 @@ import {
   openModelCall,
 } from './lib/model-call.ts';
 import { checkNamedOptions } from './lib/options.ts';
-import { definitionOf, ownToolNames, ownTools } from './lib/wire-body.ts';
+import { definitionOf, privateToolsIn, ownTools } from './lib/wire-body.ts';
 
 export { LeporelloSession, type SessionOptions } from './lib/agents-session.ts';
 export type { AdapterOptions } from './lib/model-call.ts';
@@ -73,17 +73,17 @@ export function leporelloModel(model: Model, leporello: Leporello, options: Agen
     async getResponse(request) {
       if (isKept(request)) return model.getResponse(request);
       const call = await openCall(leporello, options, request, (folded) => model.getResponse(folded));
+      const privateTools = privateToolsIn(call.recallTool);
       const rounds: AgentsReply[] = [];
       for (let reply: AgentsReply | undefined = call.reply; reply; ) {
         rounds.push(reply);
-        reply = await call.next(roundOf(reply, ownToolNames(call.recallTool)));
+        reply = await call.next(roundOf(reply, privateTools));
       }
-      const name = ownToolNames(call.recallTool);
       const last = rounds.at(-1)!;
-      if (rounds.length === 1 && !last.output.some((item) => isRecall(item, name))) return last;
-      const output = rounds.flatMap((round) => withoutTool(round.output, name));
+      if (rounds.length === 1 && !last.output.some((item) => isRecall(item, privateTools))) return last;
+      const output = rounds.flatMap((round) => withoutTool(round.output, privateTools));
       const usage = rounds.map((round) => round.usage).reduce(addedUsages);
-      return { ...withoutTool(last, name), output, usage };
+      return { ...withoutTool(last, privateTools), output, usage };
     },
     getStreamedResponse: (request) =>
       isKept(request) ? model.getStreamedResponse(request) : relay(model, leporello, options, request),
@@ -206,14 +206,14 @@ function openCall<Reply>(
   );
 }
 
-function isRecall(item: object, recallTool: string | undefined): boolean {
+function isRecall(item: object, privateTools: PrivateTools): boolean {
   const { type, name } = item as JsonRecord;
-  return type === 'function_call' && typeof name === 'string' && isPrivateTool(name, recallTool);
+  return type === 'function_call' && typeof name === 'string' && privateTools.has(name);
 }
 
 function roundOf(
   { output, usage }: { readonly output: readonly object[]; readonly usage: { readonly inputTokens: number } },
-  recallTool: string | undefined,
+  privateTools: PrivateTools,
 ): ModelRound {
   const called = objectsOf(output).filter(({ type }) => type === 'function_call');
   const calls = called.map((item) => ({
@@ -231,8 +231,8 @@ function roundOf(
     }));
   return {
     content: itemBlocks(output),
-    recalls: calls.filter(({ name }) => isPrivateTool(name, recallTool)),
-    calls: [...calls.filter(({ name }) => !isPrivateTool(name, recallTool)), ...others],
+    recalls: calls.filter(({ name }) => privateTools.has(name)),
+    calls: [...calls.filter(({ name }) => !privateTools.has(name)), ...others],
     isComplete: objectsOf(output).every(({ status }) => status !== 'incomplete'),
     promptTokens: usage.inputTokens > 0 ? usage.inputTokens : undefined,
   };
@@ -257,7 +257,7 @@ async function* relay(
   const call = await openCall(leporello, options, request, (folded) =>
     begun(model.getStreamedResponse(folded)),
   );
-  const recallTool = ownToolNames(call.recallTool);
+  const privateTools = privateToolsIn(call.recallTool);
   const output: ReplyDone['response']['output'] = [];
   const usages: Usage[] = [];
   let isEnded = false;
@@ -265,27 +265,27 @@ async function* relay(
     let last: ReplyDone | undefined;
     let reply: AsyncIterable<AgentsEvent> | undefined = call.reply;
     for (let number = 1; reply; number++) {
-      const show = openEvents(recallTool);
+      const show = openEvents(privateTools);
       let done: ReplyDone | undefined;
       for await (const event of reply) {
         if (event.type === 'response_done') done = event;
         else if (event.type === 'model') {
           const visible = show(event.event);
           if (visible !== undefined) yield { ...event, event: visible };
-        } else if (event.type !== 'response_started' || number === 1) yield withoutTool(event, recallTool);
+        } else if (event.type !== 'response_started' || number === 1) yield withoutTool(event, privateTools);
       }
       if (!done) break;
       last = done;
       usages.push(Usage.fromJSON(done.response.usage as Parameters<typeof Usage.fromJSON>[0]));
-      output.push(...withoutTool(done.response.output, recallTool));
-      reply = await call.next(roundOf(done.response, recallTool));
+      output.push(...withoutTool(done.response.output, privateTools));
+      reply = await call.next(roundOf(done.response, privateTools));
     }
     isEnded = true;
     if (last)
       yield {
         ...last,
         response: {
-          ...withoutTool(last.response, recallTool),
+          ...withoutTool(last.response, privateTools),
           output,
           ...(usages.length > 1 && { usage: usages.reduce(addedUsages) }),
         },
@@ -309,12 +309,12 @@ async function begun<Event>(stream: AsyncIterable<Event>): Promise<AsyncIterable
 }
 
 /** Returns a function that shows what a program may see of the provider's own events: nothing of the recalls. */
-function openEvents(recallTool: string | undefined): (event: unknown) => unknown {
+function openEvents(privateTools: PrivateTools): (event: unknown) => unknown {
   const hidden = new Set<unknown>();
   return (event) => {
-    if (!isRecord(event) || recallTool === undefined) return event;
+    if (!isRecord(event) || privateTools.size === 0) return event;
     const { item, item_id: id, choices } = event;
-    if (isNamed(item, recallTool) && isRecord(item)) {
+    if (isNamed(item, privateTools) && isRecord(item)) {
       hidden.add(item['id']);
       return undefined;
     }
@@ -323,28 +323,28 @@ function openEvents(recallTool: string | undefined): (event: unknown) => unknown
     const calls = objectsOf(choices).flatMap(({ delta }) =>
       isRecord(delta) ? objectsOf(delta['tool_calls']) : [],
     );
-    for (const call of calls) if (isNamed(call, recallTool)) hidden.add(call['index']);
+    for (const call of calls) if (isNamed(call, privateTools)) hidden.add(call['index']);
     if (calls.length > 0 && calls.every(({ index }) => hidden.has(index))) return undefined;
-    return withoutTool(event, recallTool);
+    return withoutTool(event, privateTools);
   };
 }
 
 /** Leaves out of all lists within a value what has the name of the tool: definitions and calls that providers repeat. */
-function withoutTool<Value>(value: Value, recallTool: string | undefined): Value {
-  if (recallTool === undefined || typeof value !== 'object' || value === null) return value;
+function withoutTool<Value>(value: Value, privateTools: PrivateTools): Value {
+  if (privateTools.size === 0 || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value))
     return value
-      .filter((one: unknown) => !isNamed(one, recallTool))
-      .map((one: unknown) => withoutTool(one, recallTool)) as Value;
+      .filter((one: unknown) => !isNamed(one, privateTools))
+      .map((one: unknown) => withoutTool(one, privateTools)) as Value;
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [key, withoutTool(inner as unknown, recallTool)]),
+    Object.entries(value).map(([key, inner]) => [key, withoutTool(inner as unknown, privateTools)]),
   ) as Value;
 }
 
-function isNamed(value: unknown, name: string): boolean {
+function isNamed(value: unknown, privateTools: PrivateTools): boolean {
   if (!isRecord(value)) return false;
   const { function: inner } = value;
-  return [value, inner].some((named) => isRecord(named) && isPrivateTool(wordAt(named, 'name'), name));
+  return [value, inner].some((named) => isRecord(named) && privateTools.has(wordAt(named, 'name') ?? ''));
 }

@@ -18,6 +18,7 @@ import type {
 import type { Edit } from '../conversation/edit.ts';
 import type { JsonRecord, Member } from '../conversation/json-scan.ts';
 import type { Steps } from '../conversation/steps.ts';
+import type { PrivateTools } from '../conversation/turns.ts';
 
 export type { RecallAnswer, ToolCall } from '../conversation/conversation.ts';
 
@@ -42,8 +43,8 @@ export interface Codec {
     extra?: { readonly recallTool?: RecallTool },
   ): Uint8Array;
   readonly rules: FormatRules;
-  /** Reads a complete (not streamed) successful response. `recallTool` is as in `StreamOptions`. Throws `bad-response`. */
-  readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply;
+  /** Reads a complete (not streamed) successful response. Throws `bad-response`. */
+  readResponse(body: Uint8Array, privateTools: PrivateTools): ModelReply;
   /** True when the model finished its reply or stopped for its calls. A reply that was cut off or refused may hold half a call. */
   isComplete(reply: ModelReply): boolean;
   /** True when the reply was cut off at its token limit. */
@@ -255,8 +256,7 @@ export type ModelReply = {
 export type PlacedHiddenRecall = { readonly at: number; readonly candidates: readonly HiddenRecall[] };
 
 export type StreamOptions = {
-  /** Name of the recall tool in this request, with that of the tool for notes after a space if it was injected; undefined when none was. */
-  readonly recallTool: string | undefined;
+  readonly privateTools: PrivateTools;
 };
 
 /** One server-sent event: its raw bytes including the blank line that ends it, and its fields. */

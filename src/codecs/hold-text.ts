@@ -11,12 +11,12 @@
  * Reasoning ahead of the text is not held back. Decision 52 says what was weighed.
  */
 import { parseRecord } from '../conversation/json-scan.ts';
-import { isPrivateTool } from '../conversation/turns.ts';
+import type { PrivateTools } from '../conversation/turns.ts';
 import type { StreamEvent, StreamRelay } from './codec.ts';
 
 export type TextHolding = {
   /** The names of the private tools, as in `StreamOptions`. */
-  readonly recallTool: string | undefined;
+  readonly privateTools: PrivateTools;
   /** True when the request has something to recall. */
   readonly mayRecall: boolean;
   /** True when the reply does not go on after this round, even if it ends with a recall. */
@@ -36,7 +36,7 @@ const beginsJson = /^\s*(?:\{\s*["}]|\[\s*["{[\]\d-])/;
 
 /** Returns a relay that holds back texts which may precede a recall. */
 export function holdText(relay: StreamRelay, holding: TextHolding): StreamRelay {
-  if (holding.recallTool === undefined) return relay;
+  if (holding.privateTools.size === 0) return relay;
   let round = newRound();
   let { mayRecall } = holding;
   let hidesText: true | undefined;
@@ -45,7 +45,7 @@ export function holdText(relay: StreamRelay, holding: TextHolding): StreamRelay 
   function isSettled(event: StreamEvent, held: StreamEvent[]): boolean {
     const data = parseRecord(event.data);
     const { text, calls } = data ? relay.contentOf(data) : { text: undefined, calls: [] };
-    const recalls = calls.filter((name) => isPrivateTool(name, holding.recallTool));
+    const recalls = calls.filter((name) => holding.privateTools.has(name));
     if (text !== undefined || held.length > 0) held.push(event);
     round.text += text ?? '';
     round.hasRecall ||= recalls.length > 0;

@@ -17,7 +17,7 @@ import {
   type MatchedPieces,
 } from './match-copy.ts';
 import { messageSplices, type MessageWriter } from './write-body.ts';
-import { isPrivateTool, privateToolsOf } from '../conversation/turns.ts';
+import { type PrivateTools, privateToolsOf } from '../conversation/turns.ts';
 
 /** Everything about hidden recalls that only a codec knows. */
 export type HiddenRecallWriter = HiddenRecallReader & {
@@ -100,13 +100,13 @@ export function hiddenRecallInserter(
 }
 
 function readShown(reader: HiddenRecallReader, { rounds, closing }: HiddenRecall): VisibleRounds {
-  const recallTool = privateToolsOf(rounds.flatMap(({ answers }) => answers.map(({ call }) => call.name)));
+  const privateTools = privateToolsOf(rounds.flatMap(({ answers }) => answers.map(({ call }) => call.name)));
   return {
     rounds: rounds.map(({ turn, hidesText }) => {
-      const visible = visiblePieces(reader, turn, recallTool);
+      const visible = visiblePieces(reader, turn, privateTools);
       return hidesText ? { ...visible, texts: [] } : visible;
     }),
-    closing: closing && visiblePieces(reader, closing, recallTool),
+    closing: closing && visiblePieces(reader, closing, privateTools),
   };
 }
 
@@ -225,13 +225,11 @@ type PieceReading = { readonly kind: keyof ReplyPieces } & Pick<ReplyPiece, 'tex
 function visiblePieces(
   reader: HiddenRecallReader,
   turn: Uint8Array,
-  recallTool: string | undefined,
+  privateTools: PrivateTools,
 ): ReplyPieces {
   const view = reader.readTurn(turn);
   return collect(view.messages, (message, part) =>
-    part.type === 'tool-call' && isPrivateTool(part.name, recallTool)
-      ? []
-      : piecesOf(reader, view, message, part),
+    part.type === 'tool-call' && privateTools.has(part.name) ? [] : piecesOf(reader, view, message, part),
   );
 }
 

@@ -10,7 +10,7 @@ const encoder = new TextEncoder();
 
 /** Takes the first event, and says whether the second is skipped to its end. */
 function skips(codec: Codec, first: string, second: string): boolean {
-  const relay = codec.openStream({ recallTool: 'read_memory' });
+  const relay = codec.openStream({ privateTools: new Set(['read_memory']) });
   relay.take(eventOf(first));
   const bytes = encoder.encode(`: before\n\n${second}: after\n\n`);
   const from = ': before\n\n'.length;
@@ -46,7 +46,7 @@ describe('a delta is skipped', () => {
 
   it('when it has the same lines before and after its data', () => {
     const windows = (sse: string) => sse.replaceAll('\n', '\r\n');
-    const relay = openaiChat.openStream({ recallTool: undefined });
+    const relay = openaiChat.openStream({ privateTools: new Set() });
     relay.take({ ...eventOf(chat('a')), raw: encoder.encode(windows(chat('a'))) });
     const next = encoder.encode(windows(chat('b')));
     expect(relay.skip(next, 0)).toBe(next.length);

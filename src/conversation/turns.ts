@@ -359,17 +359,15 @@ export function callsByResult(conversation: Conversation): ReadonlyMap<string, P
   return calls;
 }
 
-/** Joins the names of the tools whose calls are answered here: one name, or several with a space in between. Undefined without any. */
-export function privateToolsOf(names: readonly (string | undefined)[]): string | undefined {
-  const given = names.filter((name) => name !== undefined);
-  return given.length === 0 ? undefined : given.join(' ');
-}
+/**
+ * Names of the tools that Leporello added to a request: the one for recalls and, if offered, the one for notes. Leporello answers their
+ * calls, and the client never sees them. Empty if it added none.
+ */
+export type PrivateTools = ReadonlySet<string>;
 
-/** True for a tool whose calls are answered here, not by the client. `privateTools`: the joined names. */
-export function isPrivateTool(name: string | undefined, privateTools: string | undefined): boolean {
-  if (name === undefined || privateTools === undefined) return false;
-  // A client's tool may have a name with spaces.
-  return privateTools.split(' ').includes(name);
+/** Returns the names that are given. */
+export function privateToolsOf(names: readonly (string | undefined)[]): PrivateTools {
+  return new Set(names.filter((name) => name !== undefined));
 }
 
 /** Returns the places of recalls, of their answers, and of the media that they gave back. */

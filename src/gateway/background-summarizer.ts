@@ -177,7 +177,7 @@ async function askForSummary(
 ): Promise<ModelReply> {
   const response = await send(codec.promptBody(prompt));
   const body = await readBody(response.body, maxReplyBytes);
-  if (response.status === 200) return codec.readResponse(body, undefined);
+  if (response.status === 200) return codec.readResponse(body, new Set());
   throw new LeporelloError(
     'upstream-failed',
     `The upstream answered ${response.status} to a request for a summary.`,

@@ -37,7 +37,7 @@ function turn(...parts: readonly ScriptedPart[]) {
 }
 
 const reply = (...parts: readonly ScriptedPart[]): ModelReply =>
-  openaiChat.readResponse(chatFixture.response(turn(...parts)), 'read_memory');
+  openaiChat.readResponse(chatFixture.response(turn(...parts)), new Set(['read_memory']));
 
 const answersTo = ({ recalls }: ModelReply, words: string): readonly RecallAnswer[] =>
   recalls.map((call) => ({ call, text: words }));

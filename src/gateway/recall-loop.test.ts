@@ -49,7 +49,7 @@ describe('a chunk of a stream', () => {
   );
   /** Relays chunks. */
   function relayed(...chunks: readonly string[]) {
-    const relay = openaiChat.openStream({ recallTool: 'read_memory' });
+    const relay = openaiChat.openStream({ privateTools: new Set(['read_memory']) });
     const splitter = createEventSplitter();
     return chunks.map((text) => {
       const chunk = new TextEncoder().encode(text);

@@ -6,7 +6,7 @@ import type { ModelReply, RecallAnswer, StreamRelay } from '../codecs/codec.ts';
 import { holdText } from '../codecs/hold-text.ts';
 import { awaitsRecall, recallsWithCalls } from '../codecs/shared-json.ts';
 import type { KeptReply, RecallRound, Usage } from '../conversation/conversation.ts';
-import { privateToolsOf } from '../conversation/turns.ts';
+import { type PrivateTools, privateToolsOf } from '../conversation/turns.ts';
 import type { PreparedRequest } from '../engine/types.ts';
 import { LeporelloError, reasonOf } from '../errors.ts';
 import { discardBody, maxErrorBytes, peekBody, peekBytes } from './http/body.ts';
@@ -22,17 +22,17 @@ const maxResponseBytes = 64 * 1024 * 1024;
 /** Yields the client's bytes of a streamed response as they arrive. An error of the first response ends the stream with that error. */
 export async function* relayStream(exchange: Exchange, first: UpstreamResponse): AsyncGenerator<Uint8Array> {
   const { codec, prepared, note } = exchange;
-  const recallTool = privateToolsOf([prepared.recallTool, prepared.notesTool]);
+  const privateTools = privateToolsOf([prepared.recallTool, prepared.notesTool]);
   const budget = openBudget(exchange);
   let round = 1;
-  const plain = passingOnErrors(codec.openStream({ recallTool }), (error) => {
+  const plain = passingOnErrors(codec.openStream({ privateTools }), (error) => {
     // A later round that cannot be read would begin a second message.
     if (round > 1) throw error;
     unread(exchange, error);
   });
   const isLastRound = () => budget.isSpent(round);
   const relay = prepared.wantsJson
-    ? holdText(plain, { recallTool, mayRecall: prepared.searched().length > 0, isLastRound })
+    ? holdText(plain, { privateTools, mayRecall: prepared.searched().length > 0, isLastRound })
     : plain;
   const recorder = recordHiddenRecalls(prepared, note, 'first');
   let sent = prepared.body;
@@ -212,19 +212,14 @@ export async function relayWhole(
 }
 
 /** Reads a 200 response. Returns undefined for one that is relayed unread, because nothing in it is known to be private. */
-function readReply(
-  exchange: Exchange,
-  body: Uint8Array,
-  recallTool: string | undefined,
-): ModelReply | undefined {
-  const { codec, prepared } = exchange;
+function readReply(exchange: Exchange, body: Uint8Array, privateTools: PrivateTools): ModelReply | undefined {
   try {
-    return codec.readResponse(body, recallTool);
+    return exchange.codec.readResponse(body, privateTools);
   } catch (error) {
     // The response has an unknown shape.
     if (LeporelloError.isInstance(error) && error.code === 'bad-response') return undefined;
     const text = new TextDecoder().decode(body);
-    if ([prepared.recallTool, prepared.notesTool].some((name) => name && text.includes(name))) throw error;
+    if ([...privateTools].some((name) => text.includes(name))) throw error;
     unread(exchange, error);
     return undefined;
   }

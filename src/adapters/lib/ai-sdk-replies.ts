@@ -3,10 +3,10 @@
  * except for the streams.
  */
 import type { LanguageModelMiddleware } from 'ai';
-import { isPrivateTool } from '../../conversation/turns.ts';
+import type { PrivateTools } from '../../conversation/turns.ts';
 import { replyBlocks } from './ai-sdk-messages.ts';
 import type { OpenModelCall } from './model-call.ts';
-import { ownToolNames } from './wire-body.ts';
+import { privateToolsIn } from './wire-body.ts';
 
 export type Generated = Awaited<ReturnType<NonNullable<LanguageModelMiddleware['wrapGenerate']>>>;
 export type Streamed = Awaited<ReturnType<NonNullable<LanguageModelMiddleware['wrapStream']>>>;
@@ -22,7 +22,7 @@ type ReplyParts = {
 /** `hidesText`: the program does not see the texts if the reply goes on after a recall. */
 export function roundOf(
   { content, finishReason, usage }: ReplyParts,
-  recallTool: string | undefined,
+  privateTools: PrivateTools,
   hidesText: boolean,
 ) {
   const called = content.flatMap((part) =>
@@ -30,11 +30,11 @@ export function roundOf(
       ? [{ id: part.toolCallId, name: part.toolName, argumentsJson: part.input }]
       : [],
   );
-  const calls = called.filter(({ name }) => !isPrivateTool(name, recallTool));
+  const calls = called.filter(({ name }) => !privateTools.has(name));
   return {
     content: replyBlocks(content),
     hidesText,
-    recalls: called.filter(({ name }) => isPrivateTool(name, recallTool)),
+    recalls: called.filter(({ name }) => privateTools.has(name)),
     calls,
     isComplete: !['length', 'content-filter', 'error', 'interrupted'].includes(finishReason.unified),
     promptTokens: usage.inputTokens.total,
@@ -42,15 +42,11 @@ export function roundOf(
 }
 
 /** Joins the rounds of a reply: the program sees one, without the recalls. `inLast`: with the text of the last round only. */
-export function joined(
-  rounds: readonly Generated[],
-  recallTool: string | undefined,
-  inLast: boolean,
-): Generated {
+export function joined(rounds: readonly Generated[], privateTools: PrivateTools, inLast: boolean): Generated {
   const last = rounds.at(-1)!;
   const content = rounds.flatMap((round) =>
     round.content.filter(
-      (part) => !isRecall(part, recallTool) && !(inLast && round !== last && part.type === 'text'),
+      (part) => !isRecall(part, privateTools) && !(inLast && round !== last && part.type === 'text'),
     ),
   );
   if (rounds.length === 1 && content.length === last.content.length) return last;
@@ -65,9 +61,9 @@ export function joined(
 
 function isRecall(
   part: { readonly type: string; readonly toolName?: string },
-  recallTool: string | undefined,
+  privateTools: PrivateTools,
 ): boolean {
-  return part.type === 'tool-call' && isPrivateTool(part.toolName, recallTool);
+  return part.type === 'tool-call' && privateTools.has(part.toolName ?? '');
 }
 
 /** A reply whose only calls were recalls gives the program nothing to run. */
@@ -118,20 +114,20 @@ async function* relay(
   source: Source,
   wantsJson: boolean,
 ): AsyncGenerator<StreamPart> {
-  const recallTool = ownToolNames(call.recallTool);
+  const privateTools = privateToolsIn(call.recallTool);
   const finished: Finish[] = [];
   const shown: { readonly type: string }[] = [];
   let isEnded = false;
   try {
     for (let number = 1; ; number++) {
-      const round = openRound(number, recallTool, wantsJson && recallTool !== undefined);
+      const round = openRound(number, privateTools, wantsJson && privateTools.size > 0);
       for await (const part of partsIn(source.reader)) yield* round.take(part);
       const { content, finish, held, isHolding } = round.end();
-      shown.push(...content.filter((part) => !isRecall(part, recallTool)));
+      shown.push(...content.filter((part) => !isRecall(part, privateTools)));
       // The provider's stream broke off, or the program cancelled it.
       if (!finish) return yield* held;
       finished.push(finish);
-      const reply = await call.next(roundOf({ ...finish, content }, recallTool, isHolding));
+      const reply = await call.next(roundOf({ ...finish, content }, privateTools, isHolding));
       yield* reply ? held.filter((part) => !isText(part)) : held;
       if (!reply) break;
       source.reader = reply.stream.getReader();
@@ -155,7 +151,7 @@ type OpenText = { readonly type: 'text' | 'reasoning'; text: string; providerMet
  * Reads one round of a stream: what the program sees of each part, and the content of the reply. `holdsText`: text that does not begin like JSON is held
  * back until a call of the program follows, or the end of the round tells that the reply does not go on after a recall.
  */
-function openRound(number: number, recallTool: string | undefined, holdsText: boolean) {
+function openRound(number: number, privateTools: PrivateTools, holdsText: boolean) {
   const content: (Generated['content'][number] | OpenText)[] = [];
   const open = new Map<string, OpenText>();
   const hidden = new Set<string>();
@@ -201,7 +197,7 @@ function openRound(number: number, recallTool: string | undefined, holdsText: bo
         return { ...part, id: idOf(part.id) };
       }
       case 'tool-input-start':
-        if (!isPrivateTool(part.toolName, recallTool)) return part;
+        if (!privateTools.has(part.toolName)) return part;
         hidden.add(part.id);
         return undefined;
       case 'tool-input-delta':
@@ -212,7 +208,7 @@ function openRound(number: number, recallTool: string | undefined, holdsText: bo
         return undefined;
       case 'tool-call':
         content.push(part);
-        return isRecall(part, recallTool) ? undefined : part;
+        return isRecall(part, privateTools) ? undefined : part;
       case 'tool-result':
       case 'file':
       case 'reasoning-file':

@@ -13,13 +13,13 @@ describe('the text of a stream that holds it back', () => {
     chunks.map((one) => show.take(one).message.content);
 
   it('is shown once it begins like JSON', () => {
-    const show = openChunks('read_memory', true);
+    const show = openChunks(new Set(['read_memory']), true);
     expect(textsOf(show, [chunk(' '), chunk('\n{"a'), chunk('":1}')])).toEqual(['', ' \n{"a', '":1}']);
     expect([show.isHolding(), show.end().message.content]).toEqual([false, '']);
   });
 
   it('is dropped when the reply goes on after a recall, and shown at the end of the last round', () => {
-    const show = openChunks('read_memory', true);
+    const show = openChunks(new Set(['read_memory']), true);
     expect(textsOf(show, [chunk('Let me'), chunk(' look.'), chunk('', 'read_memory')])).toEqual(['', '', '']);
     expect(show.isHolding()).toBe(true);
     show.endRound(undefined, true);
@@ -29,7 +29,7 @@ describe('the text of a stream that holds it back', () => {
   });
 
   it('is shown ahead of a call of the program', () => {
-    const show = openChunks('read_memory', true);
+    const show = openChunks(new Set(['read_memory']), true);
     const parts = [{ type: 'text', text: 'Reading.', index: 0 }];
     const thought = [{ type: 'thinking', thinking: 'Which?', index: 1 }];
     const shown = textsOf(show, [chunk(parts), chunk(thought), chunk([], 'read'), chunk('Then.')]);
@@ -39,7 +39,7 @@ describe('the text of a stream that holds it back', () => {
 
 describe('reasoning beside the content', () => {
   it('is that of the last round: joined sealed copies would be refused', () => {
-    const show = openChunks('read_memory', false);
+    const show = openChunks(new Set(['read_memory']), false);
     const sealed = (copy: string) =>
       new AIMessageChunk({ content: '', additional_kwargs: { reasoning: { encrypted_content: copy } } });
     for (const copy of ['one', 'two']) {

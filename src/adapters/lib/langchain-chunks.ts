@@ -5,7 +5,7 @@
 import { type AIMessage, AIMessageChunk, type UsageMetadata } from '@langchain/core/messages';
 import { ChatGenerationChunk } from '@langchain/core/outputs';
 import { type JsonRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
-import { isPrivateTool } from '../../conversation/turns.ts';
+import type { PrivateTools } from '../../conversation/turns.ts';
 import { usageFields } from './langchain-messages.ts';
 
 /** Returns a reply of a model that does not stream as a chunk, which has its calls in another member. */
@@ -33,7 +33,7 @@ export function streamable(part: AIMessage | AIMessageChunk): AIMessageChunk {
  * Decides what of each chunk the program sees. All rounds are one message: the same id, and parts that go on counting. `holdsText`: text that does not begin
  * like JSON is held back until a call of the program follows, or the end of the round tells that the reply does not go on after a recall.
  */
-export function openChunks(recallTool: string | undefined, holdsText: boolean) {
+export function openChunks(privateTools: PrivateTools, holdsText: boolean) {
   let id: string | undefined;
   let metadata: Record<string, unknown> = {};
   /** Parts and calls of one message are told apart by their index. Later rounds begin behind those of the earlier ones. */
@@ -86,7 +86,7 @@ export function openChunks(recallTool: string | undefined, holdsText: boolean) {
     const calls = (chunk.tool_call_chunks ?? []).filter(({ name, index, id: callId }) => {
       const key = index ?? callId;
       // A name begins a call. Some models give all calls of a message the same index, or none.
-      if (isPrivateTool(name, recallTool)) {
+      if (privateTools.has(name ?? '')) {
         hidden.add(key);
         hasRecalls = true;
       } else if (name !== undefined && name !== '') hidden.delete(key);
@@ -120,7 +120,7 @@ export function openChunks(recallTool: string | undefined, holdsText: boolean) {
     },
     /** Returns the end of the message, with the metadata of the last round. */
     end(): ChatGenerationChunk {
-      const own = shownMetadata(metadata, recallTool);
+      const own = shownMetadata(metadata, privateTools);
       const message = new AIMessageChunk({
         ...(id !== undefined && { id }),
         content: released([]),
@@ -138,13 +138,13 @@ export function openChunks(recallTool: string | undefined, holdsText: boolean) {
 /** Some providers repeat the tools. */
 export function shownMetadata(
   metadata: AIMessage['response_metadata'],
-  recallTool: string | undefined,
+  privateTools: PrivateTools,
 ): JsonRecord {
   const { tools }: JsonRecord = metadata;
   if (!Array.isArray(tools)) return metadata;
   return {
     ...metadata,
-    tools: objectsOf(tools).filter((tool) => !isPrivateTool(wordAt(tool, 'name'), recallTool)),
+    tools: objectsOf(tools).filter((tool) => !privateTools.has(wordAt(tool, 'name') ?? '')),
   };
 }
 

@@ -20,7 +20,7 @@ import type { ChatGenerationChunk, ChatResult } from '@langchain/core/outputs';
 import type { Runnable } from '@langchain/core/runnables';
 import type { RecallTool } from '../../codecs/codec.ts';
 import { type JsonRecord, isRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
-import { isPrivateTool } from '../../conversation/turns.ts';
+import type { PrivateTools } from '../../conversation/turns.ts';
 import type { Leporello } from '../../library/leporello.ts';
 import {
   openChunks,
@@ -39,7 +39,7 @@ import {
   usageFields,
 } from './langchain-messages.ts';
 import { type AdapterOptions, type ModelRound, type OpenModelCall, openModelCall } from './model-call.ts';
-import { ownToolNames, ownTools } from './wire-body.ts';
+import { privateToolsIn, ownTools } from './wire-body.ts';
 
 type InnerModel = Runnable<BaseLanguageModelInput, AIMessageChunk> & Pick<BaseChatModel, 'bindTools'>;
 
@@ -91,15 +91,15 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
     const call = await this.#open(messages, options, (model, folded) =>
       model.invoke(folded, innerOptions(options)),
     );
-    const recallTool = ownToolNames(call.recallTool);
+    const privateTools = privateToolsIn(call.recallTool);
     const isJson = this.#wantsJson(options);
     const rounds: AIMessage[] = [];
     for (let reply: AIMessage | undefined = call.reply; reply; ) {
-      const round = roundOf(reply, recallTool, isJson);
+      const round = roundOf(reply, privateTools, isJson);
       rounds.push(round.message);
       reply = await call.next(round);
     }
-    const message = joined(rounds, recallTool, isJson);
+    const message = joined(rounds, privateTools, isJson);
     return { generations: [{ message, text: message.text }] };
   }
 
@@ -113,8 +113,8 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
     );
     let isEnded = false;
     try {
-      const recallTool = ownToolNames(call.recallTool);
-      const show = openChunks(recallTool, recallTool !== undefined && this.#wantsJson(options));
+      const privateTools = privateToolsIn(call.recallTool);
+      const show = openChunks(privateTools, privateTools.size > 0 && this.#wantsJson(options));
       for (let reply: AsyncIterable<AIMessageChunk> | undefined = call.reply; reply; ) {
         let whole: AIMessageChunk | undefined;
         for await (const part of reply) {
@@ -126,7 +126,7 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
             chunk: visible,
           });
         }
-        reply = whole && (await call.next(roundOf(whole, recallTool, show.isHolding())));
+        reply = whole && (await call.next(roundOf(whole, privateTools, show.isHolding())));
         show.endRound(whole, reply !== undefined);
       }
       isEnded = true;
@@ -219,10 +219,10 @@ function definitionFor({ name, description, parameters }: RecallTool): BindTools
  */
 function roundOf(
   reply: AIMessage,
-  recallTool: string | undefined,
+  privateTools: PrivateTools,
   hidesText: boolean,
 ): ModelRound & { readonly message: AIMessage } {
-  const isRecall = ({ name }: { readonly name?: string }) => isPrivateTool(name, recallTool);
+  const isRecall = ({ name }: { readonly name?: string }) => privateTools.has(name ?? '');
   const broken = (reply.invalid_tool_calls ?? []).filter(isRecall);
   const message = broken.length === 0 ? reply : repaired(reply, broken);
   const asSent = new Map(broken.map(({ id, name, args }) => [id ?? name, args]));
@@ -268,13 +268,13 @@ function repaired(reply: AIMessage, broken: readonly InvalidToolCall[]): AIMessa
 // Plain replies
 
 /** Joins the rounds of a reply: the program sees one message, without the recalls. `inLast`: with the text of the last round only. */
-function joined(rounds: readonly AIMessage[], recallTool: string | undefined, inLast: boolean): AIMessage {
+function joined(rounds: readonly AIMessage[], privateTools: PrivateTools, inLast: boolean): AIMessage {
   const last = rounds.at(-1)!;
   const isHidden = (round: AIMessage) => inLast && round !== last;
-  const isRecall = ({ name }: { readonly name: string }) => isPrivateTool(name, recallTool);
+  const isRecall = ({ name }: { readonly name: string }) => privateTools.has(name);
   const hasRecalls = rounds.some(({ tool_calls: calls = [] }) => calls.some(isRecall));
   if (!hasRecalls) return last;
-  const metadata = withoutOutput(shownMetadata(last.response_metadata, recallTool));
+  const metadata = withoutOutput(shownMetadata(last.response_metadata, privateTools));
   const calls = rounds.flatMap(({ tool_calls: called = [] }) => called);
   const recalls = new Set(calls.filter(isRecall).map(({ id }) => id));
   const isText = rounds.every(({ content }) => typeof content === 'string');

@@ -17,7 +17,7 @@ import {
   scanObject,
   wordAt,
 } from '../../conversation/json-scan.ts';
-import { privateToolsOf } from '../../conversation/turns.ts';
+import { type PrivateTools, privateToolsOf } from '../../conversation/turns.ts';
 
 const formats: readonly Codec[] = [anthropicMessages, openaiChat, openaiResponses, gemini];
 
@@ -254,8 +254,8 @@ export function ownTools(recallTool: RecallTool | undefined): readonly RecallToo
   return recallTool.notes ? [recallTool, recallTool.notes] : [recallTool];
 }
 
-/** Returns the joined names of the tools whose calls the program must not see. */
-export function ownToolNames(recallTool: RecallTool | undefined): string | undefined {
+/** Returns the names of the tools whose calls the program must not see. */
+export function privateToolsIn(recallTool: RecallTool | undefined): PrivateTools {
   return privateToolsOf(ownTools(recallTool).map(({ name }) => name));
 }
 

@@ -3,7 +3,7 @@ import { shown } from '../../../test/support/codec-suite/views.ts';
 import { anthropicMessages } from './index.ts';
 
 const encoder = new TextEncoder();
-const read = (body: string) => anthropicMessages.readResponse(encoder.encode(body), 'read_memory');
+const read = (body: string) => anthropicMessages.readResponse(encoder.encode(body), new Set(['read_memory']));
 
 describe('a complete response of Anthropic Messages', () => {
   it('counts tokens read from and written to the cache as input', () => {

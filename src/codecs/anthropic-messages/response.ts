@@ -15,11 +15,11 @@ import {
   elementsOf,
 } from '../shared-json.ts';
 import { type OverflowWording, readOverflow } from '../provider-errors.ts';
-import { isPrivateTool, privateToolsOf } from '../../conversation/turns.ts';
+import { type PrivateTools, privateToolsOf } from '../../conversation/turns.ts';
 
 const decoder = new TextDecoder();
 
-export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
+export function readResponse(body: Uint8Array, privateTools: PrivateTools): ModelReply {
   const message = parseResponse(body);
   const turn =
     isRecord(message) && Array.isArray(message['content']) ? memberBytes(body, 'content') : undefined;
@@ -30,7 +30,7 @@ export function readResponse(body: Uint8Array, recallTool: string | undefined): 
     turn,
     finish: stringIn(message, 'stop_reason'),
     rawUsage: message['usage'],
-    recallTool,
+    privateTools,
   });
 }
 
@@ -39,11 +39,11 @@ export function replyFrom(message: {
   readonly turn: Uint8Array;
   readonly finish: string | undefined;
   readonly rawUsage: unknown;
-  readonly recallTool: string | undefined;
+  readonly privateTools: PrivateTools;
 }): ModelReply {
   const blocks = elementsOf(message.turn);
   const calls = blocks.flatMap(({ bytes, value }) => callFrom(bytes, value));
-  const isRecall = (call: ToolCall) => isPrivateTool(call.name, message.recallTool);
+  const isRecall = (call: ToolCall) => message.privateTools.has(call.name);
   return {
     text: blocks
       .map(({ value }) => (stringIn(value, 'type') === 'text' ? stringIn(value, 'text') : ''))
@@ -160,9 +160,9 @@ export function refusesReasoning(status: number, body: string): boolean {
 }
 
 function visibleBlocks(reply: ModelReply): readonly Uint8Array[] {
-  const recallTool = privateToolsOf(reply.recalls.map(({ name }) => name));
+  const privateTools = privateToolsOf(reply.recalls.map(({ name }) => name));
   const isPrivate = (block: unknown) =>
-    (stringIn(block, 'type') === 'tool_use' && isPrivateTool(stringIn(block, 'name'), recallTool)) ||
+    (stringIn(block, 'type') === 'tool_use' && privateTools.has(stringIn(block, 'name') ?? '')) ||
     (reply.hidesText === true && stringIn(block, 'type') === 'text');
   return elementsOf(reply.turn)
     .filter(({ value }) => !isPrivate(value))

@@ -3,7 +3,7 @@ import { relayed, tailOf, takeAll } from '../../../test/support/codec-suite/rela
 import { shown } from '../../../test/support/codec-suite/views.ts';
 import { anthropicMessages } from './index.ts';
 
-const open = () => anthropicMessages.openStream({ recallTool: 'read_memory' });
+const open = () => anthropicMessages.openStream({ privateTools: new Set(['read_memory']) });
 
 /** Events in the provider's spelling: one object a line. */
 function sse(...events: readonly string[]): string {
@@ -232,7 +232,7 @@ describe('odd streams', () => {
 
   it('without the recall tool are not recorded, except for their usage', () => {
     const stream = sse(start('m', 1), ...recall(0, 'r'), end('tool_use', 4), over);
-    const relay = anthropicMessages.openStream({ recallTool: undefined });
+    const relay = anthropicMessages.openStream({ privateTools: new Set() });
     expect(takeAll(relay, stream)).toBe(stream);
     expect(relay.usage()).toEqual({ input: 13, cacheRead: 7, cacheWrite: 5, output: 4 });
     expect(relay.end()).toMatchObject({ status: 'done', tail: [] });

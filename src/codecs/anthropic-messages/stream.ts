@@ -19,11 +19,11 @@ import {
 } from '../shared-json.ts';
 import { providerError } from '../provider-errors.ts';
 import { type JsonRecord, isRecord, jsonBytes, parseRecord } from '../../conversation/json-scan.ts';
-import { isPrivateTool } from '../../conversation/turns.ts';
+import type { PrivateTools } from '../../conversation/turns.ts';
 
 /** The state of the relay over all rounds. */
 type AnthropicRelay = {
-  readonly recallTool: string | undefined;
+  readonly privateTools: PrivateTools;
   round: AnthropicRound;
   nextIndex: number;
   earlierUsage: unknown;
@@ -50,9 +50,9 @@ type EventHandler = (relaying: AnthropicRelay, event: StreamEvent, data: JsonRec
 
 const encoder = new TextEncoder();
 
-export function openStream({ recallTool }: StreamOptions): StreamRelay {
+export function openStream({ privateTools }: StreamOptions): StreamRelay {
   const relaying: AnthropicRelay = {
-    recallTool,
+    privateTools,
     round: newRound(0),
     nextIndex: 0,
     earlierUsage: undefined,
@@ -73,7 +73,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       return key !== undefined && stringIn(data['delta'], key) !== undefined ? key : undefined;
     },
     newestKeys: '-',
-    keepsText: recallTool !== undefined,
+    keepsText: privateTools.size > 0,
     end() {
       const { round } = relaying;
       const reply = replyOf(relaying);
@@ -120,8 +120,7 @@ const handlers: Readonly<Record<string, EventHandler>> = {
   },
   content_block_start: startBlock,
   content_block_delta(relaying, event, data) {
-    if (relaying.recallTool !== undefined)
-      relaying.round.recorder.delta(numberAt(data, 'index'), data['delta']);
+    if (relaying.privateTools.size > 0) relaying.round.recorder.delta(numberAt(data, 'index'), data['delta']);
     return passBlock(relaying, event, data);
   },
   content_block_stop: passBlock,
@@ -145,13 +144,13 @@ const handlers: Readonly<Record<string, EventHandler>> = {
 };
 
 function startBlock(relaying: AnthropicRelay, event: StreamEvent, data: JsonRecord): readonly Uint8Array[] {
-  const { round, recallTool } = relaying;
-  if (recallTool === undefined) return [event.raw];
+  const { round, privateTools } = relaying;
+  if (privateTools.size === 0) return [event.raw];
   const index = numberAt(data, 'index');
   const block = data['content_block'];
   if (isRecord(block)) round.recorder.start(index, objectBytes(encoder.encode(event.data), 'content_block'));
   const type = stringIn(block, 'type');
-  const isRecall = type === 'tool_use' && isPrivateTool(stringIn(block, 'name'), recallTool);
+  const isRecall = type === 'tool_use' && privateTools.has(stringIn(block, 'name') ?? '');
   if (isRecall || (type === 'text' && round.hidesText)) {
     round.held.add(index);
     return [];
@@ -201,9 +200,9 @@ function closingDelta(event: StreamEvent, usage: unknown, stop: string | null): 
   return eventBytes(event.event, withMembers(data, { delta, usage: jsonBytes(usage ?? {}) }));
 }
 
-function replyOf({ round, recallTool }: AnthropicRelay): ModelReply {
+function replyOf({ round, privateTools }: AnthropicRelay): ModelReply {
   const { recorder, finish, usage } = round;
-  return replyFrom({ turn: recorder.turn(), finish, rawUsage: usage, recallTool });
+  return replyFrom({ turn: recorder.turn(), finish, rawUsage: usage, privateTools });
 }
 
 function newRound(number: number): AnthropicRound {

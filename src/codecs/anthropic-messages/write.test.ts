@@ -64,7 +64,7 @@ describe('a continuation of Anthropic Messages', () => {
   const reply = (content: string) =>
     anthropicMessages.readResponse(
       encoder.encode(`{"content":${content},"stop_reason":"tool_use"}`),
-      'read_memory',
+      new Set(['read_memory']),
     );
   const recall = '{"type":"tool_use","id":"r","name":"read_memory","input":{"id":"m"}}';
   const answered =

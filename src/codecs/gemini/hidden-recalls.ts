@@ -13,7 +13,7 @@ import { memoized } from '../../conversation/messages.ts';
 import { namedMembers, spellings, nameInId } from './read-part.ts';
 import { readOn, writer } from './request.ts';
 import { callIn, partsOf } from './response.ts';
-import { isPrivateTool, privateToolsOf } from '../../conversation/turns.ts';
+import { privateToolsOf } from '../../conversation/turns.ts';
 
 const read = readOn({ model: undefined, streaming: false });
 
@@ -97,12 +97,12 @@ function isCall(part: Part): part is Part & { readonly type: 'tool-call' } {
  * these. The client's calls are in the order of the ids.
  */
 function withIds({ turn, answers }: RecallRound, ids: readonly (string | undefined)[]): Uint8Array {
-  const recallTool = privateToolsOf(answers.map(({ call }) => call.name));
+  const privateTools = privateToolsOf(answers.map(({ call }) => call.name));
   const parts = partsOf(turn);
   let next = 0;
   const named = parts.map(({ bytes, value }) => {
     const call = callIn(value);
-    if (!call || isPrivateTool(call.name, recallTool)) return bytes;
+    if (!call || privateTools.has(call.name)) return bytes;
     const id = ids[next++];
     return call.id !== undefined || id === undefined ? bytes : withId(bytes, id);
   });
@@ -139,13 +139,13 @@ function resultSplices(
 
 /** Counts the client's calls before the private call of this answer. */
 function callsBefore({ turn, answers }: RecallRound, answer: number): number {
-  const recallTool = privateToolsOf(answers.map(({ call }) => call.name));
+  const privateTools = privateToolsOf(answers.map(({ call }) => call.name));
   let recalls = 0;
   let others = 0;
   for (const { value } of partsOf(turn)) {
     const call = callIn(value);
     if (!call) continue;
-    if (!isPrivateTool(call.name, recallTool)) others++;
+    if (!privateTools.has(call.name)) others++;
     else if (recalls++ === answer) break;
   }
   return others;

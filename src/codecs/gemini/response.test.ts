@@ -3,7 +3,7 @@ import { shown } from '../../../test/support/codec-suite/views.ts';
 import { gemini } from './index.ts';
 
 const encoder = new TextEncoder();
-const read = (text: string) => gemini.readResponse(encoder.encode(text), 'read_memory');
+const read = (text: string) => gemini.readResponse(encoder.encode(text), new Set(['read_memory']));
 
 function response(parts: string, more = '') {
   return `{"candidates":[{"content":{"parts":[${parts}],"role":"model"},"finishReason":"STOP","index":0${more}}],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":3},"responseId":"r"}`;

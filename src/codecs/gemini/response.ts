@@ -16,11 +16,11 @@ import { type OverflowWording, readOverflow } from '../provider-errors.ts';
 import type { Span } from '../../conversation/conversation.ts';
 import { applySplices, isRecord, jsonBytes, scanArray } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
-import { isPrivateTool, privateToolsOf } from '../../conversation/turns.ts';
+import { type PrivateTools, privateToolsOf } from '../../conversation/turns.ts';
 
 const decoder = new TextDecoder();
 
-export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
+export function readResponse(body: Uint8Array, privateTools: PrivateTools): ModelReply {
   const response = parseResponse(body);
   const candidate = firstCandidate(response);
   const rawUsage = valueOf(response, 'usageMetadata');
@@ -32,7 +32,7 @@ export function readResponse(body: Uint8Array, recallTool: string | undefined): 
       'bad-response',
       "The upstream response has no 'candidates' and no block reason.",
     );
-  return replyFrom({ turn, finish: stringOf(candidate, 'finishReason') ?? blocked, rawUsage, recallTool });
+  return replyFrom({ turn, finish: stringOf(candidate, 'finishReason') ?? blocked, rawUsage, privateTools });
 }
 
 const emptyTurn = jsonBytes({ role: 'model', parts: [] });
@@ -42,11 +42,11 @@ export function replyFrom(content: {
   readonly turn: Uint8Array;
   readonly finish: string | undefined;
   readonly rawUsage: unknown;
-  readonly recallTool: string | undefined;
+  readonly privateTools: PrivateTools;
 }): ModelReply {
   const parts = partsOf(content.turn);
   const calls = parts.flatMap((part) => (callIn(part.value) ? [part] : [])).map(callFrom);
-  const isRecall = (call: ToolCall) => isPrivateTool(call.name, content.recallTool);
+  const isRecall = (call: ToolCall) => content.privateTools.has(call.name);
   const said = parts.map(({ value }) => saidIn(value));
   return {
     text: said.map((piece) => (piece && !piece.isThought ? piece.text : '')).join(''),
@@ -223,14 +223,14 @@ export function saidIn(part: unknown): { readonly text: string; readonly isThoug
  * and without one the provider refuses the turn when the client sends it back: if the first is private, the client's first call
  * takes over its signature.
  */
-export function hideRecalls(recallTool: string | undefined): (part: JsonElement) => JsonElement | undefined {
+export function hideRecalls(privateTools: PrivateTools): (part: JsonElement) => JsonElement | undefined {
   let signature: string | undefined;
   let isFirst = true;
   return (part) => {
     const call = callIn(part.value);
     if (!call) return part;
     const own = stringOf(part.value, 'thoughtSignature');
-    if (isPrivateTool(call.name, recallTool)) {
+    if (privateTools.has(call.name)) {
       if (isFirst) signature ??= own;
       return undefined;
     }

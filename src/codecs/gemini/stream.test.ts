@@ -4,7 +4,7 @@ import { sseText } from '../../../test/support/codec-suite/sse.ts';
 import { shown } from '../../../test/support/codec-suite/views.ts';
 import { gemini } from './index.ts';
 
-const open = () => gemini.openStream({ recallTool: 'read_memory' });
+const open = () => gemini.openStream({ privateTools: new Set(['read_memory']) });
 const recall = '{"functionCall":{"name":"read_memory","args":{"id":"m1"}},"thoughtSignature":"s"}';
 
 function chunk(parts: string, more = '', usage = '', id = 'r0'): string {

@@ -44,7 +44,7 @@ import {
   saidIn,
   usageFrom,
 } from './response.ts';
-import { isPrivateTool } from '../../conversation/turns.ts';
+import type { PrivateTools } from '../../conversation/turns.ts';
 
 /** The state of one upstream response. */
 type GeminiRound = {
@@ -62,8 +62,8 @@ type GeminiRound = {
 
 const encoder = new TextEncoder();
 
-export function openStream({ recallTool }: StreamOptions): StreamRelay {
-  let round = newRound(0, recallTool);
+export function openStream({ privateTools }: StreamOptions): StreamRelay {
+  let round = newRound(0, privateTools);
   let firstId: string | undefined;
   let earlierUsage: unknown;
 
@@ -75,12 +75,12 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     if (isRecord(chunk['usageMetadata']))
       round.usage = { ...(round.usage as object), ...chunk['usageMetadata'] };
     const candidate = firstCandidate(chunk);
-    if (recallTool === undefined || numberAt(candidate, 'index') !== 0) return [event.raw];
+    if (privateTools.size === 0 || numberAt(candidate, 'index') !== 0) return [event.raw];
     if (!candidate) return isPlain() ? [event.raw] : keep(event);
     const data = encoder.encode(event.data);
     const parts = partsOf(candidateContent(data) ?? jsonBytes({}));
     round.recorder.add(parts);
-    round.recalled ||= parts.some(({ value }) => isPrivateTool(callIn(value)?.name, recallTool));
+    round.recalled ||= parts.some(({ value }) => privateTools.has(callIn(value)?.name ?? ''));
     const visible = parts.flatMap((part) => round.hide(part) ?? []);
     const finish = stringIn(candidate, 'finishReason');
     round.finish = finish ?? round.finish;
@@ -129,7 +129,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
 
   function currentReply(): ModelReply {
     const { recorder, finish, usage } = round;
-    return replyFrom({ turn: recorder.turn(), finish, rawUsage: usage, recallTool });
+    return replyFrom({ turn: recorder.turn(), finish, rawUsage: usage, privateTools });
   }
 
   return skippingDeltas({
@@ -156,7 +156,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       return isDelta ? 'text' : undefined;
     },
     newestKeys: '[a-zA-Z]*[tT]okenCount',
-    keepsText: recallTool !== undefined,
+    keepsText: privateTools.size > 0,
     end(): RelayEnd {
       const reply = currentReply();
       if (round.failed || !isComplete(reply) || !awaitsRecall(reply))
@@ -166,7 +166,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
           reply: round.failed || round.finish === undefined ? undefined : reply,
         };
       earlierUsage = addUsage(earlierUsage, round.usage);
-      round = { ...newRound(round.number + 1, recallTool), ending: round.ending };
+      round = { ...newRound(round.number + 1, privateTools), ending: round.ending };
       return { status: 'recall', reply };
     },
     finish: () => ending('STOP'),
@@ -188,11 +188,11 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
   });
 }
 
-function newRound(number: number, recallTool: string | undefined): GeminiRound {
+function newRound(number: number, privateTools: PrivateTools): GeminiRound {
   return {
     number,
     recorder: recordContent(),
-    hide: hideRecalls(recallTool),
+    hide: hideRecalls(privateTools),
     recalled: false,
     usage: undefined,
     finish: undefined,

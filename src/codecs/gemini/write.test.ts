@@ -63,7 +63,7 @@ describe('the next request after a recall', () => {
   const sent = encoder.encode('{"contents":[{"parts":[{"text":"a"}],"role":"user"}],"tools":[]}');
   const after = (content: string) => {
     const response = `{"candidates":[{"content":${content},"finishReason":"STOP"}]}`;
-    const reply: ModelReply = gemini.readResponse(encoder.encode(response), 'read_memory');
+    const reply: ModelReply = gemini.readResponse(encoder.encode(response), new Set(['read_memory']));
     return shown(
       gemini.continueWith(
         sent,

@@ -79,7 +79,7 @@ describe('a reply in the legacy function form', () => {
     encoder.encode(
       `{"choices":[{"message":{"role":"assistant","content":"Let me see. ","function_call":${recall}},"finish_reason":"function_call"}]}`,
     ),
-    'read_memory',
+    new Set(['read_memory']),
   );
 
   it('is read with its one call, and continued with a message of role function', () => {
@@ -103,17 +103,17 @@ describe('a reply in the legacy function form', () => {
 
   it('reaches the client without the private call, and with its own calls', () => {
     const said = '{"choices":[{"message":{"role":"assistant","content":"Done."},"finish_reason":"stop"}]}';
-    const last = openaiChat.readResponse(encoder.encode(said), 'read_memory');
+    const last = openaiChat.readResponse(encoder.encode(said), new Set(['read_memory']));
     expect(shown(openaiChat.writeResponse(encoder.encode(said), [reply], last))).toBe(
       '{"choices":[{"message":{"role":"assistant","content":"Let me see. Done."},"finish_reason":"stop"}]}',
     );
     const alone = `{"choices":[{"message":{"role":"assistant","content":null,"function_call":${recall}},"finish_reason":"function_call"}]}`;
-    const read = openaiChat.readResponse(encoder.encode(alone), 'read_memory');
+    const read = openaiChat.readResponse(encoder.encode(alone), new Set(['read_memory']));
     expect(shown(openaiChat.writeResponse(encoder.encode(alone), [], read))).toBe(
       '{"choices":[{"message":{"role":"assistant","content":null},"finish_reason":"stop"}]}',
     );
     const own = alone.replace('read_memory', 'clock');
-    const client = openaiChat.readResponse(encoder.encode(own), 'read_memory');
+    const client = openaiChat.readResponse(encoder.encode(own), new Set(['read_memory']));
     expect(client.calls).toMatchObject([{ name: 'clock' }]);
     expect(shown(openaiChat.writeResponse(encoder.encode(own), [], client))).toBe(own);
   });
@@ -134,7 +134,7 @@ describe('a stream in the legacy function form', () => {
 
   it('holds back only the private call, and continues after it', () => {
     const { out, end } = relayed(
-      openaiChat.openStream({ recallTool: 'read_memory' }),
+      openaiChat.openStream({ privateTools: new Set(['read_memory']) }),
       calling('read_memory').join(''),
     );
     expect(out).not.toContain('function_call');
@@ -147,7 +147,7 @@ describe('a stream in the legacy function form', () => {
 
   it("passes the client's own call with the bytes of the provider", () => {
     const { out, end } = relayed(
-      openaiChat.openStream({ recallTool: 'read_memory' }),
+      openaiChat.openStream({ privateTools: new Set(['read_memory']) }),
       calling('clock').join(''),
     );
     expect(out + tailOf(end)).toBe(calling('clock').join(''));

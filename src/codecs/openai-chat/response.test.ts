@@ -3,7 +3,7 @@ import { shown } from '../../../test/support/codec-suite/views.ts';
 import { openaiChat } from './index.ts';
 
 const encoder = new TextEncoder();
-const read = (body: string) => openaiChat.readResponse(encoder.encode(body), 'read_memory');
+const read = (body: string) => openaiChat.readResponse(encoder.encode(body), new Set(['read_memory']));
 
 describe('a complete response of Chat Completions', () => {
   it('is written for the client byte for byte, without the private parts', () => {

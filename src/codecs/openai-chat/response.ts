@@ -25,13 +25,13 @@ import {
   scanArray,
 } from '../../conversation/json-scan.ts';
 import { LeporelloError } from '../../errors.ts';
-import { isPrivateTool, privateToolsOf, recalledMediaNote } from '../../conversation/turns.ts';
+import { type PrivateTools, privateToolsOf, recalledMediaNote } from '../../conversation/turns.ts';
 import { appendMessages } from '../write-body.ts';
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
-export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
+export function readResponse(body: Uint8Array, privateTools: PrivateTools): ModelReply {
   const completion = parseResponse(body);
   const choices = isRecord(completion) ? completion['choices'] : undefined;
   const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
@@ -42,7 +42,7 @@ export function readResponse(body: Uint8Array, recallTool: string | undefined): 
     turn: memberBytes(choiceBytes(body)!, 'message')!,
     finish: stringIn(choice, 'finish_reason'),
     rawUsage: completion['usage'],
-    recallTool,
+    privateTools,
   });
 }
 
@@ -51,13 +51,13 @@ export function replyFrom(message: {
   readonly turn: Uint8Array;
   readonly finish: string | undefined;
   readonly rawUsage: unknown;
-  readonly recallTool: string | undefined;
+  readonly privateTools: PrivateTools;
 }): ModelReply {
   const value: unknown = JSON.parse(decoder.decode(message.turn));
   const listed =
     isRecord(value) && Array.isArray(value['tool_calls']) ? (value['tool_calls'] as readonly unknown[]) : [];
   const calls = [...listed.map(callFrom), ...functionCallIn(value)];
-  const isRecall = (call: ToolCall) => isPrivateTool(call.name, message.recallTool);
+  const isRecall = (call: ToolCall) => message.privateTools.has(call.name);
   return {
     text: stringIn(value, 'content') ?? '',
     recalls: calls.filter(isRecall),
@@ -177,8 +177,7 @@ function withoutRecalls(message: Uint8Array, reply: ModelReply): Uint8Array {
   if (reply.calls.length === 0) return setMembers(message, { tool_calls: undefined });
   const { elements, span } = scanArray(list, 0);
   const privateTools = privateToolsOf(reply.recalls.map(({ name }) => name));
-  const isRecall = (index: number) =>
-    isPrivateTool(callFrom(parseSpan(list, elements[index]!)).name, privateTools);
+  const isRecall = (index: number) => privateTools.has(callFrom(parseSpan(list, elements[index]!)).name);
   return setMembers(message, {
     tool_calls: applySplices(list, listSplices(elements, span.end - 1, isRecall)),
   });

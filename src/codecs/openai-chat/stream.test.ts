@@ -3,7 +3,7 @@ import { relayed, tailOf, takeAll } from '../../../test/support/codec-suite/rela
 import { shown } from '../../../test/support/codec-suite/views.ts';
 import { openaiChat } from './index.ts';
 
-const open = () => openaiChat.openStream({ recallTool: 'read_memory' });
+const open = () => openaiChat.openStream({ privateTools: new Set(['read_memory']) });
 
 /** Chunks in the provider's spelling, with choices only when a test needs others. */
 function sse(...chunks: readonly string[]): string {

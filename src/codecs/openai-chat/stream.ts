@@ -28,11 +28,11 @@ import {
 } from './response.ts';
 import { providerError } from '../provider-errors.ts';
 import { type JsonRecord, isRecord, jsonBytes, parseRecord } from '../../conversation/json-scan.ts';
-import { isPrivateTool } from '../../conversation/turns.ts';
+import type { PrivateTools } from '../../conversation/turns.ts';
 
 /** The state of the relay over all rounds. */
 type ChatRelay = {
-  readonly recallTool: string | undefined;
+  readonly privateTools: PrivateTools;
   round: ChatRound;
   nextIndex: number;
   /** The id of the first response, which becomes that of the one message the client sees. */
@@ -71,9 +71,9 @@ type DeltaCalls = {
 
 const encoder = new TextEncoder();
 
-export function openStream({ recallTool }: StreamOptions): StreamRelay {
+export function openStream({ privateTools }: StreamOptions): StreamRelay {
   const relaying: ChatRelay = {
-    recallTool,
+    privateTools,
     round: newRound(0),
     nextIndex: 0,
     id: undefined,
@@ -86,7 +86,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
     isPlain: () => isPlain(relaying),
     textKeyOf,
     newestKeys: 'obfuscation|[a-z_]+_tokens',
-    keepsText: recallTool !== undefined,
+    keepsText: privateTools.size > 0,
     end() {
       const { round } = relaying;
       const reply = replyOf(relaying);
@@ -143,11 +143,11 @@ function takeChunk(relaying: ChatRelay, event: StreamEvent, chunk: JsonRecord): 
   if (isRecord(chunk['usage'])) round.usage = chunk['usage'];
   const choice = firstChoice(chunk);
   // Recalls are private only when the client asked for one reply.
-  if (relaying.recallTool === undefined || numberAt(choice, 'index') !== 0) return [event.raw];
+  if (relaying.privateTools.size === 0 || numberAt(choice, 'index') !== 0) return [event.raw];
   if (!choice) return keepOrSend(relaying, event);
   const delta = recordAt(choice, 'delta');
   const keys = round.recorder.delta(delta);
-  round.recallsFunction ||= isPrivateTool(round.recorder.functionName(), relaying.recallTool);
+  round.recallsFunction ||= relaying.privateTools.has(round.recorder.functionName() ?? '');
   const fragments = callsOf(delta);
   const visible = fragments
     .map((fragment, at) => routeCall(relaying, fragment, keys[at]!))
@@ -160,12 +160,12 @@ function takeChunk(relaying: ChatRelay, event: StreamEvent, chunk: JsonRecord): 
 
 /** Returns a call fragment under its client-side index; undefined when the client does not get it. */
 function routeCall(relaying: ChatRelay, fragment: JsonRecord, key: CallKey): JsonRecord | undefined {
-  const { round, recallTool } = relaying;
+  const { round, privateTools } = relaying;
   if (round.recalls.has(key)) return undefined;
   const known = round.shown.get(key);
   if (known !== undefined) return atIndex(fragment, known);
   const name = round.recorder.nameOf(key);
-  if (isPrivateTool(name, recallTool)) round.recalls.add(key);
+  if (privateTools.has(name)) round.recalls.add(key);
   else if (name === '') round.unnamed.add(key);
   else {
     const index = newIndex(relaying, key);
@@ -263,9 +263,9 @@ function underFirstId(
   return eventBytes(event.event, setMembers(chunk, { ...first, ...members }));
 }
 
-function replyOf({ round, recallTool }: ChatRelay): ModelReply {
+function replyOf({ round, privateTools }: ChatRelay): ModelReply {
   const { recorder, finish, usage } = round;
-  return replyFrom({ turn: recorder.turn(), finish, rawUsage: usage, recallTool });
+  return replyFrom({ turn: recorder.turn(), finish, rawUsage: usage, privateTools });
 }
 
 function newRound(number: number): ChatRound {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { recallName } from '../../../test/support/codec-suite/arbitrary.ts';
+import { onlyRecall, recallName } from '../../../test/support/codec-suite/arbitrary.ts';
 import { relayed } from '../../../test/support/codec-suite/relay.ts';
 import { shown, view } from '../../../test/support/codec-suite/views.ts';
 import type { ModelReply } from '../codec.ts';
@@ -47,13 +47,13 @@ describe('a response', () => {
   const response = (more: string) =>
     `{"id":"resp_1","object":"response","status":"completed","output":[${items}]${more}}`;
   const streamed = (more: string): ModelReply | undefined => {
-    const relay = openaiResponses.openStream({ recallTool: recallName });
+    const relay = openaiResponses.openStream({ privateTools: onlyRecall });
     const data = `{"type":"response.completed","response":${response(more)}}`;
     const { end } = relayed(relay, `event: response.completed\ndata: ${data}\n\n`);
     return end.reply;
   };
   const complete = (more: string) =>
-    openaiResponses.readResponse(new TextEncoder().encode(response(more)), recallName);
+    openaiResponses.readResponse(new TextEncoder().encode(response(more)), onlyRecall);
 
   it.each([
     ['a stream', streamed],
@@ -70,7 +70,7 @@ describe('a response', () => {
     ['failed', undefined],
     ['cancelled', undefined],
   ])('can be continued when a stream of it is %s: %s', (type, expected) => {
-    const relay = openaiResponses.openStream({ recallTool: recallName });
+    const relay = openaiResponses.openStream({ privateTools: onlyRecall });
     const data = `{"type":"response.${type}","response":${response('').replace('completed', type)}}`;
     expect(relayed(relay, `event: response.${type}\ndata: ${data}\n\n`).end.reply?.replyId).toBe(expected);
   });

@@ -5,7 +5,7 @@ import { openaiResponses } from './index.ts';
 const encoder = new TextEncoder();
 const responseOf = (output: string, more = '') =>
   `{"id":"resp","object":"response","output":[${output}]${more}}`;
-const read = (body: string) => openaiResponses.readResponse(encoder.encode(body), 'read_memory');
+const read = (body: string) => openaiResponses.readResponse(encoder.encode(body), new Set(['read_memory']));
 const seen = (earlier: readonly string[], body: string) =>
   shown(openaiResponses.writeResponse(encoder.encode(body), earlier.map(read), read(body)));
 

@@ -19,25 +19,25 @@ import {
   elementsOf,
 } from '../shared-json.ts';
 import { type OverflowWording, contextLengthWordings, readOverflow } from '../provider-errors.ts';
-import { isPrivateTool, privateToolsOf } from '../../conversation/turns.ts';
+import { type PrivateTools, privateToolsOf } from '../../conversation/turns.ts';
 
-export function readResponse(body: Uint8Array, recallTool: string | undefined): ModelReply {
+export function readResponse(body: Uint8Array, privateTools: PrivateTools): ModelReply {
   const response = parseResponse(body);
   if (!isRecord(response) || !Array.isArray(response['output'])) {
     throw new LeporelloError('bad-response', "The upstream response has no 'output' array.");
   }
-  return replyFrom({ turn: memberBytes(body, 'output')!, response, recallTool });
+  return replyFrom({ turn: memberBytes(body, 'output')!, response, privateTools });
 }
 
 /** Makes a reply from a list of output items. `response` is the object that contained them; streams have it without the items. */
 export function replyFrom(given: {
   readonly turn: Uint8Array;
   readonly response: unknown;
-  readonly recallTool: string | undefined;
+  readonly privateTools: PrivateTools;
 }): ModelReply {
   const items = elementsOf(given.turn);
   const calls = callsOfItems(items);
-  const isRecall = (call: ToolCall) => isPrivateTool(call.name, given.recallTool);
+  const isRecall = (call: ToolCall) => given.privateTools.has(call.name);
   const rawUsage = isRecord(given.response) ? given.response['usage'] : undefined;
   return {
     text: textOfItems(items),
@@ -138,12 +138,8 @@ function textOfItems(items: readonly JsonElement[]): string {
     .join('');
 }
 
-export function isPrivate(value: unknown, recallTool: string | undefined): boolean {
-  return (
-    recallTool !== undefined &&
-    stringIn(value, 'type') === 'function_call' &&
-    isPrivateTool(stringIn(value, 'name'), recallTool)
-  );
+export function isPrivate(value: unknown, privateTools: PrivateTools): boolean {
+  return stringIn(value, 'type') === 'function_call' && privateTools.has(stringIn(value, 'name') ?? '');
 }
 
 /** Returns the calls that wait for an answer, whatever their type: the provider answers its own calls in the same output. */
@@ -193,10 +189,10 @@ export function withoutStrayReasoning(items: readonly JsonElement[]): readonly J
  */
 export function visibleItems(reply: ModelReply): readonly JsonElement[] {
   const items = elementsOf(reply.turn);
-  const recallTool = privateToolsOf(reply.recalls.map(({ name }) => name));
-  if (recallTool === undefined) return items;
+  const privateTools = privateToolsOf(reply.recalls.map(({ name }) => name));
+  if (privateTools.size === 0) return items;
   const isHidden = ({ value }: JsonElement) =>
-    isPrivate(value, recallTool) || (reply.hidesText === true && stringIn(value, 'type') === 'message');
+    isPrivate(value, privateTools) || (reply.hidesText === true && stringIn(value, 'type') === 'message');
   return items.filter((item, index) =>
     isReasoning(item) ? !ledToHiddenOnly(items, index, isHidden) : !isHidden(item),
   );

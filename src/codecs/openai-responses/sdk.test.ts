@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { recallName } from '../../../test/support/codec-suite/arbitrary.ts';
+import { onlyRecall, recallName } from '../../../test/support/codec-suite/arbitrary.ts';
 import type { ScriptedPart, ScriptedTurn } from '../../../test/support/codec-suite/fixture.ts';
 import { responsesFixture } from '../../../test/support/codec-suite/openai-responses/fixture.ts';
 import { relayed, tailOf } from '../../../test/support/codec-suite/relay.ts';
@@ -51,7 +51,7 @@ describe('the official SDK', () => {
   const asked = { model: 'm', input: 'a' } as const;
 
   it('accumulates a stream with a recall in the middle to one response', async () => {
-    const relay = openaiResponses.openStream({ recallTool: recallName });
+    const relay = openaiResponses.openStream({ privateTools: onlyRecall });
     const first = relayed(relay, responsesFixture.stream(recalls, 1));
     const second = relayed(relay, responsesFixture.stream(answers, 2));
     served = { type: 'text/event-stream', body: first.out + second.out + tailOf(second.end) };
@@ -89,7 +89,7 @@ describe('the official SDK', () => {
   });
 
   it('accumulates reasoning that led only to a recall, and does not send it back', async () => {
-    const relay = openaiResponses.openStream({ recallTool: recallName });
+    const relay = openaiResponses.openStream({ privateTools: onlyRecall });
     const alone = { ...recalls, parts: [reasoning, call('r', recallName, '{}')] };
     const first = relayed(relay, responsesFixture.stream(alone, 1));
     const second = relayed(relay, responsesFixture.stream(answers, 2));
@@ -108,7 +108,7 @@ describe('the official SDK', () => {
   });
 
   it('reports a stream that could not be continued as an error', async () => {
-    const relay = openaiResponses.openStream({ recallTool: recallName });
+    const relay = openaiResponses.openStream({ privateTools: onlyRecall });
     const { out } = relayed(relay, responsesFixture.stream(recalls, 1));
     const tail = relay.fail({ status: 502, message: 'The upstream cannot be reached.' });
     served = { type: 'text/event-stream', body: out + tail.map(shown).join('') };
@@ -119,7 +119,7 @@ describe('the official SDK', () => {
   });
 
   it('accepts a stream whose recall was not continued as a complete response', async () => {
-    const relay = openaiResponses.openStream({ recallTool: recallName });
+    const relay = openaiResponses.openStream({ privateTools: onlyRecall });
     const { out } = relayed(relay, responsesFixture.stream(recalls, 1));
     served = { type: 'text/event-stream', body: out + relay.finish().map(shown).join('') };
     const response = await client.responses.stream(asked).finalResponse();
@@ -131,9 +131,9 @@ describe('the official SDK', () => {
   });
 
   it('reads a complete response of several rounds', async () => {
-    const earlier = openaiResponses.readResponse(responsesFixture.response(recalls), recallName);
+    const earlier = openaiResponses.readResponse(responsesFixture.response(recalls), onlyRecall);
     const last = responsesFixture.response(answers);
-    const reply = openaiResponses.readResponse(last, recallName);
+    const reply = openaiResponses.readResponse(last, onlyRecall);
     served = {
       type: 'application/json',
       body: shown(openaiResponses.writeResponse(last, [earlier], reply)),

@@ -3,7 +3,7 @@ import { relayed, tailOf, takeAll } from '../../../test/support/codec-suite/rela
 import { shown } from '../../../test/support/codec-suite/views.ts';
 import { openaiResponses } from './index.ts';
 
-const open = () => openaiResponses.openStream({ recallTool: 'read_memory' });
+const open = () => openaiResponses.openStream({ privateTools: new Set(['read_memory']) });
 
 /** Events in the provider's spelling, numbered in order. */
 function sse(...events: readonly string[]): string {

@@ -43,6 +43,7 @@ import {
   elementsOf,
   type JsonElement,
 } from '../shared-json.ts';
+import type { PrivateTools } from '../../conversation/turns.ts';
 import { providerError } from '../provider-errors.ts';
 import { isPrivate, visibleItems, errorEvent, errorOf, replyFrom, usageFrom } from './response.ts';
 
@@ -61,8 +62,8 @@ type ResponsesRound = {
 
 const encoder = new TextEncoder();
 
-export function openStream({ recallTool }: StreamOptions): StreamRelay {
-  let round = newRound(0, recallTool);
+export function openStream({ privateTools }: StreamOptions): StreamRelay {
+  let round = newRound(0, privateTools);
   let nextIndex = 0;
   let nextNumber = 0;
   let firstId: string | undefined;
@@ -137,7 +138,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
 
   function currentReply(): ModelReply {
     const turn = jsonList(round.recorder.items().map(({ bytes }) => bytes));
-    return replyFrom({ turn, response: round.response, recallTool });
+    return replyFrom({ turn, response: round.response, privateTools });
   }
 
   /** Returns the last event, with all items of all rounds that the client may keep. */
@@ -166,7 +167,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
         return [];
       }
       if (!data || type === undefined) return [event.raw];
-      if (recallTool === undefined && !ends.has(type)) return [event.raw];
+      if (privateTools.size === 0 && !ends.has(type)) return [event.raw];
       if (starts.has(type)) return takeStart(event, data);
       if (ends.has(type)) return takeEnd(event, data, type);
       if (typeof data['output_index'] === 'number') return takeOfItem(event, data, type);
@@ -192,7 +193,7 @@ export function openStream({ recallTool }: StreamOptions): StreamRelay {
       }
       earlierUsage = addUsage(earlierUsage, reply.rawUsage);
       earlierItems.push(...visibleItems({ ...reply, hidesText: round.recorder.hidesText() }));
-      round = { ...newRound(round.number + 1, recallTool), ending: round.ending };
+      round = { ...newRound(round.number + 1, privateTools), ending: round.ending };
       return { status: 'recall', reply };
     },
     finish: () => ending(currentReply()),
@@ -229,10 +230,10 @@ function endOf(type: string, response: JsonRecord | undefined): ResponsesRound['
   return type === 'response.completed' ? 'completed' : 'other';
 }
 
-function newRound(number: number, recallTool: string | undefined): ResponsesRound {
+function newRound(number: number, privateTools: PrivateTools): ResponsesRound {
   return {
     number,
-    recorder: recordItems(recallTool),
+    recorder: recordItems(privateTools),
     shown: new Map(),
     response: undefined,
     ending: [],
@@ -261,13 +262,13 @@ interface ItemRecorder {
   items(): readonly JsonElement[];
 }
 
-function recordItems(recallTool: string | undefined): ItemRecorder {
+function recordItems(privateTools: PrivateTools): ItemRecorder {
   const finished = new Map<number, JsonElement>();
   const held = new Set<number>();
   let hidesText: true | undefined;
 
   function begin(index: number, head: unknown): void {
-    if (isPrivate(head, recallTool) || (hidesText && stringIn(head, 'type') === 'message')) held.add(index);
+    if (isPrivate(head, privateTools) || (hidesText && stringIn(head, 'type') === 'message')) held.add(index);
   }
 
   return {

@@ -10,6 +10,7 @@ import {
   editKinds,
   editSeeds,
   editsFrom,
+  onlyRecall,
   recallName,
   replyWithRecallsOnly,
   requestsFor,
@@ -87,7 +88,7 @@ export function appendingCases(codec: Codec, fixture: CodecFixture): void {
           fc.constantFrom(undefined, 2),
           (request, turn, texts, space) => {
             const sent = codec.write(view(codec, spaced(fixture.body(request), space)), [], { recallTool });
-            const reply = codec.readResponse(fixture.response(turn), recallName);
+            const reply = codec.readResponse(fixture.response(turn), onlyRecall);
             const replies = reply.recalls.map((call, at) => ({ call, text: texts[at]! }));
             const next = codec.continueWith(sent, reply, replies);
 
@@ -110,8 +111,8 @@ export function appendingCases(codec: Codec, fixture: CodecFixture): void {
     it('twice in a row', () => {
       const part = { type: 'call', name: recallName, pieces: ['{"id":"m1"}'] } as const;
       const turn = (id: string) => ({ parts: [{ ...part, id }], finish: 'calls', usage: noUsage }) as const;
-      const first = codec.readResponse(fixture.response(turn('c1')), recallName);
-      const second = codec.readResponse(fixture.response(turn('c2')), recallName);
+      const first = codec.readResponse(fixture.response(turn('c1')), onlyRecall);
+      const second = codec.readResponse(fixture.response(turn('c2')), onlyRecall);
       const sent = fixture.body({ turns: [{ say: 'user', text: 'a' }], tools: ['read'] });
       const once = codec.continueWith(sent, first, [{ call: first.recalls[0]!, text: 'one' }]);
       const twice = codec.continueWith(once, second, [{ call: second.recalls[0]!, text: 'two' }]);
@@ -126,7 +127,7 @@ export function appendingCases(codec: Codec, fixture: CodecFixture): void {
       ] as const;
       const reply = codec.readResponse(
         fixture.response({ parts, finish: 'calls', usage: noUsage }),
-        recallName,
+        onlyRecall,
       );
       const sent = fixture.body({ turns: [{ say: 'user', text: 'a' }], tools: ['read'] });
       const next = codec.continueWith(sent, reply, [{ call: reply.recalls[0]!, text: 'x' }]);

@@ -12,6 +12,9 @@ export const recallName = 'read_memory';
 
 const notesName = 'save_context';
 
+/** The recall tool alone, as most requests offer it. */
+export const onlyRecall = privateToolsOf([recallName]);
+
 /** The recall tool with the tool for notes, and the orders in which a model may call both. */
 export const bothPrivate = privateToolsOf([recallName, notesName]);
 export const privateOrders = [

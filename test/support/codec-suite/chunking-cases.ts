@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec, RelayEnd, ToolCall } from '../../../src/codecs/codec.ts';
 import { splitEvents } from '../../../src/gateway/http/http.ts';
-import { anyReply, recallName, replyWithRecallsOnly } from './arbitrary.ts';
+import { anyReply, onlyRecall, replyWithRecallsOnly } from './arbitrary.ts';
 import { eachAnswer, isAbsent, skipped } from './each-answer.ts';
 import type { Absent, CodecFixture } from './fixture.ts';
 import { relayed, tailOf } from './relay.ts';
@@ -67,7 +67,7 @@ export function chunkingCases(codec: Codec, fixture: CodecFixture): void {
             const whole = await relayedInChunks(codec, streams, [Infinity]);
             expect(await relayedInChunks(codec, streams, [1])).toEqual(whole);
             expect(await relayedInChunks(codec, streams, cut)).toEqual(whole);
-            const relay = codec.openStream({ recallTool: recallName });
+            const relay = codec.openStream({ privateTools: onlyRecall });
             const plain = sse.map((text) => relayed(relay, text).out);
             expect(whole.rounds.map(({ out }) => out.replaceAll(lineEnd, '\n'))).toEqual(plain);
           },
@@ -97,7 +97,7 @@ function officialCases(
 
 /** Returns the client's stream of a whole exchange, and its usage. */
 function exchanged(codec: Codec, responses: readonly string[]) {
-  const relay = codec.openStream({ recallTool: recallName });
+  const relay = codec.openStream({ privateTools: onlyRecall });
   const went = responses.map((sse, number) => {
     const { out, end } = relayed(relay, sse);
     expect(end.status).toBe(number < responses.length - 1 ? 'recall' : 'done');
@@ -111,7 +111,7 @@ function exchanged(codec: Codec, responses: readonly string[]) {
  * follows.
  */
 async function relayedInChunks(codec: Codec, streams: readonly Uint8Array[], cut: readonly number[]) {
-  const relay = codec.openStream({ recallTool: recallName });
+  const relay = codec.openStream({ privateTools: onlyRecall });
   const rounds: { readonly out: string; readonly end: unknown }[] = [];
   for (const stream of streams) {
     let out = '';

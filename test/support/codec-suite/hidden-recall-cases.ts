@@ -8,7 +8,7 @@ import type { Codec, RecallAnswer } from '../../../src/codecs/codec.ts';
 import type { Conversation, RecallRound, HiddenRecall } from '../../../src/conversation/conversation.ts';
 import { bytesOf, textOf, textsOf } from '../../../src/conversation/messages.ts';
 import { pairCalls } from '../../../src/conversation/turns.ts';
-import { anyReply, recallName, replyWithRecallsOnly } from './arbitrary.ts';
+import { anyReply, onlyRecall, recallName, replyWithRecallsOnly } from './arbitrary.ts';
 import type { CodecFixture, NeutralTurn, ScriptedPart, ScriptedTurn } from './fixture.ts';
 import { bytesOfBlock, view } from './views.ts';
 
@@ -26,7 +26,7 @@ export function hiddenRecallCases(codec: Codec, fixture: CodecFixture): void {
     const hiddenRecalls: RecallRound[] = [];
     let closing: Uint8Array | undefined;
     for (const [number, turn] of rounds.entries()) {
-      const reply = codec.readResponse(fixture.response(turn), recallName);
+      const reply = codec.readResponse(fixture.response(turn), onlyRecall);
       const answers = reply.recalls.map(
         (call, at): RecallAnswer => ({ call, text: `memory ${number}.${at}` }),
       );
@@ -229,7 +229,7 @@ export function hiddenRecallCases(codec: Codec, fixture: CodecFixture): void {
           anyReply().filter(({ finish }) => finish !== 'length'),
           (recalls, last) => {
             const rounds = [...recalls, last];
-            const replies = rounds.map((round) => codec.readResponse(fixture.response(round), recallName));
+            const replies = rounds.map((round) => codec.readResponse(fixture.response(round), onlyRecall));
             const shown = codec.writeResponse(fixture.response(last), replies.slice(0, -1), replies.at(-1)!);
             const { text: heard, calls } = fixture.clientResponse(shown);
             fc.pre(heard.trim() !== '' || calls.length > 0);

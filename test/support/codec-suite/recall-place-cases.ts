@@ -1,7 +1,7 @@
 /** Tests a recall anywhere in a reply: first, in the middle or last, with words, reasoning and calls, in every round. */
 import { describe, expect, it } from 'vitest';
 import type { Codec } from '../../../src/codecs/codec.ts';
-import { recallName } from './arbitrary.ts';
+import { onlyRecall, recallName } from './arbitrary.ts';
 import { isAbsent, skipped } from './each-answer.ts';
 import type { CodecFixture, ScriptedPart, ScriptedTurn } from './fixture.ts';
 import { eventsOf, relayed, tailOf } from './relay.ts';
@@ -46,7 +46,7 @@ const replies = messages.flatMap((parts) =>
 export function recallPlaceCases(codec: Codec, fixture: CodecFixture): void {
   describe(`${codec.name} takes a recall out of a stream:`, () => {
     it.each(replies)('%s, and everything before it is unchanged', (_, parts) => {
-      const relay = codec.openStream({ recallTool: recallName });
+      const relay = codec.openStream({ privateTools: onlyRecall });
       const events = eventsOf(fixture.stream(turnOf(parts), 0));
       const first = events.findIndex(({ data }) => data.includes(`"${recallName}"`));
       expect(first).toBeGreaterThanOrEqual(0);
@@ -78,7 +78,7 @@ export function recallPlaceCases(codec: Codec, fixture: CodecFixture): void {
     it.each(replies)('%s', (_, parts) => {
       const turns = roundsOf(parts);
       const bodies = turns.map((turn) => fixture.response(turn));
-      const read = bodies.map((body) => codec.readResponse(body, recallName));
+      const read = bodies.map((body) => codec.readResponse(body, onlyRecall));
       const seen = codec.writeResponse(bodies.at(-1)!, read.slice(0, -1), read.at(-1)!);
       expect(fixture.clientResponse(seen)).toEqual({
         ...expectedView(turns),
@@ -92,7 +92,7 @@ export function recallPlaceCases(codec: Codec, fixture: CodecFixture): void {
 /** Returns the client's stream of all rounds. */
 function played(codec: Codec, fixture: CodecFixture, parts: readonly ScriptedPart[]) {
   const turns = roundsOf(parts);
-  const relay = codec.openStream({ recallTool: recallName });
+  const relay = codec.openStream({ privateTools: onlyRecall });
   const went = turns.map((turn, number) => {
     const { out, end } = relayed(relay, fixture.stream(turn, number));
     expect(end.status).toBe(number < turns.length - 1 ? 'recall' : 'done');

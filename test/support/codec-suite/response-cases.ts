@@ -6,6 +6,7 @@ import {
   anyReply,
   bothPrivate,
   privateOrders,
+  onlyRecall,
   recallName,
   replyWithoutRecall,
   replyWithRecallsOnly,
@@ -23,7 +24,7 @@ export function responseCases(codec: Codec, fixture: CodecFixture): void {
     it('whatever the model said', () => {
       fc.assert(
         fc.property(anyReply(), (turn) => {
-          const reply = codec.readResponse(fixture.response(turn), recallName);
+          const reply = codec.readResponse(fixture.response(turn), onlyRecall);
           expect(reply.text).toBe(saidIn(turn, 'text'));
           expect(reply.recalls).toEqual(callsIn(turn).filter((call) => call.name === recallName));
           expect(reply.calls).toEqual(callsIn(turn).filter((call) => call.name !== recallName));
@@ -37,20 +38,20 @@ export function responseCases(codec: Codec, fixture: CodecFixture): void {
 
     it('without the recall tool, every call is for the client', () => {
       const turn: ScriptedTurn = { parts: [recall('c1')], finish: 'calls', usage };
-      const reply = codec.readResponse(fixture.response(turn), undefined);
+      const reply = codec.readResponse(fixture.response(turn), new Set());
       expect([reply.recalls, reply.calls.map((call) => call.name)]).toEqual([[], [recallName]]);
     });
 
     it('or throws bad-response, whatever it holds', () => {
       const first = codec.readResponse(
         fixture.response({ parts: [recall('c1')], finish: 'calls', usage }),
-        recallName,
+        onlyRecall,
       );
       const sent = fixture.body({ turns: [{ say: 'user', text: 'a' }], tools: ['read'] });
       fc.assert(
         fc.property(anyReply(), fc.nat(), jsonValueText(), (turn, seed, value) => {
           const body = encoder.encode(replacedValue(shown(fixture.response(turn)), seed, value));
-          const reply = attempt(() => codec.readResponse(body, recallName));
+          const reply = attempt(() => codec.readResponse(body, onlyRecall));
           if (reply instanceof Error)
             expect(LeporelloError.isInstance(reply) && reply.code).toBe('bad-response');
           else {
@@ -68,7 +69,7 @@ export function responseCases(codec: Codec, fixture: CodecFixture): void {
 
     it.each(Object.entries(fixture.badResponses))('or throws bad-response: %s', (_, text) => {
       const failed = { name: 'LeporelloError', code: 'bad-response' };
-      expect(() => codec.readResponse(encoder.encode(text), recallName)).toThrow(
+      expect(() => codec.readResponse(encoder.encode(text), onlyRecall)).toThrow(
         expect.objectContaining(failed),
       );
     });
@@ -79,7 +80,7 @@ export function responseCases(codec: Codec, fixture: CodecFixture): void {
       fc.assert(
         fc.property(replyWithoutRecall(), (turn) => {
           const body = fixture.response(turn);
-          expect(codec.writeResponse(body, [], codec.readResponse(body, recallName))).toBe(body);
+          expect(codec.writeResponse(body, [], codec.readResponse(body, onlyRecall))).toBe(body);
           expect(fixture.clientResponse(body)).toEqual(expectedView([turn]));
         }),
       );
@@ -88,10 +89,10 @@ export function responseCases(codec: Codec, fixture: CodecFixture): void {
     it('as one message of all rounds, without private calls and with the usage of all', () => {
       fc.assert(
         fc.property(fc.array(replyWithRecallsOnly(), { maxLength: 3 }), anyReply(), (rounds, last) => {
-          const earlier = rounds.map((turn) => codec.readResponse(fixture.response(turn), recallName));
+          const earlier = rounds.map((turn) => codec.readResponse(fixture.response(turn), onlyRecall));
           const body = fixture.response(last);
           const before = shown(body);
-          const seen = codec.writeResponse(body, earlier, codec.readResponse(body, recallName));
+          const seen = codec.writeResponse(body, earlier, codec.readResponse(body, onlyRecall));
           const client = fixture.clientResponse(seen);
           const turns = [...rounds, last];
           const reasoning = reasoningIn(turns, fixture.reasoningShown);
@@ -118,7 +119,7 @@ export function responseCases(codec: Codec, fixture: CodecFixture): void {
       const parts: ScriptedTurn['parts'] = [{ type: 'text', pieces: ['so'] }, recall('c1')];
       const body = fixture.response({ parts, finish: 'length', usage });
       const seen = fixture.clientResponse(
-        codec.writeResponse(body, [], codec.readResponse(body, recallName)),
+        codec.writeResponse(body, [], codec.readResponse(body, onlyRecall)),
       );
       expect([seen.text, seen.calls, seen.finish]).toEqual(['so', [], 'length']);
     });

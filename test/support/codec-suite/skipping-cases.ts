@@ -5,9 +5,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Codec, RelayEnd, StreamRelay } from '../../../src/codecs/codec.ts';
+import type { PrivateTools } from '../../../src/conversation/turns.ts';
 import { createEventSplitter } from '../../../src/gateway/http/http.ts';
 import { relayChunk } from '../../../src/gateway/recall-loop.ts';
-import { anyReply, anyText, recallName } from './arbitrary.ts';
+import { anyReply, anyText, onlyRecall } from './arbitrary.ts';
 import { eachAnswer } from './each-answer.ts';
 import type { CodecFixture, ScriptedPart, ScriptedTurn } from './fixture.ts';
 
@@ -39,7 +40,7 @@ const changes = fc.array(
 );
 const lineEnds = fc.constantFrom('\n', '\r\n', '\r');
 const sizes = fc.array(fc.integer({ min: 1, max: 900 }), { minLength: 1, maxLength: 6 });
-const tools = fc.constantFrom(recallName, undefined);
+const tools = fc.constantFrom(onlyRecall, new Set<string>());
 
 export function skippingCases(codec: Codec, fixture: CodecFixture): void {
   describe(`${codec.name} skips only what it need not read:`, () => {
@@ -69,10 +70,10 @@ export function skippingCases(codec: Codec, fixture: CodecFixture): void {
           sizes,
           tools,
           changes,
-          (turn, lineEnd, size, recallTool, changed) => {
+          (turn, lineEnd, size, privateTools, changed) => {
             const bytes = bytesOf(fixture.stream(turn, 0), lineEnd);
             for (const { at, byte } of changed) bytes[at % bytes.length] = byte;
-            same(codec, [bytes], size, recallTool);
+            same(codec, [bytes], size, privateTools);
           },
         ),
         { numRuns: 500 },
@@ -86,7 +87,7 @@ export function skippingCases(codec: Codec, fixture: CodecFixture): void {
         fc.assert(
           fc.property(lineEnds, sizes, (lineEnd, size) => {
             const streams = responses.map((sse) => bytesOf(sse, lineEnd));
-            same(codec, streams, size, recallName);
+            same(codec, streams, size, onlyRecall);
           }),
           { numRuns: 20 },
         );
@@ -97,10 +98,10 @@ export function skippingCases(codec: Codec, fixture: CodecFixture): void {
       turns: readonly ScriptedTurn[],
       lineEnd: string,
       size: readonly number[],
-      recallTool: string | undefined,
+      privateTools: PrivateTools,
     ): void {
       const streams = turns.map((turn, number) => bytesOf(fixture.stream(turn, number), lineEnd));
-      same(codec, streams, size, recallTool);
+      same(codec, streams, size, privateTools);
     }
   });
 }
@@ -113,11 +114,11 @@ function same(
   codec: Codec,
   streams: readonly Uint8Array[],
   size: readonly number[],
-  recallTool: string | undefined,
+  privateTools: PrivateTools,
 ): void {
-  const expected = followed(codec, streams, { size, recallTool, takesAll: true });
-  expect(followed(codec, streams, { size, recallTool }).seen).toEqual(expected.seen);
-  expect(followed(codec, streams, { size: [Infinity], recallTool }).seen).toEqual(expected.seen);
+  const expected = followed(codec, streams, { size, privateTools, takesAll: true });
+  expect(followed(codec, streams, { size, privateTools }).seen).toEqual(expected.seen);
+  expect(followed(codec, streams, { size: [Infinity], privateTools }).seen).toEqual(expected.seen);
 }
 
 /** Returns what can be observed of a relay, and the number of events that it took. */
@@ -126,16 +127,16 @@ function followed(
   streams: readonly Uint8Array[],
   {
     size,
-    recallTool = recallName,
+    privateTools = onlyRecall,
     takesAll = false,
   }: {
     readonly size: readonly number[];
-    readonly recallTool?: string | undefined;
+    readonly privateTools?: PrivateTools;
     readonly takesAll?: boolean;
   },
 ) {
   let taken = 0;
-  const opened = codec.openStream({ recallTool });
+  const opened = codec.openStream({ privateTools });
   const relay: StreamRelay = {
     ...opened,
     take(event) {

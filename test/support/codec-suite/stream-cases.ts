@@ -6,6 +6,7 @@ import {
   anyReply,
   bothPrivate,
   privateOrders,
+  onlyRecall,
   recallName,
   replyWithoutRecall,
   replyWithRecallsOnly,
@@ -20,16 +21,20 @@ export function streamCases(codec: Codec, fixture: CodecFixture): void {
   describe(`${codec.name} relays a stream`, () => {
     it('event by event unchanged when nothing is private', () => {
       fc.assert(
-        fc.property(replyWithoutRecall(), fc.constantFrom(recallName, undefined), (turn, recallTool) => {
-          const relay = codec.openStream({ recallTool });
-          for (const event of eventsOf(fixture.stream(turn, 0))) {
-            const out = relay.take(event);
-            expect(out).toHaveLength(1);
-            expect(out[0]).toBe(event.raw);
-          }
-          expect(relay.end()).toMatchObject({ status: 'done', tail: [] });
-          expect(relay.usage()).toEqual(turn.usage);
-        }),
+        fc.property(
+          replyWithoutRecall(),
+          fc.constantFrom(onlyRecall, new Set<string>()),
+          (turn, privateTools) => {
+            const relay = codec.openStream({ privateTools });
+            for (const event of eventsOf(fixture.stream(turn, 0))) {
+              const out = relay.take(event);
+              expect(out).toHaveLength(1);
+              expect(out[0]).toBe(event.raw);
+            }
+            expect(relay.end()).toMatchObject({ status: 'done', tail: [] });
+            expect(relay.usage()).toEqual(turn.usage);
+          },
+        ),
         { numRuns: 300 },
       );
     });
@@ -38,7 +43,7 @@ export function streamCases(codec: Codec, fixture: CodecFixture): void {
       fc.assert(
         fc.property(anyReply(), (turn) => {
           const sse = fixture.stream(turn, 0);
-          const { out, end } = relayed(codec.openStream({ recallTool: undefined }), sse);
+          const { out, end } = relayed(codec.openStream({ privateTools: new Set() }), sse);
           expect(out).toBe(sse);
           expect(end).toMatchObject({ status: 'done', tail: [] });
         }),
@@ -48,7 +53,7 @@ export function streamCases(codec: Codec, fixture: CodecFixture): void {
     it('and holds back only the private call, at any moment', () => {
       fc.assert(
         fc.property(anyReply(), (turn) => {
-          const relay = codec.openStream({ recallTool: recallName });
+          const relay = codec.openStream({ privateTools: onlyRecall });
           let upstream = '';
           let went = '';
           for (const event of eventsOf(fixture.stream(turn, 0))) {
@@ -64,7 +69,7 @@ export function streamCases(codec: Codec, fixture: CodecFixture): void {
     it('so that the client sees one well-formed message, whatever is private and however many rounds it takes', () => {
       fc.assert(
         fc.property(fc.array(replyWithRecallsOnly(), { maxLength: 3 }), anyReply(), (rounds, last) => {
-          const relay = codec.openStream({ recallTool: recallName });
+          const relay = codec.openStream({ privateTools: onlyRecall });
           const isPending = callsIn(last).some((call) => call.name === recallName) && clientCalls(last) === 0;
           const turns = [...rounds, last];
           let went = '';
@@ -89,7 +94,7 @@ export function streamCases(codec: Codec, fixture: CodecFixture): void {
       const usage = { input: 1, cacheRead: 0, cacheWrite: 0, output: 1 };
       const words: ScriptedPart = { type: 'text', pieces: ['a'] };
       const run: ScriptedPart = { type: 'call', id: 'c2', name: 'run', pieces: ['{}'] };
-      const relay = codec.openStream({ recallTool: bothPrivate });
+      const relay = codec.openStream({ privateTools: bothPrivate });
       const first = relayed(relay, fixture.stream({ parts: [words, ...both], finish: 'calls', usage }, 0));
       const last = relayed(relay, fixture.stream({ parts: [...both, run], finish: 'calls', usage }, 1));
       const seen = fixture.client(first.out + last.out + tailOf(last.end));
@@ -106,7 +111,7 @@ export function streamCases(codec: Codec, fixture: CodecFixture): void {
             parts: turn.parts.map((part) => ({ ...part, pieces: [part.pieces.join('')] })),
           };
           const [one, other] = [turn, joined].map((said) => {
-            const { end } = relayed(codec.openStream({ recallTool: recallName }), fixture.stream(said, 0));
+            const { end } = relayed(codec.openStream({ privateTools: onlyRecall }), fixture.stream(said, 0));
             return end.status === 'recall' ? shown(end.reply.turn) : undefined;
           });
           expect(one).toBe(other);
@@ -166,7 +171,7 @@ function scriptedCases(codec: Codec, fixture: CodecFixture): void {
 
   describe(`${codec.name} relays and finishes after`, () => {
     it.each(Object.entries(turns))('%s', (_, scripted) => {
-      const relay = codec.openStream({ recallTool: recallName });
+      const relay = codec.openStream({ privateTools: onlyRecall });
       const { out, end } = relayed(relay, fixture.stream(scripted, 0));
       expect(end.status).toBe('done');
       expect(fixture.client(out + tailOf(end))).toEqual(expectedView([scripted]));
@@ -191,7 +196,7 @@ function scriptedCases(codec: Codec, fixture: CodecFixture): void {
 
   describe(`${codec.name} relays and asks to continue after`, () => {
     it.each(Object.entries(pending))('%s', (_, scripted) => {
-      const relay = codec.openStream({ recallTool: recallName });
+      const relay = codec.openStream({ privateTools: onlyRecall });
       const first = relayed(relay, fixture.stream(scripted, 0));
       expect(first.end.status).toBe('recall');
       if (first.end.status === 'recall') sameReply(codec, fixture, first.end.reply, scripted);
@@ -204,14 +209,14 @@ function scriptedCases(codec: Codec, fixture: CodecFixture): void {
     });
 
     it.each(Object.entries(pending))('%s, and can be closed when nothing follows', (_, scripted) => {
-      const relay = codec.openStream({ recallTool: recallName });
+      const relay = codec.openStream({ privateTools: onlyRecall });
       const { out } = relayed(relay, fixture.stream(scripted, 0));
       const closed = fixture.client(out + relay.finish().map(shown).join(''));
       expect(closed).toEqual({ ...expectedView([scripted]), finish: 'stop' });
     });
 
     it.each(Object.entries(pending))('%s, and can report that it failed', (_, scripted) => {
-      const relay = codec.openStream({ recallTool: recallName });
+      const relay = codec.openStream({ privateTools: onlyRecall });
       const { out } = relayed(relay, fixture.stream(scripted, 0));
       const tail = relay.fail({ status: 502, message: 'The upstream "cannot" be reached.' });
       const seen = fixture.client(out + tail.map(shown).join(''));
@@ -230,7 +235,7 @@ function brokenCases(codec: Codec, fixture: CodecFixture): void {
           anyReply(),
           fc.nat(),
           (rounds, last, seed) => {
-            const relay = codec.openStream({ recallTool: recallName });
+            const relay = codec.openStream({ privateTools: onlyRecall });
             const before = rounds
               .map((turn, number) => relayed(relay, fixture.stream(turn, number)).out)
               .join('');
@@ -252,7 +257,7 @@ function brokenCases(codec: Codec, fixture: CodecFixture): void {
     it('and ends quietly wherever the stream is cut off', () => {
       fc.assert(
         fc.property(anyReply(), fc.nat(), (turn, seed) => {
-          const relay = codec.openStream({ recallTool: recallName });
+          const relay = codec.openStream({ privateTools: onlyRecall });
           const events = eventsOf(fixture.stream(turn, 0));
           const some = events.slice(0, seed % (events.length + 1));
           const went = some
@@ -274,7 +279,7 @@ function brokenCases(codec: Codec, fixture: CodecFixture): void {
           fc.nat(),
           jsonValueText(),
           (turns, seed, value) => {
-            const relay = codec.openStream({ recallTool: recallName });
+            const relay = codec.openStream({ privateTools: onlyRecall });
             turns.forEach((turn, number) => {
               const events = eventsOf(fixture.stream(turn, number));
               const odd = seed % events.length;
@@ -300,7 +305,7 @@ function brokenCases(codec: Codec, fixture: CodecFixture): void {
         'data: 5\n\n',
         '\n',
       ];
-      const relay = codec.openStream({ recallTool: recallName });
+      const relay = codec.openStream({ privateTools: onlyRecall });
       const pieces = ['{"id":"m1"}'];
       const parts: readonly ScriptedPart[] = [{ type: 'call', id: 'c1', name: recallName, pieces }];
       const usage = { input: 1, cacheRead: 0, cacheWrite: 0, output: 1 };
@@ -317,7 +322,7 @@ function clientCalls(turn: ScriptedTurn): number {
 
 /** A stream gives the same reply as the complete response, and it can be sent back. */
 function sameReply(codec: Codec, fixture: CodecFixture, reply: ModelReply, turn: ScriptedTurn): void {
-  const whole = codec.readResponse(fixture.response(turn), recallName);
+  const whole = codec.readResponse(fixture.response(turn), onlyRecall);
   const { text, recalls, calls, usage, finish } = reply;
   expect({ text, recalls, calls, usage, finish }).toEqual({
     text: whole.text,

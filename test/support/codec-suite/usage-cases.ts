@@ -1,7 +1,7 @@
 /** Tests usage: within a response the last total counts; over the rounds of an exchange they add up, in the provider's own terms. */
 import { describe, expect, it } from 'vitest';
 import type { Codec, StreamRelay } from '../../../src/codecs/codec.ts';
-import { recallName } from './arbitrary.ts';
+import { onlyRecall, recallName } from './arbitrary.ts';
 import type { CodecFixture, ScriptedPart, ScriptedTurn } from './fixture.ts';
 import { relayed, tailOf } from './relay.ts';
 import { sumOf } from './turns.ts';
@@ -13,7 +13,7 @@ export function usageCases(codec: Codec, fixture: CodecFixture): void {
 
   /** Plays the rounds, of which all but the last recall; `after` sees the relay after each. */
   function played(rounds: readonly unknown[], after: (relay: StreamRelay, number: number) => void): string {
-    const relay = codec.openStream({ recallTool: recallName });
+    const relay = codec.openStream({ privateTools: onlyRecall });
     const last = rounds.length - 1;
     return rounds
       .map((reported, number) => {
@@ -31,8 +31,8 @@ export function usageCases(codec: Codec, fixture: CodecFixture): void {
   describe(`${codec.name} sums usage`, () => {
     it.each(usage.rounds)('of one stream by its last totals, of a response as reported (%#)', (round) => {
       const body = usage.response(answering, round.said);
-      expect(codec.readResponse(body, recallName).usage).toMatchObject(round.means);
-      const relay = codec.openStream({ recallTool: recallName });
+      expect(codec.readResponse(body, onlyRecall).usage).toMatchObject(round.means);
+      const relay = codec.openStream({ privateTools: onlyRecall });
       relayed(relay, usage.stream(answering, 0, round.said));
       expect(relay.usage()).toMatchObject(round.means);
     });
@@ -48,7 +48,7 @@ export function usageCases(codec: Codec, fixture: CodecFixture): void {
       const bodies = said.map((reported, number) =>
         usage.response(number < said.length - 1 ? asking : answering, reported),
       );
-      const replies = bodies.map((body) => codec.readResponse(body, recallName));
+      const replies = bodies.map((body) => codec.readResponse(body, onlyRecall));
       const seen = codec.writeResponse(bodies.at(-1)!, replies.slice(0, -1), replies.at(-1)!);
       expect(usage.inResponse(seen)).toEqual(usage.total);
     });
@@ -70,7 +70,7 @@ export function usageCases(codec: Codec, fixture: CodecFixture): void {
       played([undefined, undefined], (relay) => {
         expect(relay.usage()).toBeUndefined();
       });
-      const silent = codec.readResponse(usage.response(answering, undefined), recallName);
+      const silent = codec.readResponse(usage.response(answering, undefined), onlyRecall);
       expect(silent.usage).toBeUndefined();
     });
   });
