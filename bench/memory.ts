@@ -7,8 +7,8 @@
  *
  * Traps: (1) RSS includes memory that the allocator keeps for later, which depends on the history of the process. "Highest" is the highest of
  * samples after each request. (2) The conversations come one after the other; requests at the same time need memory for their bodies as well. (3) Bodies
- * of 256 kB and more are folded in a thread of their own, so two thirds of the caches, those of the main thread and of the second thread, stay
- * almost empty here. (4) CPU is that of the whole process, garbage collection included. (5) The conversations are generated, four bytes a token,
+ * of 256 kB and more are folded in a thread of their own, which has nearly the whole budget here, because the other two engines use
+ * little of it. (4) CPU is that of the whole process, garbage collection included. (5) The conversations are generated, four bytes a token,
  * and have nothing in common; those of one agent share system text and tools. (6) The provider answers at once, in this process.
  */
 import { type ChildProcess, fork } from 'node:child_process';
@@ -28,7 +28,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     conversations: { type: 'string', default: '1000' },
-    mb: { type: 'string', multiple: true, default: ['32', '64', '256', '768'] },
+    mb: { type: 'string', multiple: true, default: ['32', '64', '160', '512'] },
     kB: { type: 'string', default: '450' },
   },
 });

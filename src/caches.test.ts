@@ -6,14 +6,15 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   type BoundedMap,
+  CacheBudget,
+  type SharedBudget,
   cacheSpecs,
   createCaches,
   fixedSpecs,
   openFixed,
   openNotes,
-  openWaitingNotes,
-  waitingSpecs,
 } from './caches.ts';
+import { waitingSpecs } from './experiment/waiting-notes.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
@@ -27,11 +28,62 @@ describe('the caches of an engine', () => {
     expect(shares.reduce((sum, share) => sum + share, 0)).toBe(1_000);
   });
 
-  it('hold as many bytes as their share of the budget', () => {
+  it('may use what the others leave free', () => {
     const cache = createCaches(1)<string>('kept replies', (text) => text.length);
-    for (let at = 0; at < 100; at++) cache.set(`reply ${at}`, 'x'.repeat(600));
-    expect([cache.size, cache.total]).toEqual([20, 20_000]);
-    expect([cache.has('reply 79'), cache.has('reply 80')]).toEqual([false, true]);
+    for (let at = 0; at < 1_100; at++) cache.set(`reply ${at}`, 'x'.repeat(600));
+    expect([cache.size, cache.total]).toEqual([1_000, 1_000_000]);
+    expect([cache.has('reply 99'), cache.has('reply 100')]).toEqual([false, true]);
+  });
+
+  it('keep their shares of the budget when all are in demand', () => {
+    const open = createCaches(1);
+    const replies = open<string>('kept replies', (text) => text.length);
+    const folds = open<string>('folds', (text) => text.length);
+    const bodies = open<string>('seen bodies', (text) => text.length);
+    const blocks = open<string>('read blocks', (text) => text.length);
+    bodies.set('body', 'x'.repeat(99_500));
+    blocks.set('block', 'x'.repeat(199_500));
+    // The first two have 700,000 bytes for 20 and 90 thousandths.
+    for (let at = 0; at < 2_000; at++) {
+      replies.set(`reply ${at}`, 'x'.repeat(600));
+      folds.set(`fold ${at}`, 'x'.repeat(700));
+    }
+    expect([replies.total, folds.total].map((bytes) => Math.round(bytes / 10_000))).toEqual([13, 57]);
+    expect([bodies.has('body'), blocks.has('block')]).toEqual([true, true]);
+  });
+
+  it('never exceed the budget together, and lose nothing before it is used up', () => {
+    const names = ['kept replies', 'folds', 'seen bodies'] as const;
+    const step = fc.record({
+      name: fc.constantFrom(...names),
+      key: fc.nat(9).map(String),
+      kB: fc.nat(250),
+      action: fc.constantFrom('set', 'set', 'set', 'get', 'delete'),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const open = createCaches(1);
+        const caches = Object.fromEntries(
+          names.map((name) => [name, open<number>(name, (kB) => kB * 1_000)]),
+        );
+        for (const { name, key, kB, action } of steps) {
+          const cache = caches[name]!;
+          const before = totalOf(Object.values(caches));
+          const other = Object.values(caches).reduce((sum, { size }) => sum + size, 0);
+          if (action === 'get') cache.get(key);
+          if (action === 'delete') cache.delete(key);
+          if (action !== 'set') continue;
+          const known = cache.has(key);
+          cache.set(key, kB);
+          expect(cache.get(key)).toBe(
+            kB * 1_000 + cacheSpecs[name].entryBytes <= 1_000 * cacheSpecs[name].share ? kB : undefined,
+          );
+          if (!known && cache.has(key) && before + kB * 1_000 + 500 <= 1_000_000)
+            expect(Object.values(caches).reduce((sum, { size }) => sum + size, 0)).toBe(other + 1);
+          expect(totalOf(Object.values(caches))).toBeLessThanOrEqual(1_000_000);
+        }
+      }),
+    );
   });
 
   it('hold no entry that is larger than their share', () => {
@@ -39,6 +91,36 @@ describe('the caches of an engine', () => {
     cache.set('small', 'x');
     cache.set('large', 'x'.repeat(20_001));
     expect(keysOf(cache)).toEqual(['small']);
+  });
+});
+
+describe('engines with one budget', () => {
+  const open = (engine: number, budget: SharedBudget = { max: 3e6, used: new Uint32Array(3) }) => {
+    const own = new CacheBudget(budget, engine);
+    const cache = createCaches(own)<string>('seen bodies', (text) => text.length);
+    const fill = (count: number) => {
+      for (let at = 0; at < count; at++) cache.set(String(at), 'x'.repeat(99_500));
+    };
+    return { own, cache, fill };
+  };
+
+  it('may use what the others leave free', () => {
+    const engine = open(1);
+    engine.fill(50);
+    expect(engine.cache.total).toBe(3_000_000);
+  });
+
+  it('have at least an equal part, and give back what they have borrowed when others need it', () => {
+    const budget = { max: 3e6, used: new Uint32Array(3) };
+    const [first, second, third] = [open(0, budget), open(1, budget), open(2, budget)];
+    first.fill(50);
+    second.fill(50);
+    expect([first.cache.total, second.cache.total]).toEqual([3_000_000, 1_000_000]);
+    first.own.trim();
+    expect([first.cache.total, second.cache.total]).toEqual([2_000_000, 1_000_000]);
+    third.fill(50);
+    first.cache.set('new', 'x'.repeat(99_500));
+    expect([first, second, third].map(({ cache }) => cache.total)).toEqual([1_000_000, 1_000_000, 1_000_000]);
   });
 });
 
@@ -110,6 +192,10 @@ describe('a cache with a fixed bound', () => {
   });
 });
 
+function totalOf(caches: readonly { readonly total: number }[]): number {
+  return caches.reduce((sum, { total }) => sum + total, 0);
+}
+
 describe('notes', () => {
   it('belong to one object and one kind, and no copy has them', () => {
     const [one, other] = [openNotes<object, string>(), openNotes<object, string>()];
@@ -143,29 +229,6 @@ describe('notes', () => {
     notes.set(frozen, 1);
     notes.set(frozen, 2);
     expect([notes.get(frozen), notes.get(Object.freeze({}))]).toEqual([2, undefined]);
-  });
-});
-
-describe('notes that wait', () => {
-  it('are no more than their bound, until some have left', () => {
-    const waiting = openWaitingNotes('receipt');
-    const leaves = Array.from({ length: 200 }, () => waiting.enter(1_000));
-    expect(leaves).not.toContain(undefined);
-    expect(waiting.enter(0)).toBeUndefined();
-    leaves[0]!();
-    leaves[0]!();
-    expect(waiting.enter(0)).toBeDefined();
-    expect(waiting.enter(0)).toBeUndefined();
-  });
-
-  it('hold no more bytes than their bound, unless there is only one', () => {
-    const waiting = openWaitingNotes('holdout');
-    const leave = waiting.enter(100_000_000);
-    expect(waiting.enter(1)).toBeUndefined();
-    leave!();
-    expect(waiting.enter(40_000_000)).toBeDefined();
-    expect(waiting.enter(40_000_000)).toBeUndefined();
-    expect(waiting.enter(24_000_000)).toBeDefined();
   });
 });
 

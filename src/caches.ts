@@ -2,38 +2,23 @@
  * Lists the caches of everything that is kept in memory between requests, and divides one budget among the large caches. A cache only saves work: an entry
  * that was dropped is read from the store or computed again. `docs/memory.md` says what each holds; a test compares the lists.
  */
-/** Caches that share the budget. `share`: thousandths of it. `entryBytes`: bytes of an entry, without those that its owner counts. */
+/**
+ * Caches that share the budget. `share`: the thousandths of it that a cache keeps when all are in demand. `entryBytes`: bytes of an entry, without those that
+ * its owner counts.
+ */
 export const cacheSpecs = {
-  'seen bodies': {
-    share: 300,
-    entryBytes: 500,
-  },
+  'seen bodies': { share: 300, entryBytes: 500 },
   'read blocks': { share: 250, entryBytes: 500 },
   folds: { share: 90, entryBytes: 300 },
   'stored recalls': { share: 60, entryBytes: 300 },
   'own recalls': { share: 60, entryBytes: 300 },
-  'line references': {
-    share: 100,
-    entryBytes: 200,
-  },
-  'last requests': {
-    share: 50,
-    entryBytes: 400,
-  },
+  'line references': { share: 100, entryBytes: 200 },
+  'last requests': { share: 50, entryBytes: 400 },
   'fresh records': { share: 30, entryBytes: 160 },
-  'replies without recalls': {
-    share: 20,
-    entryBytes: 150,
-  },
+  'replies without recalls': { share: 20, entryBytes: 150 },
   'kept replies': { share: 20, entryBytes: 400 },
-  'earlier requests': {
-    share: 10,
-    entryBytes: 500,
-  },
-  'first requests': {
-    share: 10,
-    entryBytes: 500,
-  },
+  'earlier requests': { share: 10, entryBytes: 500 },
+  'first requests': { share: 10, entryBytes: 500 },
 } as const;
 
 export type CacheName = keyof typeof cacheSpecs;
@@ -52,7 +37,7 @@ type Cacheable = string | number | object;
  */
 export class BoundedMap<K extends Cacheable, V extends Cacheable> {
   readonly #entries = new Map<K, { value: V; size: number; isUsed: boolean }>();
-  readonly #max: number;
+  readonly #budget: CacheBudget;
   readonly #sizeOf: (value: V, key: K) => number;
   #total = 0;
   /** Stays at the oldest entry while entries are dropped: to begin at the start of a map takes long where many were. */
@@ -60,15 +45,16 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
   /** Changes since the iterator moved. One that stands still keeps all earlier tables of the map alive, with what was in them. */
   #changes = 0;
 
-  constructor(max: number, sizeOf: (value: V, key: K) => number) {
-    this.#max = max;
+  /** `bound` is the largest size, or a budget of which this map has a share, in thousandths. */
+  constructor(bound: number | CacheBudget, sizeOf: (value: V, key: K) => number, share = 1_000) {
+    this.#budget = typeof bound === 'number' ? ownBudget(bound) : bound;
+    this.#budget.caches.push({ cache: this, share });
     this.#sizeOf = sizeOf;
   }
 
   get size(): number {
     return this.#entries.size;
   }
-
   /** The sum of the sizes of all entries. */
   get total(): number {
     return this.#total;
@@ -97,25 +83,31 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
   /** Adds a value, or replaces that of the key. A value that is larger than the bound is not kept. */
   set(key: K, value: V): void {
     const size = this.#sizeOf(value, key);
+    const isTooLarge = size > this.#budget.maxEntry(this);
     const entry = this.#entries.get(key);
-    if (entry && this.#total - entry.size + size <= this.#max) {
-      this.#total += size - entry.size;
+    if (entry && !isTooLarge && this.#budget.excess(size - entry.size) <= 0) {
+      this.#resize(size - entry.size);
       entry.value = value;
       entry.size = size;
       entry.isUsed = true;
       return;
     }
     if (entry) this.delete(key);
-    if (size > this.#max) return;
+    if (isTooLarge) return;
     this.makeRoom(size);
     this.#countChange();
-    this.#total += size;
+    this.#resize(size);
     this.#entries.set(key, { value, size, isUsed: false });
   }
 
   /** Drops entries until the free size is at least `size`, or all. */
   makeRoom(size: number): void {
-    while (this.#entries.size > 0 && this.#total + size > this.#max) {
+    while (this.#budget.excess(size) > 0 && this.#budget.fullest(this, size)?.dropOldest());
+  }
+
+  /** Drops the oldest entry that was not used lately; false if there is none. */
+  dropOldest(): boolean {
+    while (this.#entries.size > 0) {
       this.#oldest ??= this.#entries.entries();
       this.#changes = 0;
       const { value: oldest, done } = this.#oldest.next();
@@ -125,21 +117,30 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
       }
       const [key, entry] = oldest;
       this.#entries.delete(key);
-      if (entry.isUsed) this.#entries.set(key, { ...entry, isUsed: false });
-      else this.#total -= entry.size;
+      if (!entry.isUsed) {
+        this.#resize(-entry.size);
+        return true;
+      }
+      this.#entries.set(key, { ...entry, isUsed: false });
     }
+    return false;
   }
 
   delete(key: K): boolean {
     this.#countChange();
-    this.#total -= this.#entries.get(key)?.size ?? 0;
+    this.#resize(-(this.#entries.get(key)?.size ?? 0));
     return this.#entries.delete(key);
   }
 
   clear(): void {
     this.#entries.clear();
-    this.#total = 0;
+    this.#resize(-this.#total);
     this.#oldest = undefined;
+  }
+
+  #resize(by: number): void {
+    this.#total += by;
+    this.#budget.use(by);
   }
 
   #countChange(): void {
@@ -150,33 +151,92 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
 /** Changes of a map between two entries that are dropped, after which the next one is looked for from the start. */
 const maxChanges = 32;
 
-/** A map that drops entries that were not used lately. */
 export type Cache<K extends Cacheable, V extends Cacheable> = BoundedMap<K, V>;
+type AnyCache = Pick<Cache<string, object>, 'size' | 'total' | 'dropOldest'>;
 
-/** The default budget of a gateway, or of a Leporello in process, for all its engines, in megabytes. */
-export const defaultCacheMb = 256;
-
-/** The default budget of one engine, in megabytes. */
-export const engineCacheMb = defaultCacheMb / 2;
-
-/** The smallest budget that settings may set, in megabytes. */
+/** The default and the smallest budget of a gateway, or of a Leporello in process, in megabytes. */
+export const defaultCacheMb = 160;
 export const minCacheMb = 16;
 
-/** A gateway with a smaller budget has one engine and keeps less garbage, in megabytes. */
-export const smallCacheMb = 256;
+/** A budget that the engines of several threads share. */
+export type SharedBudget = {
+  /** Bytes of all engines together. */
+  readonly max: number;
+  /** The kilobytes that each engine uses, in memory that all threads share. */
+  readonly used: Uint32Array;
+};
 
 /**
- * Returns a function that opens the caches of one engine. `megabytes` is their budget in 10^6 bytes; sizes of entries are estimates. A name
- * that is opened twice gets its share twice.
+ * The memory of the caches of one engine. A cache may use what others leave free, and an engine what other engines leave free. Once nothing is free, the cache that
+ * exceeds its share the most drops entries. Sizes of entries are estimates.
  */
-export function createCaches(megabytes: number = engineCacheMb): Caches {
+export class CacheBudget {
+  readonly #shared: SharedBudget;
+  readonly #engine: number;
+  readonly caches: { readonly cache: AnyCache; readonly share: number }[] = [];
+  #used = 0;
+
+  /** `engine` is the place of the engine in `used`. */
+  constructor(shared: SharedBudget, engine = 0) {
+    this.#shared = shared;
+    this.#engine = engine;
+  }
+
+  /** Counts bytes that a cache uses from now on, or no longer if negative. */
+  use(bytes: number): void {
+    this.#used += bytes;
+    this.#shared.used[this.#engine] = this.#used / 1_000;
+  }
+
+  /** Returns by how many bytes the budget is exceeded once a cache has grown. */
+  excess(bytes: number): number {
+    return this.#used + bytes - this.#max();
+  }
+
+  /** Returns the size of the largest entry that a cache keeps. */
+  maxEntry(of: object): number {
+    return Math.ceil((this.#max() * this.caches.find(({ cache }) => cache === of)!.share) / 1_000);
+  }
+
+  /** Returns the cache that exceeds its share the most once one has grown; undefined if that one is empty. */
+  fullest(grown: object, bytes: number): AnyCache | undefined {
+    let fullest: AnyCache | undefined;
+    let most = 0;
+    for (const { cache, share } of this.caches) {
+      const total = (cache.total + (cache === grown ? bytes : 0)) / share;
+      if (total > most && cache.size > 0) [fullest, most] = [cache, total];
+    }
+    return fullest;
+  }
+
+  /** Drops what other engines need now. */
+  trim(): void {
+    while (this.excess(0) > 0 && this.fullest(this, 0)?.dropOldest());
+  }
+
+  /** Returns the bytes that this engine may use: at least an equal part. */
+  #max(): number {
+    const { max, used } = this.#shared;
+    const others = used.reduce((sum, kilobytes, at) => (at === this.#engine ? sum : sum + kilobytes), 0);
+    return Math.max(max / used.length, max - others * 1e3);
+  }
+}
+
+const ownBudget = (max: number) => new CacheBudget({ max, used: new Uint32Array(1) });
+
+/** Returns a function that opens the caches of one engine, or of several in one thread. `memory` is their budget, or its megabytes. */
+export function createCaches(memory: number | CacheBudget = defaultCacheMb): Caches {
+  const budget = typeof memory === 'number' ? ownBudget(memory * 1e6) : memory;
   return function open<V extends Cacheable>(
     name: CacheName,
     bytesOf: (value: V, key: string) => number = () => 0,
   ) {
     const { share, entryBytes } = cacheSpecs[name];
-    const max = Math.ceil(megabytes * 1_000 * share);
-    return new BoundedMap<string, V>(max, (value, key) => entryBytes + Math.ceil(bytesOf(value, key)));
+    return new BoundedMap<string, V>(
+      budget,
+      (value, key) => entryBytes + Math.ceil(bytesOf(value, key)),
+      share,
+    );
   };
 }
 
@@ -187,102 +247,40 @@ export const fixedSpecs = {
   'catalog entries': { max: 1_000 },
   'pattern fits': { max: 200 },
   'token counters': { max: 200 },
-  'short texts': {
-    maxUnits: 5_000_000,
-  },
-  'long text counts': {
-    maxUnits: 16_000_000,
-  },
+  'short texts': { maxUnits: 5_000_000 },
+  'long text counts': { maxUnits: 16_000_000 },
   'newest texts': { maxUnits: 8_000_000 },
   'long texts': { maxUnits: 16_000_000 },
-  'lines of folds': {
-    maxUnits: 500_000,
-  },
-  'asynchronous counts': {
-    maxUnits: 16_000_000,
-  },
+  'lines of folds': { maxUnits: 500_000 },
+  'asynchronous counts': { maxUnits: 16_000_000 },
   'record texts': { max: 128 },
   'tool costs': { max: 500 },
   'tenant keys': { max: 1_000 },
   'calibrated models': { max: 500 },
-  'calibrated conversations': {
-    max: 5_000,
-  },
+  'calibrated conversations': { max: 5_000 },
   'learned windows': { max: 1_000 },
   'summaries ahead': { max: 2_000 },
   'texts ahead': { maxUnits: 4_000_000 },
-  'plans ahead': {
-    max: 5_000,
-  },
+  'plans ahead': { max: 5_000 },
   'summary leases': { max: 10_000 },
   'summary notes': { max: 2_000 },
-  'transient records': {
-    max: 30_000,
-  },
+  'transient records': { max: 30_000 },
   'request lines': { max: 500 },
   'host names': { max: 100 },
   controls: { max: 1_000 },
-  'blocks of experiments': {
-    max: 64,
-  },
-  'journals of experiments': {
-    max: 1_000,
-  },
-  'rests of shadows': {
-    max: 5_000,
-  },
+  'blocks of experiments': { max: 64 },
+  'journals of experiments': { max: 1_000 },
+  'rests of shadows': { max: 5_000 },
   'bills of shadows': { max: 5_000 },
   'holds of shadows': { max: 5_000 },
   'looks of shadows': { max: 5_000 },
   'open verdicts of shadows': { max: 5_000 },
   receipts: { max: 2_000 },
   totals: { max: 5_000 },
-  'prepared requests': {
-    maxUnits: 268_435_456,
-  },
+  'prepared requests': { maxUnits: 268_435_456 },
 } as const;
 
 export type FixedName = keyof typeof fixedSpecs;
-
-/**
- * Notes of these kinds wait to be written after responses have ended. `max`: notes that may wait or be written now; `maxBytes`: bytes of the requests that they
- * hold, unless there is only one.
- */
-export const waitingSpecs = {
-  receipt: { max: 200, maxBytes: 64_000_000 },
-  holdout: { max: 200, maxBytes: 64_000_000 },
-  shadow: { max: 200, maxBytes: 64_000_000 },
-} as const;
-
-/** The kinds of notes. */
-export type NoteKind = keyof typeof waitingSpecs;
-
-/** The notes of one kind that wait. */
-export interface WaitingNotes {
-  /** Returns a function to call once the note is written or has failed; undefined when too many wait: then the note is lost. */
-  enter(bytes: number): (() => void) | undefined;
-}
-
-/** Bounds the notes of one kind, so that a store that is slow or gone does not fill the memory. */
-export function openWaitingNotes(kind: NoteKind): WaitingNotes {
-  const { max, maxBytes } = waitingSpecs[kind];
-  let count = 0;
-  let held = 0;
-  return {
-    enter(bytes) {
-      if (count >= max || (count > 0 && held + bytes > maxBytes)) return undefined;
-      count += 1;
-      held += bytes;
-      let isHere = true;
-      return () => {
-        if (!isHere) return;
-        isHere = false;
-        count -= 1;
-        held -= bytes;
-      };
-    },
-  };
-}
 
 /** Opens a cache of a fixed size. `unitsOf` returns the units of an entry, which `maxUnits` limits; `max` replaces the number of entries. */
 export function openFixed<K extends Cacheable, V extends Cacheable>(
@@ -344,9 +342,8 @@ export interface Notes<Key extends object, Value> {
 /** The objects that notes are made on. An object has notes of one kind of owner only, with a place for each: `other` has the most. */
 export type NoteOwner = 'message' | 'part' | 'block' | 'text' | 'other';
 
-/** The notes of an object: its kind of owner, then the values. */
+/** The kind of owner, then the values. */
 type NotesOfObject = [NoteOwner, ...unknown[]];
-
 const notesKey = Symbol('notes');
 type Noted = { readonly [notesKey]?: NotesOfObject };
 /** The notes of an object without a value. A copy has no room that it does not need, unlike a list that grows. */

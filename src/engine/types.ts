@@ -68,7 +68,7 @@ export type EngineOptions = FinishOptions & {
     | undefined;
   /** Asks the caller to have texts of items and records written ahead, too. Default: folds use extracts. */
   readonly texts?: TextsAhead | undefined;
-  /** The caches, under one memory budget. Default: a budget of 256 MB. */
+  /** The caches, under one memory budget. Default: a budget of 160 MB. */
   readonly caches?: Caches | undefined;
 };
 

@@ -3,7 +3,7 @@
  * about a second after the reply has ended, for all requests since then at once; no request waits for them. A note that is lost, because the
  * store failed or too many were waiting, leaves the cost of its conversation unknown.
  */
-import { openWaitingNotes, waitingSpecs } from '../caches.ts';
+import { openWaitingNotes, waitingSpecs } from './waiting-notes.ts';
 import { readInSlices, unremembered } from '../codecs/read-body.ts';
 import { openSlices, runInSlices, type Steps } from '../conversation/steps.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';

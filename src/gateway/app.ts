@@ -1,5 +1,5 @@
 /** Assembles the gateway from its settings. Nothing is opened here: the store and the upstream are passed in. */
-import { createCaches, defaultCacheMb } from '../caches.ts';
+import { CacheBudget, type SharedBudget, createCaches, defaultCacheMb } from '../caches.ts';
 import { createLearned } from '../engine/state.ts';
 import type { Engine, Learned } from '../engine/types.ts';
 import { type BackgroundSummarizer, createBackgroundSummarizer } from './background-summarizer.ts';
@@ -115,6 +115,8 @@ export type EngineParts = {
   /** The engine in the main thread. */
   readonly local: Engine;
   readonly settings: ServedSettings;
+  /** The budget for caches. The local engine has the first place in it, and there are two more. */
+  readonly budget: SharedBudget;
   readonly secret: Uint8Array;
   /** The store, without a deadline for its calls. */
   readonly store: Store;
@@ -151,8 +153,9 @@ export function gatewayParts(
 ): GatewayOptions {
   const { memoryTtlMs: ttlMs, storeDeadlineMs, cacheMb = defaultCacheMb } = settings;
   // The main thread and the two threads that fold large bodies have an engine each.
-  const engineMb = deps.foldThread ? cacheMb / 3 : cacheMb;
-  const caches = createCaches(engineMb);
+  const engines = deps.foldThread ? 3 : 1;
+  const budget = { max: cacheMb * 1e6, used: new Uint32Array(new SharedArrayBuffer(4 * engines)) };
+  const caches = createCaches(new CacheBudget(budget));
   const log = unfailing(deps.log, ['info', 'warn']);
   const metrics = deps.metrics && {
     ...unfailing(deps.metrics, countingFunctions),
@@ -168,11 +171,16 @@ export function gatewayParts(
     caches,
   });
   const keptReplies = createKeptReplies({ encryptedStore, ttlMs, caches });
-  const ownSettings = { ...foldSettings(settings), cacheMb: engineMb };
+  const ownSettings = { ...foldSettings(settings), cacheMb: cacheMb / engines };
   const engineSettings = { ...ownSettings, ...controlSettings(settings) };
   const experiment = openExperiment(settings, () => ({ ...parts, foldSettings: ownSettings }));
   const learned = createLearned({ ...engineSettings, caches, clock });
-  const local = createDefaultEngine(engineSettings, encryptedStore, { ...engineParts, keptReplies, learned });
+  const local = createDefaultEngine(engineSettings, encryptedStore, {
+    ...engineParts,
+    caches,
+    keptReplies,
+    learned,
+  });
   const { secret, foldThread, archive } = deps;
   archive?.open({ encryptedStore, log, metrics });
   const parts: GatewayOptions = {
@@ -180,6 +188,7 @@ export function gatewayParts(
       foldThread?.engineFor({
         local,
         settings: engineSettings,
+        budget,
         secret,
         store,
         encryptedStore,

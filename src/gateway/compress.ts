@@ -3,7 +3,7 @@
  * LiteLLM's guardrail `headroom` and the npm package `headroom-ai`. The messages are folded as in a model call, but by strategies that keep the
  * number of messages. The module is loaded with the first such request.
  */
-import { engineCacheMb, minCacheMb } from '../caches.ts';
+import { defaultCacheMb, minCacheMb } from '../caches.ts';
 import { type JsonRecord, isRecord } from '../conversation/json-scan.ts';
 import type { Engine, PreparedRequest } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';
@@ -89,7 +89,7 @@ const keepsMessages: ReadonlySet<string> = new Set([
 function engineOf({ encryptedStore, foldSettings }: CompressDeps): Engine {
   const known = engines.get(encryptedStore);
   if (known) return known;
-  const { minResultBytes, cacheMb = engineCacheMb } = foldSettings;
+  const { minResultBytes, cacheMb = defaultCacheMb } = foldSettings;
   const strategies = defaultStrategies({ minResultBytes });
   const engine = createDefaultEngine(
     {

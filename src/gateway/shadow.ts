@@ -3,7 +3,8 @@
  * client's own request twice. It begins after the served reply has ended, never changes or delays it, and stores verdicts and counts
  * only. Money is reserved before anything is sent.
  */
-import { openFixed, openWaitingNotes } from '../caches.ts';
+import { openFixed } from '../caches.ts';
+import { openWaitingNotes } from '../experiment/waiting-notes.ts';
 import type { ModelReply } from '../codecs/codec.ts';
 import { nextTurn } from '../conversation/steps.ts';
 import type { EngineRequest, HeldFolds, PreparedRequest } from '../engine/types.ts';

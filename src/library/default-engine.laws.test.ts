@@ -114,7 +114,8 @@ describe('a branch that was sent without a fold', () => {
     const local = createDefaultEngine(settings, encryptedStore, { keptReplies, learned });
     const log = { info: () => undefined, warn: () => undefined };
     const thread = foldThread({ fromBytes: sent.body.length + 1 });
-    const parts = { local, settings, secret, store, encryptedStore, keptReplies, learned, log };
+    const budget = { max: 64e6, used: new Uint32Array(3) };
+    const parts = { local, settings, budget, secret, store, encryptedStore, keptReplies, learned, log };
     const engine = thread.engineFor(parts);
     const first = await engine.prepare(sent);
     await first.known;

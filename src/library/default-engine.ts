@@ -53,7 +53,7 @@ export type EngineSettings = {
    * reject with `store-failed`. Default 500.
    */
   readonly storeDeadlineMs?: number;
-  /** Megabytes of memory for caches (docs/memory.md). Default 256: for the three engines of a gateway, or the two of a Leporello in process. */
+  /** Megabytes of memory for caches (docs/memory.md). Default 160: for the three engines of a gateway, or the two of a Leporello in process. */
   readonly cacheMb?: number;
 };
 
@@ -67,7 +67,10 @@ const defaultShrinks: ShrinkSettings = { lossless: false, lineNumbers: 'every', 
 
 /** Parts of the engine that replace those of the settings. */
 export type EngineOverrides = Partial<
-  Pick<EngineOptions, 'clock' | 'strategies' | 'triggers' | 'isHistoryKept' | 'keptReplies' | 'learned'>
+  Pick<
+    EngineOptions,
+    'caches' | 'clock' | 'strategies' | 'triggers' | 'isHistoryKept' | 'keptReplies' | 'learned'
+  >
 >;
 
 /** Creates an engine from settings. Throws `bad-config` for trigger options out of range. */
@@ -79,7 +82,7 @@ export function createDefaultEngine(
   const { clock = Date.now, isHistoryKept } = others;
   const { triggers = defaultTriggers(settings.triggers, settings.preset) } = others;
   const { strategies = strategiesIn(settings) } = others;
-  const caches = createCaches(settings.cacheMb);
+  const { caches = createCaches(settings.cacheMb) } = others;
   const kept = { encryptedStore, ttlMs: settings.memoryTtlMs, clock, caches };
   const { calibration } = settings;
   const { keptReplies = createKeptReplies(kept), learned = createLearned({ ...kept, calibration }) } = others;
@@ -119,9 +122,14 @@ export function createDefaultEngine(
 export function createHistoryEngine(
   settings: EngineSettings,
   encryptedStore: EncryptedStore,
-  { strategies, triggers }: Required<Pick<EngineOverrides, 'strategies' | 'triggers'>>,
+  {
+    caches,
+    strategies,
+    triggers,
+  }: Pick<EngineOverrides, 'caches'> & Required<Pick<EngineOverrides, 'strategies' | 'triggers'>>,
 ): Engine {
   return createDefaultEngine({ ...settings, shrinks: false, cacheMarks: false }, encryptedStore, {
+    caches,
     strategies: keptHistoryStrategies(strategies),
     triggers,
     isHistoryKept: true,

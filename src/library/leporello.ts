@@ -3,7 +3,7 @@ import { isRecord } from '../conversation/json-scan.ts';
 import type { RecalledMedia } from '../conversation/conversation.ts';
 import type { Codec, RecallTool } from '../codecs/codec.ts';
 import { type Engine, type PreparedRequest, passThrough } from '../engine/types.ts';
-import { createCaches, defaultCacheMb } from '../caches.ts';
+import { createCaches } from '../caches.ts';
 import type { CompressedResult, PendingWords, ResultRequest } from './compress-result.ts';
 import type * as defaultEngine from './default-engine.ts';
 import { type Check, checkSettings, object, shown } from '../checks.ts';
@@ -110,21 +110,19 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   checkSettings(leporelloCheck, options);
   const { store = inMemoryStore() } = options;
   const secret = secretFor(options.store, options.secret);
-  // There is an engine for `prepare` and one for `compact`, each with half of the memory for caches.
-  const { memoryTtlMs: ttlMs, storeDeadlineMs, cacheMb: bothCacheMb = defaultCacheMb } = options;
-  const cacheMb = bothCacheMb / 2;
-  const open = () =>
-    createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs, caches: createCaches(cacheMb) });
+  const { memoryTtlMs: ttlMs, storeDeadlineMs, cacheMb } = options;
+  // There is an engine for `prepare` and one for `compact`, with one budget for both.
+  const caches = createCaches(cacheMb);
+  const open = () => createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs, caches });
   const encryptedStore = open();
-  const { triggers: wanted, strategies: _, ...others } = options;
+  const { triggers: wanted, strategies: _, ...settings } = options;
   const strategies = strategiesIn(options);
   const triggers = isTriggerList(wanted) ? wanted : defaultTriggers(wanted, options.preset);
-  const settings = { ...others, cacheMb };
   const engine = openedLater(({ createDefaultEngine }) =>
-    createDefaultEngine(settings, encryptedStore, { strategies, triggers }),
+    createDefaultEngine(settings, encryptedStore, { caches, strategies, triggers }),
   );
   const historyEngine = openedLater(({ createHistoryEngine }) =>
-    createHistoryEngine(settings, open(), { strategies, triggers }),
+    createHistoryEngine(settings, open(), { caches, strategies, triggers }),
   );
   const pendingWords: PendingWords = new Map();
   const original = async (id: string, tenant: string): Promise<Uint8Array | undefined> => {

@@ -45,10 +45,13 @@ describe('the earlier request', () => {
   });
 
   it('is forgotten after too many others', () => {
+    // Two entries of 500 bytes each: one by the last message, and one by the beginning.
     const requests = createEarlierRequests(createCaches(0.05));
     requests.note(standing('abc'), request(1));
-    requests.note(standing('ade'), request(2));
-    const found = ['abc', 'ade'].map((links) => requests.find(standing(links)).earlier?.at);
-    expect(found).toEqual([undefined, 2]);
+    for (let at = 2; at < 60; at++)
+      requests.note(standing(`b${String.fromCodePoint(0x400 + at)}`), request(at));
+    const last = `b${String.fromCodePoint(0x400 + 59)}`;
+    const found = ['abc', last].map((links) => requests.find(standing(links)).earlier?.at);
+    expect(found).toEqual([undefined, 59]);
   });
 });

@@ -77,7 +77,7 @@ describe('loadConfig', () => {
           prepareDeadlineMs: 2_000,
           storeDeadlineMs: 500,
           foldThreadBytes: 262_144,
-          cacheMb: 256,
+          cacheMb: 160,
           drainMs: 30_000,
         },
         memory: { ttlDays: 30, redis: false, http: false },

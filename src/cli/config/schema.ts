@@ -2,11 +2,14 @@
  * Defines the configuration: every option with its default and its allowed values. Files, variables, flags, errors and the table in
  * docs/configuration.md are derived from it, so an option is added only here.
  */
-import { defaultCacheMb, minCacheMb, smallCacheMb } from '../../caches.ts';
+import { defaultCacheMb, minCacheMb } from '../../caches.ts';
 import { z } from 'zod';
 import { switchable, described, fraction, tokens, whole } from './kinds.ts';
 import { defaultFoldThreadBytes } from '../../gateway/fold-thread/fold-thread.ts';
 import { items, preset, shrinks, strategies, subgoals, summaries, triggers } from './folding-options.ts';
+
+/** A gateway with a smaller budget for caches has one engine and keeps less garbage, in megabytes. */
+export const smallCacheMb = 128;
 
 const plainUrl = 'an http or https URL without user, query and fragment, such as';
 const serviceUrl = `${plainUrl} https://memory.internal/leporello`;
@@ -279,7 +282,7 @@ export const configSchema = z.strictObject({
       cacheMb: whole(
         minCacheMb,
         defaultCacheMb,
-        `Megabytes of memory for caches: a third for the main thread, and for each of the two threads for large bodies. Below ${smallCacheMb}, all for the main thread, which folds large bodies too.`,
+        `Megabytes of memory for caches, shared by the main thread and the two threads for large bodies: each may use what the others leave free, and at least a third. Below ${smallCacheMb}, the main thread has all, and folds large bodies too.`,
       ),
       drainMs: whole(
         0,

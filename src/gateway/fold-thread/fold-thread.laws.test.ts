@@ -40,6 +40,7 @@ function open(options: FoldThreadOptions = {}) {
   const engine = thread.engineFor({
     local,
     settings,
+    budget: { max: 64e6, used: new Uint32Array(3) },
     secret,
     store,
     encryptedStore,
@@ -323,6 +324,7 @@ describe('a thread that ends', () => {
     const parts = {
       local,
       settings: { models },
+      budget: { max: 64e6, used: new Uint32Array(3) },
       secret,
       store: inMemoryStore(),
       encryptedStore,

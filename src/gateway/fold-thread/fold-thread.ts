@@ -71,9 +71,13 @@ export function foldThread(options: FoldThreadOptions = {}): FoldThread {
   let lanes: readonly FoldLane[] = [];
   return {
     engineFor(parts) {
-      const large = foldInThread(parts, { fromBytes, heapMb });
+      const large = foldInThread(parts, { fromBytes, heapMb }, 1);
       // The largest bodies take seconds when they are first seen, and other large bodies need not wait for them.
-      const largest = foldInThread({ ...parts, local: large.engine }, { fromBytes: fromBytes * 8, heapMb });
+      const largest = foldInThread(
+        { ...parts, local: large.engine },
+        { fromBytes: fromBytes * 8, heapMb },
+        2,
+      );
       lanes = [large, largest];
       return largest.engine;
     },
@@ -91,12 +95,16 @@ export function foldThread(options: FoldThreadOptions = {}): FoldThread {
 
 type FoldLane = Pick<FoldThread, 'warmUp' | 'close'> & { readonly engine: Engine };
 
-function foldInThread(parts: EngineParts, { fromBytes, heapMb }: Required<FoldThreadOptions>): FoldLane {
-  const { local, keptReplies, encryptedStore, log, secret } = parts;
+function foldInThread(
+  parts: EngineParts,
+  { fromBytes, heapMb }: Required<FoldThreadOptions>,
+  place: number,
+): FoldLane {
+  const { local, keptReplies, encryptedStore, log, secret, budget } = parts;
   // The engines of both threads find the same transient entries.
   const store = openStoreView(parts.store);
   const settings = copied(parts.settings);
-  const workerData: ThreadData = { settings, secret, storeName: store.name };
+  const workerData: ThreadData = { settings, secret, storeName: store.name, budget, engine: place };
   const summarizers = new Map<
     number,
     {

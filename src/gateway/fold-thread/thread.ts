@@ -3,7 +3,7 @@
  * more instance of the engine, and all instances send the same bytes.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { createCaches, openFixed } from '../../caches.ts';
+import { CacheBudget, type SharedBudget, createCaches, openFixed } from '../../caches.ts';
 import type { Codec } from '../../codecs/codec.ts';
 import type { HiddenRecall, KeptReply } from '../../conversation/conversation.ts';
 import { createLearned } from '../../engine/state.ts';
@@ -27,7 +27,13 @@ export type ThreadData = {
   readonly settings: ServedSettings;
   readonly secret: Uint8Array;
   readonly storeName: string;
+  /** The budget for caches, and the place of this thread's engine in it. */
+  readonly budget: SharedBudget;
+  readonly engine: number;
 };
+
+/** Milliseconds between two looks at whether other engines need memory that this one has borrowed. */
+const trimMs = 5_000;
 
 /** A request as it is sent to the thread. */
 export type ThreadRequest = Omit<EngineRequest, 'codec' | 'leftMs'> & {
@@ -99,11 +105,13 @@ function openThread(data: ThreadData) {
   const { settings, secret } = data;
   const { memoryTtlMs: ttlMs, storeDeadlineMs } = settings;
   const store = storeOf(data.storeName);
-  const caches = createCaches(settings.cacheMb);
+  const memory = new CacheBudget(data.budget, data.engine);
+  const caches = createCaches(memory);
+  setInterval(() => memory.trim(), trimMs).unref();
   const engine = createDefaultEngine(
     settings,
     createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs, caches }),
-    { learned: sharedLearned(createLearned({ ...settings, caches }), () => parent) },
+    { caches, learned: sharedLearned(createLearned({ ...settings, caches }), () => parent) },
   );
   const held = openFixed<number, PreparedRequest>('prepared requests', {
     unitsOf: ({ body }) => body.length + 10_000,

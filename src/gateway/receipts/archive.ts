@@ -3,7 +3,7 @@
  * detail is computed and written afterwards, in groups, and nothing waits for that. Without a store the receipts of the process are
  * lost with it, and requests are served all the same.
  */
-import { openWaitingNotes } from '../../caches.ts';
+import { openWaitingNotes } from '../../experiment/waiting-notes.ts';
 import { nextTurn } from '../../conversation/steps.ts';
 import { reasonOf } from '../../errors.ts';
 import { groupBy } from '../../es2024.ts';

@@ -1,5 +1,5 @@
 /** Defines the log and the metrics of a gateway, which get no content and no credentials, and the events that a receipt notes. */
-import type { NoteKind } from '../../caches.ts';
+import type { NoteKind } from '../../experiment/waiting-notes.ts';
 import type { ModelReply } from '../../codecs/codec.ts';
 import type { Usage } from '../../conversation/conversation.ts';
 import type { RecallReport, Receipt, ShadowReceipt, SummaryReceipt } from '../../receipts/receipt.ts';

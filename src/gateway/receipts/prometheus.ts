@@ -1,7 +1,7 @@
 /** Keeps metrics in the text format of Prometheus, in this process, from its start on. docs/metrics.md describes each series. */
 import type * as client from 'prom-client';
 import type { Registry } from 'prom-client';
-import { type NoteKind, waitingSpecs } from '../../caches.ts';
+import { type NoteKind, waitingSpecs } from '../../experiment/waiting-notes.ts';
 import type { Receipt } from '../../receipts/receipt.ts';
 import { tokensFoldedBy } from '../../receipts/totals.ts';
 import type { GatewayMetrics } from './metrics.ts';
