@@ -122,11 +122,16 @@ export function memoryIn(
   async function searchAll(query: string, session: string | undefined): Promise<string> {
     const titles = titlesIn(await newest(session));
     let left = maxSearchedUnits;
-    const lookup = async (id: string): Promise<string | undefined> => {
-      if (left <= 0) return undefined;
-      const original = await read(id);
-      left -= original?.length ?? 0;
-      return original;
+    let before: Promise<unknown> = Promise.resolve();
+    // All are asked for at once, and read one after the other: otherwise each would be read before the size of any is known.
+    const lookup = (id: string): Promise<string | undefined> => {
+      const reading = before.then(async () => {
+        const original = left > 0 ? await read(id) : undefined;
+        left -= original?.length ?? 0;
+        return original;
+      });
+      before = reading.catch(() => undefined);
+      return reading;
     };
     return answer({ query }, lookup, titles);
   }

@@ -148,6 +148,21 @@ describe('leporelloModel', () => {
     expect(input).toEqual(longInput());
   });
 
+  it('sends arguments that it folds as the JSON of an object', async () => {
+    const { inner, folded } = open(() => [said('Done.')]);
+    const writes = Array.from({ length: 24 }, (_, at): AgentInputItem[] => [
+      call(`w${at}`, 'write', { path: `notes/${at}.md`, content: log(at) }),
+      result(`w${at}`, 'write', 'ok'),
+    ]).flat();
+    await folded.getResponse(requestWith([{ role: 'user', content: 'Write all.' }, ...writes]));
+    const sent = (inner.asked[0]!.input as readonly AgentInputItem[]).filter(
+      (item) => item.type === 'function_call',
+    );
+    const args = sent.map((item) => JSON.parse(item.arguments) as unknown);
+    expect(args.filter((one) => JSON.stringify(one).includes('mem_')).length).toBeGreaterThan(3);
+    expect(args.filter((one) => typeof one !== 'object')).toEqual([]);
+  });
+
   it('answers recalls inside the reply, and puts them back for another process', async () => {
     const shared = { ...folding, store: inMemoryStore(), secret: new Uint8Array(32).fill(1) };
     const reasoning: Output[number] = {

@@ -323,7 +323,10 @@ function openEvents(privateTools: PrivateTools): (event: unknown) => unknown {
     const calls = objectsOf(choices).flatMap(({ delta }) =>
       isRecord(delta) ? objectsOf(delta['tool_calls']) : [],
     );
-    for (const call of calls) if (isNamed(call, privateTools)) hidden.add(call['index']);
+    // Some servers give all parallel calls the same index, one after the other.
+    for (const call of calls)
+      if (isNamed(call, privateTools)) hidden.add(call['index']);
+      else if (isRecord(call['function']) && wordAt(call['function'], 'name')) hidden.delete(call['index']);
     if (calls.length > 0 && calls.every(({ index }) => hidden.has(index))) return undefined;
     return withoutTool(event, privateTools);
   };

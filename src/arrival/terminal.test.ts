@@ -11,7 +11,8 @@ describe('text with control codes', () => {
   it('shows the last state of a progress bar', () => {
     expect(shown('Fetching\n\r  0%\r 50%\r100%\nDone\n')).toBe('Fetching\n100%\nDone\n');
     expect(shown('Rebasing (1/4)\rRebasing (4/4)\r\x1b[KDone.')).toBe('Done.');
-    expect(shown('a long line\rshort')).toBe('shortg line');
+    expect(shown('a long line\rshort\nend')).toBe('shortg line\nend');
+    expect(shown('Reading 1 of 9\rReading 8 of 9\rReading 9 of 9, done')).toBe('Reading 9 of 9, done');
   });
 
   it('loses its colors, titles and links', () => {
@@ -28,11 +29,21 @@ describe('text with control codes', () => {
   it('keeps a screen of unknown size, without its colors', () => {
     expect(shown('\x1b[H\x1b[2J\x1b[32mtop\x1b[m\x1b[5;10Hvalue')).toBe('\x1b[H\x1b[2Jtop\x1b[5;10Hvalue');
     expect(shown('\x1b[3A\x1b[32mup from where\x1b[m')).toBe('\x1b[3Aup from where');
-    expect(shown(`${'x'.repeat(2_000)}\ry`)).toBe(`${'x'.repeat(2_000)}\ry`);
+    expect(shown(`${'x'.repeat(2_000)}\ry\nz`)).toBe(`${'x'.repeat(2_000)}\ry\nz`);
   });
 
   it('is not changed if carriage returns only end lines', () => {
     expect(shown('one\r\ntwo\r\n')).toBeUndefined();
+  });
+
+  it('is not changed if control codes separate the items of a list', () => {
+    const rows = Array.from(
+      { length: 60 },
+      (_, at) => `${at},customer ${String.fromCharCode(97 + (at % 26))},${at * 7}.50`,
+    );
+    expect(shown(rows.join('\r'))).toBeUndefined();
+    expect(shown('src/a.ts\0src/b.ts\0')).toBeUndefined();
+    expect(shown('PATH=/bin\0HOME=/root\0TERM=xterm')).toBeUndefined();
   });
 
   it('becomes a marker if nothing of it is visible', () => {
@@ -60,6 +71,9 @@ describe('text with control codes', () => {
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 25 }), (pieces) => {
         const text = `\x1b[m${pieces.join('')}`;
+        const isList = /[^\0-\x20]\0+[^\0-\x20]/.test(text);
+        expect(shown(text) === undefined).toBe(isList);
+        if (isList) return;
         const wanted = emulate(text);
         const got = shown(text)!;
         if (wanted === undefined) expect(got).toBe(text.replace(/\x1b\[\d*m/g, ''));

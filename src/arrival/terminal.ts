@@ -7,7 +7,7 @@ import { leftOut } from './markers.ts';
 
 /** Returns at most one draft; none for text without control codes. */
 export function renderTerminal(text: string): readonly ShrinkDraft[] {
-  if (!hasControlCodes.test(text)) return [];
+  if (!hasControlCodes.test(text) || separates(text)) return [];
   const shown = draw(text) ?? text.replace(colour, '');
   return [
     {
@@ -21,6 +21,26 @@ export function renderTerminal(text: string): readonly ShrinkDraft[] {
 /** Matches control codes. Carriage returns that only end lines do not count: files are edited with them. */
 // oxlint-disable-next-line no-control-regex
 const hasControlCodes = /[\0\x07\b\x1b]|\r(?!\n)/;
+
+/**
+ * True for a list whose separators are control codes: NUL (`find -print0`), or carriage returns alone (files of old programs). A terminal would
+ * show only its last item, or run the items together.
+ */
+function separates(text: string): boolean {
+  if (separatingNul.test(text)) return true;
+  if (redraws.test(text.trimEnd())) return false;
+  const rows = text.split('\r').map((row): readonly string[] => row.match(word) ?? []);
+  const last = rows.findLast((words) => words.length > 0);
+  return rows.some((words) => words.some((one) => !last!.includes(one)));
+}
+
+// oxlint-disable-next-line no-control-regex
+const separatingNul = /[^\0-\x20]\0+[^\0-\x20]/;
+/** Matches what a program writes that draws on a terminal. */
+// oxlint-disable-next-line no-control-regex
+const redraws = /[\n\b\x1b]/;
+/** Matches what is the same in all states of a progress bar. */
+const word = /\p{L}+/gu;
 
 /** Matches colors, and sequences that set titles or links. */
 // oxlint-disable-next-line no-control-regex

@@ -352,7 +352,7 @@ export function blocksMarkedForMs(bytes: Uint8Array, value: Span, inside = 1): n
 
 /** Returns for how many milliseconds a mark keeps the prompt cached; undefined without a mark. */
 export function markMs(control: unknown): number | undefined {
-  if (control === undefined) return undefined;
+  if (control === undefined || control === null) return undefined;
   const isLong = typeof control === 'object' && control !== null && 'ttl' in control && control.ttl === '1h';
   return isLong ? longMarkMs : usualMarkMs;
 }

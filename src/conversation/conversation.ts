@@ -116,13 +116,15 @@ export type Conversation = {
   readonly messages: readonly Message[];
   /** True when the client asks for structured output in a reply that may hold calls: it reads all text of the reply as one value, mostly JSON. */
   readonly wantsJson?: boolean | undefined;
+  /** True when the client forbids calls in the reply, or names those that are allowed: the model cannot recall in it. */
+  readonly forbidsRecall?: boolean | undefined;
   /** True when the client itself marks what its provider should cache. */
   readonly marked?: boolean | undefined;
   /** Milliseconds for which the client asks its provider to keep any of the prompt cached; undefined when it does not say. */
   readonly keptMs?: number | undefined;
   /** True when the requested caching costs more to write, because it lasts for an hour. */
   readonly writesLong?: boolean | undefined;
-  /** The id of the reply that this request continues, when the provider keeps its history: the history is there, not in the body. */
+  /** The id of the reply or conversation that this request continues, when the provider keeps its history: the history is there, not in the body. */
   readonly previousReplyId?: string | undefined;
   /** The client's name for its session, from the body. Receipts are grouped by it; nothing else may depend on it. */
   readonly sessionKey?: string | undefined;

@@ -156,6 +156,46 @@ describe('a request that cannot be offered the recall tool', () => {
   });
 });
 
+describe('a request whose reply may hold no recall', () => {
+  const triggerOptions = { tokenBudget: { triggerTokens: 10_000, targetTokens: 5_000 } };
+  const choices: readonly unknown[] = [
+    'none',
+    { type: 'function', function: { name: 'run' } },
+    { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [] } },
+  ];
+  const body = (results: number, choice?: unknown) =>
+    new TextEncoder().encode(
+      JSON.stringify({
+        ...(JSON.parse(
+          new TextDecoder().decode(chatBody(steps('Run all.', results), { tools: ['run'] })),
+        ) as object),
+        ...(choice !== undefined && { tool_choice: choice }),
+      }),
+    );
+  const prepare = ({ engine }: ReturnType<typeof testEngine>, sent: Uint8Array) =>
+    engine.prepare({ codec: openaiChat, body: sent, tenant: 't' });
+
+  it.each(choices)('is not folded anew, unless it would not fit (%j)', async (choice) => {
+    expect((await prepare(testEngine({ triggerOptions }), body(30, 'required'))).outcome.status).toBe(
+      'compacted',
+    );
+    expect((await prepare(testEngine({ triggerOptions }), body(30, choice))).outcome.status).toBe(
+      'untouched',
+    );
+    expect((await prepare(testEngine({ window: 10_000 }), body(30, choice))).outcome.status).toBe(
+      'compacted',
+    );
+  });
+
+  it('repeats the folds of its conversation', async () => {
+    const made = testEngine({ triggerOptions });
+    const before = await prepare(made, body(30));
+    const last = await prepare(made, body(31, 'none'));
+    expect([before.outcome.status, last.outcome.status]).toEqual(['compacted', 'compacted']);
+    expect(last.report.memories).toEqual(before.report.memories);
+  });
+});
+
 it('the recall tool is left out when it is never offered', async () => {
   const never = testEngine({ ...small, offerRecall: 'never' }).engine;
   expect(offers(await ask(never, 'Run all.', 20))).toBe(false);

@@ -290,7 +290,7 @@ async function plannedFor(
   { foundFolds, problem }: StoredState,
 ): Promise<FoldPlan | undefined> {
   if (refusal?.reason === 'reasoning') return dropReasoning(input, start);
-  const isFree = !foldingDisabled && hasWayBack(options, input.conversation);
+  const isFree = !foldingDisabled && hasWayBack(options, input.conversation, 'now');
   const plan =
     demand && (isFree || demand.force)
       ? await planFold(input, start, demandInCounts(demand, calibrator.correction), options.strategies)

@@ -263,15 +263,16 @@ export function toolToOffer(
 
 /**
  * True when the originals of a fold can be read again: with the recall tool, or by the program that keeps the folded history. With `never`
- * the user wants folds without recall. In all other cases (no tools, several replies) a fold would leave ids that nobody can read, so
- * only requests that would not fit are folded: docs/decisions/0028.
+ * the user wants folds without recall. In all other cases (no tools, several replies; `now`: calls are forbidden in this reply, which may be the
+ * last one) a fold would leave ids that nobody can read, so only requests that would not fit are folded: docs/decisions/0028.
  */
 export function hasWayBack(
   options: Pick<EngineOptions, 'offerRecall' | 'isHistoryKept'>,
   conversation: Conversation,
+  when: 'now' | 'later' = 'later',
 ): boolean {
-  const isWished = options.offerRecall === 'never' || options.isHistoryKept === true;
-  return isWished || toolToOffer(options, conversation) !== undefined;
+  if (options.offerRecall === 'never' || options.isHistoryKept === true) return true;
+  return toolToOffer(options, conversation) !== undefined && !(when === 'now' && conversation.forbidsRecall);
 }
 
 /**

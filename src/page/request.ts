@@ -177,7 +177,7 @@ function originalBox(edit: EditDetail, { text, total }: OriginalText): Html {
 function conversationActions({ kept, isUndone }: RequestView): Html {
   if (kept.conversation === undefined) return html``;
   return html`<section aria-labelledby="decide"><h2 id="decide">This conversation</h2>
-<p>${isUndone ? 'Its folds are undone: it is sent as its client sends it, and folded only if it would not fit the window otherwise.' : 'Undo sends this conversation without its folds from the next request on. The provider then reads the whole prompt anew once. It is folded again only if it would not fit the window.'}</p>
+<p>${isUndone ? 'Its folds are undone: it is sent as its client sends it, and folded only if it would not fit the window otherwise.' : 'Undo sends this conversation without its folds from the next request on. The provider then reads the whole prompt anew once. It is folded again only if it would not fit the window. The same holds for all your conversations that begin with the same message.'}</p>
 <div class="actions">${isUndone ? actionButton('redo', { receipt: kept.id }, 'Fold this conversation again') : actionButton('undo', { receipt: kept.id }, 'Undo for this conversation')}</div></section>`;
 }
 

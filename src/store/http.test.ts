@@ -109,6 +109,20 @@ describe('the store in a service', () => {
     expect(renewed.map(({ length }) => length)).toEqual([16, 4]);
   });
 
+  it('of two calls takes null for no value, and anything but bytes for a failure', async () => {
+    const answers: unknown[] = [null, 'AQID'];
+    const store = storeOfService({
+      save: async () => undefined,
+      read: async () => answers.shift() as null,
+    });
+    expect(await store.get('a')).toBeUndefined();
+    await expect(store.get('a')).rejects.toMatchObject({
+      code: 'store-failed',
+      message:
+        'The memory service could not read: its value is string, not a Uint8Array; decode it in `read`',
+    });
+  });
+
   it('of two calls says what the service could not do', async () => {
     const failing: MemoryService = {
       save: () => Promise.reject(new Error('quota exceeded')),

@@ -171,8 +171,8 @@ function spelledExpiry(expiresAt: number | undefined): number | null {
 export type MemoryService = {
   /** Saves a value under a key, in place of the value before. Resolves when it is saved. */
   save(key: string, value: Uint8Array): Promise<void>;
-  /** Returns the value that was saved last under a key; undefined if there is none. */
-  read(key: string): Promise<Uint8Array | undefined>;
+  /** Returns the value that was saved last under a key; undefined or null if there is none. */
+  read(key: string): Promise<Uint8Array | undefined | null>;
 };
 
 /**
@@ -191,7 +191,7 @@ export function storeOfService(
   const lifetime = createLifetime('The store of a service');
 
   async function read(key: string): Promise<SavedValue | undefined> {
-    const saved = savedIn(await asked('read', () => service.read(key)));
+    const saved = await asked('read', async () => savedIn(await service.read(key)));
     return saved && saved.expiresAt > clock() ? saved : undefined;
   }
 
@@ -302,8 +302,11 @@ function withExpiry(value: Uint8Array, expiresAt: number): Uint8Array {
   return saved;
 }
 
-function savedIn(saved: Uint8Array | undefined): SavedValue | undefined {
-  if (saved === undefined || saved.length < headBytes || saved[0] !== format) return undefined;
+function savedIn(saved: Uint8Array | undefined | null): SavedValue | undefined {
+  if (saved === undefined || saved === null) return undefined;
+  if (!(saved instanceof Uint8Array))
+    throw new TypeError(`its value is ${typeof saved}, not a Uint8Array; decode it in \`read\``);
+  if (saved.length < headBytes || saved[0] !== format) return undefined;
   const view = new DataView(saved.buffer, saved.byteOffset, saved.byteLength);
   return { value: new Uint8Array(saved.subarray(headBytes)), expiresAt: view.getFloat64(1) };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createPriceList, type PriceCatalog } from './model-facts.ts';
+import { createModelFacts, createPriceList, type PriceCatalog } from './model-facts.ts';
 
 const rates: Readonly<
   Record<string, Record<string, number | { base: number; tiers: { start: number; price: number }[] }>>
@@ -101,6 +101,19 @@ describe('createPriceList', () => {
       { input: 5, cacheRead: 0.1, cacheWrite: 6.25, output: 25 },
       { input: 1, cacheRead: 1, cacheWrite: 1, output: 4 },
       { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 },
+    ]);
+  });
+});
+
+describe('createModelFacts', () => {
+  it('has no rates for a model that costs nothing, because they are relative to its input', async () => {
+    const { pricesFor } = createModelFacts(
+      {},
+      { free: { input: 0, output: 0 }, own: { input: 2, output: 8 } },
+    );
+    expect([await pricesFor('free', 1_000), await pricesFor('own', 1_000)]).toMatchObject([
+      undefined,
+      { read: 1, write: 1 },
     ]);
   });
 });

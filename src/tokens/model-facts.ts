@@ -141,7 +141,8 @@ export function createModelFacts(models: ModelOverrides = {}, overrides?: PriceO
       counter,
       pricesAt(promptTokens) {
         const price = list.priceOf(model, promptTokens);
-        if (!price) return undefined;
+        // Rates are relative to the price of input, so a model without one has none.
+        if (!price || price.input <= 0) return undefined;
         const { input, cacheRead, cacheWrite, cacheWriteLong } = price;
         return {
           read: cacheRead / input,

@@ -151,7 +151,7 @@ function changedItem(
   // The answer to a recall may stand beside the result.
   if (at === undefined) return resultItem(block, folded.toolOf(wordAt(block, 'tool_use_id') ?? ''));
   if (!isChanged) return source;
-  if (block['type'] === 'tool_use') return { ...source, arguments: JSON.stringify(block['input']) };
+  if (block['type'] === 'tool_use') return { ...source, arguments: argumentsOf(block) };
   const { content } = block;
   const { output } = source;
   if (typeof content === 'string')
@@ -188,7 +188,12 @@ function kept(origin: JsonRecord, block: JsonRecord): JsonRecord {
   const written = writeItem(origin).content[0]?.['input'];
   return JSON.stringify(written) === JSON.stringify(block['input'])
     ? origin
-    : { ...origin, arguments: JSON.stringify(block['input']) };
+    : { ...origin, arguments: argumentsOf(block) };
+}
+
+/** Returns the arguments as JSON. They are a text already if the program's own item had a text. */
+function argumentsOf({ input }: JsonRecord): string {
+  return typeof input === 'string' ? input : JSON.stringify(input);
 }
 
 // Replies

@@ -155,6 +155,9 @@ function openRound(number: number, privateTools: PrivateTools, holdsText: boolea
   const content: (Generated['content'][number] | OpenText)[] = [];
   const open = new Map<string, OpenText>();
   const hidden = new Set<string>();
+  /** The provider's own events that no part was read from yet. They tell of recalls, too. */
+  const raws: StreamPart[] = [];
+  let hasRecall = false;
   let finish: Finish | undefined;
   const held: StreamPart[] = [];
   let heldText = '';
@@ -163,14 +166,21 @@ function openRound(number: number, privateTools: PrivateTools, holdsText: boolea
   const idOf = (id: string) => (number === 1 ? id : `${number}:${id}`);
 
   function take(part: StreamPart): readonly StreamPart[] {
+    if (part.type === 'raw' && privateTools.size > 0) {
+      // Events of later rounds would begin a second message.
+      if (number === 1 && !hasRecall) raws.push(part);
+      return [];
+    }
     const visible = shownOf(part);
+    if (hasRecall) raws.length = 0;
     if (!visible) return [];
-    if (!isHolding) return [visible];
+    const ready = [...raws.splice(0), visible];
+    if (!isHolding) return ready;
     if (part.type === 'text-delta') heldText += part.delta;
     isHolding = !part.type.startsWith('tool-') && !/^\s*[[{"\d]/.test(heldText);
     // Parts behind a text wait with it, so that they keep their order.
-    if (isText(part) || held.length > 0 || !isHolding) held.push(visible);
-    else return [visible];
+    if (isText(part) || held.length > 0 || !isHolding) held.push(...ready);
+    else return ready;
     return isHolding ? [] : held.splice(0);
   }
 
@@ -198,6 +208,7 @@ function openRound(number: number, privateTools: PrivateTools, holdsText: boolea
       }
       case 'tool-input-start':
         if (!privateTools.has(part.toolName)) return part;
+        hasRecall = true;
         hidden.add(part.id);
         return undefined;
       case 'tool-input-delta':
@@ -208,6 +219,7 @@ function openRound(number: number, privateTools: PrivateTools, holdsText: boolea
         return undefined;
       case 'tool-call':
         content.push(part);
+        hasRecall ||= isRecall(part, privateTools);
         return isRecall(part, privateTools) ? undefined : part;
       case 'tool-result':
       case 'file':
@@ -228,7 +240,7 @@ function openRound(number: number, privateTools: PrivateTools, holdsText: boolea
     take,
     end() {
       const read = content as Generated['content'];
-      return { content: read, finish, held, isHolding };
+      return { content: read, finish, held: [...held, ...raws], isHolding };
     },
   };
 }

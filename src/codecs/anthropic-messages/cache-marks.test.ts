@@ -112,6 +112,12 @@ describe("a client's own marks", () => {
     expect(view(anthropicMessages, body).marked).toBe(true);
   });
 
+  it('are none if they are null', () => {
+    const none = ',"cache_control":null';
+    const body = `{"messages":[{"role":"user","content":[${block('a', none)}]}]${none}}`;
+    expect(view(anthropicMessages, body)).toMatchObject({ marked: false, keptMs: undefined });
+  });
+
   const marked = (ttl?: string) => `,"cache_control":{"type":"ephemeral"${ttl ? `,"ttl":"${ttl}"` : ''}}`;
   const message = (...marks: readonly string[]) =>
     `{"role":"user","content":[${marks.map((more) => block('a', more)).join(',')}]}`;

@@ -87,7 +87,8 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
     const others = parseOtherFields(fields, blockFields);
     const { model, stream, max_tokens, cache_control, output_config } = others;
     const formats = [others['output_format'], recordAt(output_config, 'format')];
-    const mayCall = stringIn(others['tool_choice'], 'type') !== 'none';
+    const choice = stringIn(others['tool_choice'], 'type');
+    const mayCall = choice !== 'none';
     const preamble = [tools, system].filter((block) => block !== undefined);
     const keptMs = longestOf([markMs(cache_control), longestMark(preamble), longestMark(messages)]);
     return {
@@ -101,6 +102,7 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
       messages,
       // https://platform.claude.com/docs/en/build-with-claude/structured-outputs
       wantsJson: mayCall && formats.some((wanted) => stringIn(wanted, 'type') !== undefined),
+      forbidsRecall: !mayCall || choice === 'tool',
       marked: keptMs !== undefined,
       keptMs,
       writesLong: writesLong(keptMs),

@@ -85,6 +85,7 @@ function readConversation(
     replies: numberOf(config, 'candidateCount') ?? 1,
     maxOutputTokens: numberOf(config, 'maxOutputTokens'),
     wantsJson: wantsJson(others),
+    forbidsRecall: forbidsRecall(others),
     toolNames: takesOurTool(others) ? offered : [],
     preamble: [...tools, ...system],
     messages,
@@ -94,8 +95,17 @@ function readConversation(
 /** True when the client asks for structured output in a reply that may hold calls. */
 function wantsJson(fields: Readonly<Record<string, unknown>>): boolean {
   const type = stringOf(valueOf(fields, 'generationConfig'), 'responseMimeType') ?? 'text/plain';
-  const calling = valueOf(valueOf(fields, 'toolConfig'), 'functionCallingConfig');
-  return type !== 'text/plain' && stringOf(calling, 'mode') !== 'NONE';
+  return type !== 'text/plain' && stringOf(callingOf(fields), 'mode') !== 'NONE';
+}
+
+/** True when the reply may hold no calls, or only those that the client names. */
+function forbidsRecall(fields: Readonly<Record<string, unknown>>): boolean {
+  const calling = callingOf(fields);
+  return stringOf(calling, 'mode') === 'NONE' || valueOf(calling, 'allowedFunctionNames') !== undefined;
+}
+
+function callingOf(fields: Readonly<Record<string, unknown>>): unknown {
+  return valueOf(valueOf(fields, 'toolConfig'), 'functionCallingConfig');
 }
 
 /**
@@ -103,10 +113,9 @@ function wantsJson(fields: Readonly<Record<string, unknown>>): boolean {
  * arguments that stream in pieces, which cannot be held back as one part.
  */
 function takesOurTool(fields: Readonly<Record<string, unknown>>): boolean {
-  const calling = valueOf(valueOf(fields, 'toolConfig'), 'functionCallingConfig');
   return (
     stringOf(fields, 'cachedContent') === undefined &&
-    valueOf(calling, 'streamFunctionCallArguments') !== true
+    valueOf(callingOf(fields), 'streamFunctionCallArguments') !== true
   );
 }
 

@@ -8,6 +8,7 @@ import {
   type Member,
   type Splice,
   ScanError,
+  isRecord,
   scanArray,
   scanObject,
   jsonBytes,
@@ -90,6 +91,7 @@ export function read(body: Uint8Array, reading: ReadContext): Conversation {
       preamble: [tools, functions].filter((block) => block !== undefined),
       messages,
       wantsJson: mayCall && wanted !== 'text',
+      forbidsRecall: !mayCall || isRecord(others['tool_choice']),
       // https://developers.openai.com/api/docs/guides/prompt-caching
       keptMs: longestOf([marks, retentionMs(others)]),
       writesLong: writesLong(marks),

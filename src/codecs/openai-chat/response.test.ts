@@ -38,6 +38,34 @@ describe('a complete response of Chat Completions', () => {
     );
   });
 
+  it('keeps a text that comes as a list of parts, behind the text before a recall', () => {
+    const recall = '{"id":"x","type":"function","function":{"name":"read_memory","arguments":"{}"}}';
+    const first = read(
+      `{"choices":[{"message":{"role":"assistant","content":"Let me see. ","tool_calls":[${recall}]},"finish_reason":"tool_calls"}]}`,
+    );
+    const parts =
+      '{"type":"thinking","thinking":[{"type":"text","text":"So 6 x 7."}]},{"type":"text","text":"It is 42."}';
+    const last = `{"choices":[{"message":{"role":"assistant","content":[${parts}]},"finish_reason":"stop"}]}`;
+    expect(shown(openaiChat.writeResponse(encoder.encode(last), [first], read(last)))).toBe(
+      `{"choices":[{"message":{"role":"assistant","content":[{"type":"text","text":"Let me see. "},${parts}]},"finish_reason":"stop"}]}`,
+    );
+  });
+
+  it('reads cached tokens where other servers tell them', () => {
+    const usageOf = (usage: object) =>
+      read(JSON.stringify({ choices: [{ message: { content: 'a' } }], usage })).usage;
+    const reports = [
+      { prompt_tokens: 1_000, prompt_tokens_details: { cached_tokens: 400, cache_write_tokens: 500 } },
+      { prompt_tokens: 1_000, prompt_cache_hit_tokens: 900, prompt_cache_miss_tokens: 100 },
+      { prompt_tokens: 1_000, cached_tokens: 900 },
+    ];
+    expect(reports.map(usageOf)).toEqual([
+      { input: 1_000, cacheRead: 400, cacheWrite: 500, output: 0 },
+      { input: 1_000, cacheRead: 900, cacheWrite: 0, output: 0 },
+      { input: 1_000, cacheRead: 900, cacheWrite: 0, output: 0 },
+    ]);
+  });
+
   it('keeps replies other than the first', () => {
     const other = '{"index":1,"message":{"role":"assistant","content":"b"},"finish_reason":"stop"}';
     const body = `{"choices":[{"index":0,"message":{"role":"assistant","content":"a","tool_calls":[{"id":"r","type":"function","function":{"name":"read_memory","arguments":"{}"}}]},"finish_reason":"tool_calls"},${other}]}`;

@@ -87,9 +87,9 @@ export function writeResponse(
   const choices = memberBytes(body, 'choices');
   const first = choices && scanArray(choices, 0).elements[0];
   if (!first || rounds.every((round) => round.recalls.length === 0)) return body;
-  const text = rounds.map((round) => (round.hidesText ? '' : round.text)).join('');
   const choice = choices.subarray(first.start, first.end);
-  const said = text === '' ? {} : { content: jsonBytes(text) };
+  const content = joinedContent(rounds);
+  const said = content === undefined ? {} : { content };
   const bytes = setMembers(choice, {
     message: withMembers(withoutRecalls(memberBytes(choice, 'message')!, reply), said),
     finish_reason: jsonBytes(clientFinish(reply)),
@@ -101,6 +101,25 @@ export function writeResponse(
   });
 }
 
+/** Joins what the model said in all rounds: as one text, or as a list of parts if a server sends parts. Undefined if it said nothing. */
+function joinedContent(rounds: readonly ModelReply[]): Uint8Array | undefined {
+  const shown = rounds.filter((round) => !round.hidesText);
+  const lists = shown.map(({ turn }) => memberBytes(turn, 'content')).filter((content) => isList(content));
+  const text = shown.map((round) => round.text).join('');
+  if (lists.length === 0) return text === '' ? undefined : jsonBytes(text);
+  const parts = shown.flatMap((round) => {
+    const content = memberBytes(round.turn, 'content');
+    if (isList(content))
+      return scanArray(content, 0).elements.map(({ start, end }) => content.subarray(start, end));
+    return round.text === '' ? [] : [jsonBytes({ type: 'text', text: round.text })];
+  });
+  return jsonList(parts);
+}
+
+function isList(content: Uint8Array | undefined): content is Uint8Array {
+  return content?.[0] === OPEN_BRACKET;
+}
+
 /** Returns the finish reason for the client. A message whose only calls were private gives the client nothing to run. */
 export function clientFinish(reply: ModelReply): string | null {
   const isForCalls = reply.finish === 'tool_calls' || reply.finish === 'function_call';
@@ -108,13 +127,20 @@ export function clientFinish(reply: ModelReply): string | null {
   return reply.finish ?? null;
 }
 
-/** OpenAI counts cached tokens as part of `prompt_tokens`, and does not charge for writing them. */
+/**
+ * OpenAI counts cached tokens as part of `prompt_tokens`, and does not charge for writing them. Other servers tell them elsewhere: DeepSeek as
+ * `prompt_cache_hit_tokens`, Moonshot as `cached_tokens`, and OpenRouter also tells what was written.
+ */
 export function usageFrom(raw: unknown): Usage | undefined {
   if (!isRecord(raw)) return undefined;
+  const details = recordAt(raw, 'prompt_tokens_details');
   return {
     input: numberAt(raw, 'prompt_tokens'),
-    cacheRead: numberAt(recordAt(raw, 'prompt_tokens_details'), 'cached_tokens'),
-    cacheWrite: 0,
+    cacheRead:
+      numberAt(details, 'cached_tokens') ||
+      numberAt(raw, 'prompt_cache_hit_tokens') ||
+      numberAt(raw, 'cached_tokens'),
+    cacheWrite: numberAt(details, 'cache_write_tokens'),
     output: numberAt(raw, 'completion_tokens'),
   };
 }

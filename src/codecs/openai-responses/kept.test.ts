@@ -17,7 +17,8 @@ describe('a request that continues a kept response', () => {
     const read = (field: string) => view(openaiResponses, `{${field}"input":"Hi"}`).previousReplyId;
     expect(read('"previous_response_id":"resp_1",')).toBe('resp_1');
     expect(read('"previous_response_id":null,')).toBeUndefined();
-    expect(read('"conversation":"conv_1",')).toBeUndefined();
+    expect(read('"conversation":"conv_1",')).toBe('conv_1');
+    expect(read('"conversation":{"id":"conv_2"},')).toBe('conv_2');
     expect(read('')).toBeUndefined();
   });
 

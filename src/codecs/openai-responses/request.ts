@@ -52,7 +52,7 @@ import {
 } from '../read-body.ts';
 import { Paused, inSteps, oneStep } from '../../conversation/steps.ts';
 import { builtInName, parseItem } from './read-items.ts';
-import { continuesElsewhere, itemText, recalledPart, screenshotSplices, wantsJson } from './structure.ts';
+import { continuesElsewhere, itemText, recalledPart, screenshotSplices, standingOf } from './structure.ts';
 import type { Edit } from '../../conversation/edit.ts';
 import {
   type MessageWriter,
@@ -96,7 +96,7 @@ function readRequest(
   const instructions = readPreamble(fields, 'instructions', reading, parseInstructions);
   const tools = readPreamble(fields, 'tools', reading, parseTools);
   const others = parseOtherFields(fields, blockFields);
-  const { model, stream, max_output_tokens, previous_response_id, prompt_cache_key } = others;
+  const { model, stream, max_output_tokens, prompt_cache_key } = others;
   const additional = messages.flatMap(({ span, parts }) =>
     parts.some((part) => part.type === 'opaque' && declaring.has(part.kind)) ? namesInside(body, span) : [],
   );
@@ -110,8 +110,7 @@ function readRequest(
     toolNames: takesNoTool(others) ? [] : [...additional, ...own],
     preamble: [tools, instructions].filter((block) => block !== undefined),
     messages,
-    wantsJson: wantsJson(others),
-    previousReplyId: typeof previous_response_id === 'string' ? previous_response_id : undefined,
+    ...standingOf(others),
     // https://developers.openai.com/api/docs/guides/prompt-caching
     keptMs: retentionMs(others),
     sessionKey: typeof prompt_cache_key === 'string' ? prompt_cache_key : undefined,

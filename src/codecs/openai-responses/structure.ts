@@ -4,7 +4,14 @@
  */
 import { openNotes } from '../../caches.ts';
 import type { Conversation, Message } from '../../conversation/conversation.ts';
-import { type Splice, jsonBytes, parseSpan, scanObject, skipSpace } from '../../conversation/json-scan.ts';
+import {
+  type Splice,
+  isRecord,
+  jsonBytes,
+  parseSpan,
+  scanObject,
+  skipSpace,
+} from '../../conversation/json-scan.ts';
 import { inputOf, memoized } from '../../conversation/messages.ts';
 import { callsByResult, pairCalls, placeKey } from '../../conversation/turns.ts';
 import { lastMembers, stringAt } from '../read-body.ts';
@@ -176,9 +183,18 @@ function headOf(body: Uint8Array): Readonly<Record<string, unknown>> {
   return Object.fromEntries(wanted.map(({ key, value }) => [key, parseSpan(body, value)]));
 }
 
-/** True when the client asks for structured output in a reply that may hold calls. */
-export function wantsJson({ text, tool_choice: choice }: Readonly<Record<string, unknown>>): boolean {
-  return (stringIn(recordAt(text, 'format'), 'type') ?? 'text') !== 'text' && choice !== 'none';
+/** Reads what the fields of a request say of its reply, and of the response or conversation that it continues at the provider. */
+export function standingOf(
+  fields: Readonly<Record<string, unknown>>,
+): Pick<Conversation, 'wantsJson' | 'forbidsRecall' | 'previousReplyId'> {
+  const { text, tool_choice: choice, previous_response_id: response, conversation } = fields;
+  const format = stringIn(recordAt(text, 'format'), 'type') ?? 'text';
+  const ids = [response, conversation, stringIn(conversation, 'id')];
+  return {
+    wantsJson: format !== 'text' && choice !== 'none',
+    forbidsRecall: choice === 'none' || isRecord(choice),
+    previousReplyId: ids.find((id): id is string => typeof id === 'string' && id !== ''),
+  };
 }
 
 /** True for a request whose history the provider keeps. */

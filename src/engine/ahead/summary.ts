@@ -46,7 +46,7 @@ export function summaryFor(
   const { foldingDisabled, state, memory, input, calibrator } = opened;
   const { summaries, texts, triggers, mode } = options;
   const isControl = opened.found?.fold.trial?.isControl === true;
-  const isFree = !foldingDisabled && !isControl && hasWayBack(options, input.conversation);
+  const isFree = !foldingDisabled && !isControl && hasWayBack(options, input.conversation, 'now');
   if ((!summaries && !texts) || !isFree || mode === 'observe') return undefined;
   const growth = growthOf(result.sent, input.counter);
   const within = (requests: number): ExpectedFold | undefined => {
