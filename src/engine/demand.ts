@@ -105,7 +105,7 @@ type TriggerInputs = {
  */
 export type MeasuredState = TriggerState & { isDeciding: boolean; measure(): Promise<void> };
 
-class NotMeasured extends Error {}
+export class NotMeasured extends Error {}
 
 /** Runs a decision on the state. If it needs something that was not measured, that is measured, and the decision is made again. */
 export async function withMeasured<T>(state: MeasuredState, decide: () => T): Promise<T> {

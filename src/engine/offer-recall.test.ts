@@ -129,6 +129,10 @@ describe('a request that cannot be offered the recall tool', () => {
   it('is not folded, because nobody could read the ids', async () => {
     const prepared = await prepare(testEngine({ triggerOptions }), withoutTools);
     expect(prepared.body).toBe(withoutTools);
+    expect(prepared.outcome).toEqual({
+      status: 'untouched',
+      reason: 'nothing could be recalled: the request has no tools, or asks for several replies',
+    });
     const several = new TextEncoder().encode(
       JSON.stringify({
         ...(JSON.parse(new TextDecoder().decode(chatBody(jobs, { tools: ['run'] }))) as object),

@@ -62,7 +62,6 @@ export function preparedFrom(
 ): PreparedRequest {
   const { conversation, opened, planned, result, finished, known, problem, summary, trial } = sent;
   const { fullConversation, memory, calibrator, window, before, input } = opened;
-  const { clientLinks } = memory;
   const { hiddenRecalls, keptReplies, mode } = engine.options;
   const edits = [...result.edits, ...result.shrinks];
   const expected = calibrator.correction.correct(result.tokens);
@@ -71,14 +70,14 @@ export function preparedFrom(
     outcome:
       problem !== undefined && edits.length === 0
         ? { status: 'failed', reason: problem }
-        : outcomeOf(edits, planned?.steps),
+        : outcomeOf(edits, planned?.steps, sent.demand && !trial?.isControl),
     problem,
     planTime: planned && sent.planTime,
     conversation,
     trial,
     body: finished.body,
     maySendClientBody: conversation.body === request.body,
-    identity: identityOf(conversation, clientLinks),
+    identity: identityOf(conversation, memory.clientLinks),
     recallTool: result.offers ? input.recallTool?.name : undefined,
     notesTool: result.offers ? input.recallTool?.notes?.name : undefined,
     wantsJson: conversation.wantsJson,
@@ -86,7 +85,7 @@ export function preparedFrom(
     titleOf: titleFinder(fullConversation, edits),
     searched: () => searchIdsOf(result.edits, result.shrinks),
     media: foldedMediaOf(fullConversation, result.edits, input.counter),
-    remember: (hiddenRecall) => hiddenRecalls.record(request.tenant, clientLinks.at(-1)!, hiddenRecall),
+    remember: (recall) => hiddenRecalls.record(request.tenant, memory.clientLinks.at(-1)!, recall),
     keepReply: (knownAs, reply) => keptReplies.record(request.tenant, knownAs, reply),
     room:
       window.tokens === undefined
@@ -186,11 +185,14 @@ function foldReport({
 function outcomeOf(
   edits: readonly Edit[],
   steps: readonly FoldStep[] | undefined,
+  isWanted: boolean | undefined,
 ): PreparedRequest['outcome'] {
   if (edits.length > 0) return { status: 'compacted' };
   const refused = steps?.find((step) => step.refused !== undefined)?.refused;
   if (refused !== undefined) return { status: 'untouched', reason: refused };
-  return { status: 'untouched', reason: steps ? 'nothing to fold' : 'no trigger fired' };
+  const noRecall = 'nothing could be recalled: the request has no tools, or asks for several replies';
+  const reason = steps ? 'nothing to fold' : isWanted ? noRecall : 'no trigger fired';
+  return { status: 'untouched', reason };
 }
 
 function countCalls({ messages }: Conversation, tool: RecallTool | undefined): number {

@@ -18,6 +18,7 @@ import { summarizeHistory } from '../strategies/summarize-history.ts';
 import type { CalibrationOptions } from '../tokens/calibration.ts';
 import type { ModelOverrides } from '../tokens/models.ts';
 import { type TriggerSettings, defaultTriggers } from '../triggers/default-triggers.ts';
+import { checkedStrategy, checkedTrigger } from './own-parts.ts';
 
 /** The settings of folding as data, such as a configuration file holds them. Each has a default. */
 export type FoldSettings = StrategySettings &
@@ -80,8 +81,9 @@ export function createDefaultEngine(
   others: EngineOverrides = {},
 ): Engine {
   const { clock = Date.now, isHistoryKept } = others;
-  const { triggers = defaultTriggers(settings.triggers, settings.preset) } = others;
-  const { strategies = strategiesIn(settings) } = others;
+  const triggers =
+    others.triggers?.map(checkedTrigger) ?? defaultTriggers(settings.triggers, settings.preset);
+  const strategies = others.strategies?.map(checkedStrategy) ?? strategiesIn(settings);
   const { caches = createCaches(settings.cacheMb) } = others;
   const kept = { encryptedStore, ttlMs: settings.memoryTtlMs, clock, caches };
   const { calibration } = settings;

@@ -139,6 +139,63 @@ describe('a wrong call', () => {
   });
 });
 
+describe('a part of the program that is wrong', () => {
+  const jobs = Array.from({ length: 30 }, (_, at) => ({
+    calls: [{ id: `c${at}`, name: 'run', input: '{}', result: `line ${at}\n`.repeat(400) }],
+  }));
+  const long = { codec: openaiChat, body: chatBody([{ user: 'Go' }, ...jobs], { tools: ['run'] }) };
+  const strategy = (propose: () => unknown) => ({ name: 'mine', reach: 'history', propose });
+  const fold = () => ({
+    trigger: 'mine',
+    goal: { unit: 'tokens', target: 100 },
+    atMost: undefined,
+    force: false,
+  });
+  const wrongParts: readonly (readonly [name: string, settings: object, reason: string])[] = [
+    [
+      'a trigger that throws',
+      { triggers: [{ name: 'mine', demand: () => [].at(0)!['secret'] }] },
+      'The trigger mine threw TypeError, but must not throw.',
+    ],
+    [
+      'a trigger that returns no demand',
+      { triggers: [{ name: 'mine', demand: () => true }] },
+      'The trigger mine returned true, but must return undefined or { trigger, goal: { unit, target }, atMost, force }.',
+    ],
+    [
+      'a strategy that throws',
+      {
+        triggers: [{ name: 'mine', demand: fold }],
+        strategies: [
+          strategy(() => {
+            throw new RangeError('a secret');
+          }),
+        ],
+      },
+      'The strategy mine threw RangeError, but must not throw.',
+    ],
+    [
+      'a strategy that returns no list',
+      { triggers: [{ name: 'mine', demand: fold }], strategies: [strategy(() => 'a secret')] },
+      'The strategy mine returned a value of the type string, but must return a list of edits.',
+    ],
+    [
+      'a strategy that returns an edit of no known kind',
+      {
+        triggers: [{ name: 'mine', demand: fold }],
+        strategies: [strategy(() => [{ type: 'drop-message', message: 1 }])],
+      },
+      'The strategy mine returned an edit whose kind is missing, but must return only replace-text, replace-input, replace-media, drop-part, drop-message, insert-message.',
+    ],
+  ];
+
+  it.each(wrongParts)('is named in the outcome: %s', async (_, settings, reason) => {
+    const { outcome, body: sent } = await createLeporello(settings).prepare(long);
+    expect(outcome).toEqual({ status: 'failed', reason: `bad-config: ${reason}` });
+    expect(sent).toBe(long.body);
+  });
+});
+
 describe('a right call', () => {
   it('is accepted with every argument', async () => {
     const { outcome } = await leporello.prepare({ ...request, tenant: 'user-5' });

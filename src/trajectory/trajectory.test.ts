@@ -55,6 +55,24 @@ describe('a short task', () => {
   });
 });
 
+describe('a value that is no text', () => {
+  it('is refused at once, and changes nothing', async () => {
+    const trajectory = await openTrajectory({ goal: 'Mend the login' });
+    const before = trajectory.state();
+    const calls: readonly (readonly [call: () => unknown, message: string])[] = [
+      [
+        () => trajectory.addAction({ action: 'npm test' } as never),
+        'action is {"action":"npm test"}, but must be { action, observation }, both texts.',
+      ],
+      [() => trajectory.startSubgoal(undefined as never), 'goal is missing, but must be a text.'],
+      [() => trajectory.completeSubgoal(5 as never), 'outcome is 5, but must be a text.'],
+    ];
+    for (const [call, message] of calls)
+      expect(call).toThrow(expect.objectContaining({ code: 'bad-config', message }));
+    expect(trajectory.state()).toEqual(before);
+  });
+});
+
 describe('a completion check', () => {
   it('finishes the open sub-goal, with or without an outcome, and may fail', async () => {
     const asked: string[] = [];

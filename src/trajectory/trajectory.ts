@@ -5,6 +5,7 @@
 import { openFixed } from '../caches.ts';
 import type { RecallTool } from '../codecs/codec.ts';
 import { allowed, type Check, checkSettings, object, positiveNumber } from '../checks.ts';
+import { isRecord } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
@@ -123,7 +124,15 @@ const trajectoryCheck = object<TrajectoryOptions>(
   { required: ['goal'] },
 );
 
-/** The history of an agent's work. */
+const isString = allowed('a text', (value) => typeof value === 'string');
+
+const actionCheck = allowed(
+  '{ action, observation }, both texts',
+  (value) =>
+    isRecord(value) && typeof value['action'] === 'string' && typeof value['observation'] === 'string',
+);
+
+/** The history of an agent's work. The methods that take texts throw `bad-config` for anything else. */
 export interface Trajectory {
   /** Starts a sub-goal and returns its id, such as `s3`. An open sub-goal is finished without an outcome. */
   startSubgoal(goal: string): string;
@@ -261,11 +270,13 @@ async function open(options: TrajectoryOptions, settings: TrajectorySettings): P
 
   return {
     startSubgoal(goal) {
+      checkSettings(isString, goal, 'goal');
       state = started(state, goal);
       void settle();
       return state.open!.id;
     },
     addAction(action) {
+      checkSettings(actionCheck, action, 'action');
       const id = `a${state.counts.a + 1}`;
       const shown = shownOf(id, action, measure.longest, measure.count);
       const cost = costOf({ id, ...action, ...shown }, measure);
@@ -278,6 +289,7 @@ async function open(options: TrajectoryOptions, settings: TrajectorySettings): P
       return id;
     },
     completeSubgoal(outcome) {
+      if (outcome !== undefined) checkSettings(isString, outcome, 'outcome');
       state = completed(state, outcome);
       return settle();
     },
