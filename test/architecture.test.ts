@@ -17,11 +17,19 @@ import {
 } from './architecture/sizes.ts';
 import { repositoryFiles, type SourceFile, sourceFiles } from './architecture/source-file.ts';
 import { typeNameProblems } from './architecture/type-names.ts';
-import { clauseProblems, headerProblems, machineProblems, providerProblems } from './architecture/wording.ts';
+import {
+  clauseProblems,
+  functionProblems,
+  headerProblems,
+  machineProblems,
+  providerProblems,
+  wordProblems,
+} from './architecture/wording.ts';
 
 const all = repositoryFiles();
 const sources = sourceFiles(all);
 const withTests = sourceFiles(all, { tests: true });
+const code = all.filter(({ path }) => /^(src|test|bench|scripts|examples)\/.*\.m?[jt]s$/.test(path));
 const support = all.filter(({ path }) => /^test\/support\/.*\.ts$/.test(path));
 
 const file = (path: string, text: string): SourceFile => ({ path, text });
@@ -230,8 +238,7 @@ describe('file sizes and names', () => {
   });
 
   it('are followed in the repository', () => {
-    const written = all.filter(({ path }) => /^(src|test|bench|scripts|examples)\/.*\.m?[jt]s$/.test(path));
-    expect(lengthProblems(written)).toEqual([]);
+    expect(lengthProblems(code)).toEqual([]);
     expect(medianProblems(sources)).toEqual([]);
     expect(folderProblems(sources)).toEqual([]);
     expect(smallFileProblems(sources)).toEqual([]);
@@ -266,8 +273,48 @@ describe('a relative clause as a sentence', () => {
     ).toEqual(['src/a.ts:1 begins a sentence with "What"', 'src/a.ts:2 begins a sentence with "Of t"']);
   });
 
-  it('occurs in no comment of src', () => {
-    expect(clauseProblems(sources)).toEqual([]);
+  it('occurs in no comment', () => {
+    expect(clauseProblems(code)).toEqual([]);
+  });
+});
+
+describe('the comment of an exported function', () => {
+  it('is reported if it does not begin with a verb', () => {
+    expect(
+      functionProblems([
+        file(
+          'src/a.ts',
+          '/** The sum. */\nexport function sum() {}\n/** Returns it. */\nexport function it() {}\n',
+        ),
+        file(
+          'src/b.ts',
+          '/**\n * `a` counts.\n */\nexport async function* b() {}\n/** A type. */\nexport type A = 1;\n',
+        ),
+      ]),
+    ).toEqual([
+      'src/a.ts: the comment of sum begins with "The", not with a verb',
+      'src/b.ts: the comment of b begins with "`a`", not with a verb',
+    ]);
+  });
+
+  it('begins with a verb in src', () => {
+    expect(functionProblems(sources)).toEqual([]);
+  });
+});
+
+describe('a word that only this project used', () => {
+  it('is reported in comments, with the plain one', () => {
+    // The slashes are inserted, so that this file does not violate the rule.
+    const slashes = '//';
+    const text = `/** Reads\n * it anew. */\nconst anew = 'in vain'; ${slashes} It reckons.\nget('http:${slashes}vault');`;
+    expect(wordProblems([file('src/a.ts', text)])).toEqual([
+      'src/a.ts:2 says "anew": write "again"',
+      'src/a.ts:3 says "reckons": write "estimates"',
+    ]);
+  });
+
+  it('is in no comment', () => {
+    expect(wordProblems(code)).toEqual([]);
   });
 });
 

@@ -43,7 +43,7 @@ const steps: readonly SummaryStep[] = [
     text: 'I decided to compare the tokens in constant time. The tests pass now.',
   },
 ];
-/** A conversation that goes on from a summary of the client, with a question, announcements, and more calls than there is room for. */
+/** A conversation that continues after a summary of the client, with a question, announcements, and more calls than there is room for. */
 const longSteps: readonly SummaryStep[] = [
   {
     type: 'said',

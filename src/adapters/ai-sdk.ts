@@ -137,7 +137,7 @@ export function leporelloPrepareStep<Tools extends ToolSet>(
   };
 }
 
-/** The tool by which the model of a loop with `leporelloPrepareStep` reads what was folded. */
+/** Returns the tool `read_memory`, with which the model of a loop with `leporelloPrepareStep` reads what was folded. */
 export function leporelloTools(
   leporello: Leporello,
   settings: Pick<AdapterOptions, 'tenant' | 'maxRecallTokens'> = {},

@@ -346,7 +346,7 @@ export type PerMessage<T> = (
   valueOf: (message: Message, before: T | undefined) => T,
 ) => readonly T[];
 
-/** `lists`: the values by message. Conversations that only append share one list. */
+/** Creates a function that computes each value once. `lists`: the values by message. Conversations that only append share one list. */
 export function perMessage<T>(lists: Notes<Message, T[]> = openNotes('message')): PerMessage<T> {
   return function valuesOf(messages, valueOf) {
     let known: T[] | undefined;

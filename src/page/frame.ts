@@ -61,7 +61,7 @@ const logo = html`<svg class="logo" viewBox="0 0 32 24" aria-hidden="true"><path
 export const icon =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 24"><g fill="#0a7d6c"><path d="M2 4l7 3v14l-7-3z"/><path d="M16 4l7 3v14l-7-3z"/></g><g fill="#59b8a9"><path d="M9 7l7-3v14l-7 3z"/><path d="M23 7l7-3v14l-7 3z"/></g></svg>';
 
-/** A form with one button that changes something. It works without the script. */
+/** Returns a form with one button that changes something. It works without the script. */
 export function actionButton(
   action: string,
   fields: Readonly<Record<string, string>>,
@@ -92,7 +92,7 @@ export function tableOf(
   return html`<div class="scroll" role="region" aria-label="Table: ${name}" tabindex="0"><table class="cards"><thead><tr>${heads}</tr></thead><tbody${bodyId !== undefined && html` id="${bodyId}"`}>${rows}</tbody></table></div>`;
 }
 
-/** A page that says why something cannot be shown. */
+/** Returns a page that says why something cannot be shown. */
 export function messagePageOf(title: string, sentence: string): PageContent {
   return { title, under: '', body: html`<h1>${title}</h1><p>${sentence}</p>` };
 }

@@ -6,7 +6,7 @@ export type Html = { readonly markup: string };
 
 type TemplateValue = string | number | Html | undefined | false | readonly Html[];
 
-/** A template whose values are escaped. Undefined and false are left out; lists of HTML are joined. */
+/** Fills a template with escaped values. Undefined and false are left out; lists of HTML are joined. */
 export function html(literals: TemplateStringsArray, ...values: readonly TemplateValue[]): Html {
   let markup = literals[0] ?? '';
   for (const [at, value] of values.entries()) markup += spelled(value) + (literals[at + 1] ?? '');

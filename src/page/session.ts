@@ -8,7 +8,7 @@ import { requestColumns, requestRow, warningOf } from './overview.ts';
 /** Milliseconds between two requests that count as a pause: most providers' caches have expired by then. */
 const pauseMs = 5 * 60_000;
 
-/** `receipts`: those of the session, the newest first. */
+/** Returns the page of a session. `receipts`: those of the session, the newest first. */
 export function sessionPage(name: string, receipts: readonly KeptReceipt[]): PageContent {
   const requests = receipts.flatMap((one) => requestReceipt(one) ?? []).toReversed();
   return {

@@ -16,7 +16,7 @@ type Original = {
   readonly sections: readonly PageSection[];
 };
 
-/** `isArguments` is true for the arguments of a call, which some formats keep as JSON in a string. */
+/** Reads the content of an original. `isArguments` is true for the arguments of a call, which some formats keep as JSON in a string. */
 export function readOriginal(stored: string, isArguments = false): Original {
   const start = /\S/.exec(stored)?.index ?? 0;
   const kind = kindAt(stored, start);

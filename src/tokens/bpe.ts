@@ -365,7 +365,7 @@ function sameBytes(left: Uint8Array, leftAt: number, right: Uint8Array, rightAt:
   return true;
 }
 
-/** A multiplicative hash; its top bits are the best distributed. */
+/** Returns a multiplicative hash; its top bits are the best distributed. */
 export function hash(bytes: Uint8Array, start: number, end: number): number {
   let state = end - start;
   for (let k = start; k < end; k++) state = Math.imul(state ^ bytes[k]!, 0x9e3779b1) ^ (state >>> 13);

@@ -306,7 +306,7 @@ const rememberedMs = 24 * 60 * 60 * 1_000;
 /** Model names come from the client: their kept length is bounded. */
 const maxNameLength = 200;
 
-/** `clock` gives milliseconds since the epoch. */
+/** Creates an empty list of learned windows. `clock` returns milliseconds since the epoch. */
 export function createLearnedWindows(clock: () => number = () => 0): LearnedWindows {
   const learned = openFixed<string, { readonly limit: number; readonly at: number }>('learned windows');
 

@@ -16,7 +16,7 @@ import type { Encoding, OwnCounter } from './own-counter.ts';
 import { type Costs, type TokenCounter, USUAL_COSTS, estimateFrom, imageTokens } from './token-counter.ts';
 
 /**
- * The counter of a model; the same object for the same model and overrides. Loads rank data the first time an encoding
+ * Loads the counter of a model; the same object for the same model and overrides. Rank data is read the first time an encoding
  * is met (about 100 ms).
  *
  * @example
@@ -67,7 +67,7 @@ async function createCounter(model: string | undefined, tokenizer: Tokenizer): P
 // 100 ms to load, so they are imported dynamically on first use.
 
 /**
- * The counter of a public encoding. Loads its rank data on first use (about 100 ms), once per process. Lone surrogates
+ * Loads the counter of a public encoding. Its rank data is read on first use (about 100 ms), once per process. Lone surrogates
  * count as U+FFFD, which is what they are sent as.
  *
  * @example
@@ -156,6 +156,7 @@ const SLASH = 0x2f;
 const APOSTROPHE = 0x27;
 
 /**
+ * Returns the end of the piece that begins at `at`, as this pattern finds it:
  * `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
  * |[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
  * |\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
@@ -205,6 +206,7 @@ function anyPiece(bytes: Uint8Array, at: number): number {
 }
 
 /**
+ * Does the same with this pattern:
  * `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
  */
 export function splitCl100k(bytes: Uint8Array, at: number): number {

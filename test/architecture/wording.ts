@@ -1,6 +1,6 @@
 /**
- * Wording rules: shared code names no provider, no file contains a path of one machine or a registry's host, and each file
- * begins with a comment that describes it.
+ * Wording rules: shared code names no provider, no file contains a path of one machine or a registry's host, each file begins with a
+ * comment that describes it, and comments are plain English: sentences with a subject and a verb, in words that others use.
  */
 import type { Exception, SourceFile } from './source-file.ts';
 
@@ -57,6 +57,50 @@ export function clauseProblems(files: readonly SourceFile[]): readonly string[] 
         : [];
     });
   });
+}
+
+/** Matches how the comment of a function begins: with a verb, or with the values that it returns. */
+const beginsWithVerb = /^(?:[A-Z][A-Za-z-]*s\b|True\b|False\b|Undefined\b)/;
+
+/** Reports exported functions whose comment does not begin with a verb: a reader who looks one up wants to know what it does. */
+export function functionProblems(files: readonly SourceFile[]): readonly string[] {
+  const documented = /\/\*\*((?:[^*]|\*(?!\/))*)\*\/\s*\nexport (?:async )?function\*? (\w+)/g;
+  return files.flatMap(({ path, text }) =>
+    [...text.matchAll(documented)].flatMap(([, comment = '', name]) => {
+      const said = comment.replaceAll(/\s*\n\s*\* ?/g, ' ').trim();
+      if (beginsWithVerb.test(said)) return [];
+      return [`${path}: the comment of ${name} begins with "${said.split(' ')[0]}", not with a verb`];
+    }),
+  );
+}
+
+/** Words that only this project used, or that English has no longer, with those to write instead. */
+const plainWords: Readonly<Record<string, string>> = {
+  anew: 'again',
+  ghost: 'hidden recall',
+  'goes on from': 'continues',
+  'had back': 'restored',
+  'in vain': 'without success',
+  ledger: 'fold store',
+  reckoning: 'estimate',
+  reckons: 'estimates',
+  vault: 'encrypted store',
+  workshop: 'engine state',
+};
+
+/** Reports comments with a word of our own in place of one that readers know. */
+export function wordProblems(files: readonly SourceFile[]): readonly string[] {
+  const word = new RegExp(`\\b(?:${Object.keys(plainWords).join('|')})\\b`, 'i');
+  return files.flatMap(({ path, text }) =>
+    text.split('\n').flatMap((line, index) => {
+      const [, comment = ''] =
+        /^\s*\/?\*+(.*)$|(?:^|\s)\/\/(.*)$/.exec(line)?.filter((part) => part !== undefined) ?? [];
+      const found = word.exec(comment)?.[0].toLowerCase();
+      return found === undefined
+        ? []
+        : [`${path}:${index + 1} says "${found}": write "${plainWords[found]}"`];
+    }),
+  );
 }
 
 // The pattern is joined from parts so that this file does not violate its own rule.

@@ -19,7 +19,7 @@ type ReplyParts = {
   readonly usage: SdkUsage;
 };
 
-/** `hidesText`: the program does not see the texts if the reply goes on after a recall. */
+/** Reads one reply of the model. `hidesText`: the program does not see its texts if another reply follows after a recall. */
 export function roundOf(
   { content, finishReason, usage }: ReplyParts,
   privateTools: PrivateTools,

@@ -135,7 +135,7 @@ export function openChunks(privateTools: PrivateTools, holdsText: boolean) {
 
 // Repeated content
 
-/** Some providers repeat the tools. */
+/** Leaves out the private tools: some providers repeat the tools of the request. */
 export function shownMetadata(
   metadata: AIMessage['response_metadata'],
   privateTools: PrivateTools,
@@ -148,13 +148,13 @@ export function shownMetadata(
   };
 }
 
-/** Some providers repeat the reply, which is that of one round. The model sends that copy instead of the message. */
+/** Leaves out the reply: some providers repeat it, and the model would send that copy of one round instead of the message. */
 export function withoutOutput(metadata: JsonRecord): JsonRecord {
   const { output: _, ...others } = metadata;
   return others;
 }
 
-/** Some models repeat the calls in the provider's spelling. */
+/** Leaves out the calls: some models repeat them in the provider's spelling. */
 export function withoutCalls(fields: AIMessage['additional_kwargs']): AIMessage['additional_kwargs'] {
   return Object.fromEntries(Object.entries(fields).filter(([key]) => key !== 'tool_calls'));
 }

@@ -140,7 +140,7 @@ function faultIn({ folded, untouched }: TaskPair): string | undefined {
   return one === other ? undefined : `the arms used different models: ${one} and ${other}`;
 }
 
-/** A run reads at most what it sent before, once in each later step. If it reads more, others have paid for its cache. */
+/** True for a run that read more from the cache than it had sent before, once in each later step: others have paid for its cache. */
 export function isImpossible({ cacheRead, cacheWrite, input, steps }: ArmRun): boolean {
   return cacheRead > (cacheWrite + input) * (steps - 1);
 }

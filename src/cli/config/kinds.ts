@@ -23,30 +23,30 @@ function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER) {
   return { schema: z.int().min(min).max(max), allowed: `a whole number ${range}` };
 }
 
-/** A whole number with a default. */
+/** Describes a whole number with a default. */
 export function whole(min: number, otherwise: number, about: string, max?: number) {
   const { schema, allowed } = wholeNumber(min, max);
   return described(schema.default(otherwise), { allowed, about });
 }
 
-/** A number of tokens without a default. */
+/** Describes a number of tokens without a default. */
 export function tokens(about: string) {
   const { schema, allowed } = wholeNumber(1);
   return described(schema.optional(), { allowed, about });
 }
 
-/** A fraction above 0 and at most 1. */
+/** Describes a fraction above 0 and at most 1. */
 export function fraction(otherwise: number, about: string) {
   const schema = z.number().gt(0).lte(1).default(otherwise);
   return described(schema, { allowed: 'a number above 0 and at most 1', about });
 }
 
-/** A number with a minimum and a default. */
+/** Describes a number with a minimum and a default. */
 export function number(min: number, otherwise: number, about: string) {
   return described(z.number().min(min).default(otherwise), { allowed: `a number of at least ${min}`, about });
 }
 
-/** An object of options, or `false` to turn the feature off. */
+/** Describes an object of options, or `false` to turn the feature off. */
 export function switchable<T extends z.ZodType>(schema: T, keys: string, about: string) {
   const meta: OptionDescription = { allowed: `false, or an object with ${keys}`, about };
   return { schema: z.union([z.literal(false), schema]), meta };

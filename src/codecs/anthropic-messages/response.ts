@@ -86,7 +86,7 @@ export function clientStop(reply: ModelReply): string | null {
   return reply.finish ?? null;
 }
 
-/** Anthropic counts cached tokens in addition to `input_tokens`, not as a part of them. */
+/** Reads the usage. Anthropic counts cached tokens in addition to `input_tokens`, not as a part of them. */
 export function usageFrom(raw: unknown): Usage | undefined {
   if (!isRecord(raw)) return undefined;
   const cacheRead = numberAt(raw, 'cache_read_input_tokens');
@@ -154,7 +154,7 @@ export function overflowIn(status: number, body: string): Overflow | undefined {
   return readOverflow(status, body, overflowWordings);
 }
 
-/** "Invalid `signature` in `thinking` block … bound to a different conversation" (docs, preserved thinking). */
+/** True for the refusal "Invalid `signature` in `thinking` block … bound to a different conversation" (docs, preserved thinking). */
 export function refusesReasoning(status: number, body: string): boolean {
   return status === 400 && /invalid .?signature.? in .?thinking.? block/i.test(body);
 }

@@ -17,7 +17,7 @@ import {
 import { rules } from './rules.ts';
 import { openStream } from './stream.ts';
 
-/** Gemini generateContent on one route: `POST /v1beta/models/MODEL:generateContent`, or `:streamGenerateContent?alt=sse`. */
+/** Returns the codec of generateContent on one route: `POST /v1beta/models/MODEL:generateContent`, or `:streamGenerateContent?alt=sse`. */
 export function geminiFor(route: GeminiRoute): Codec {
   return {
     name: 'gemini',

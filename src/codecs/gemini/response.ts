@@ -124,7 +124,7 @@ export function candidateContent(body: Uint8Array): Uint8Array | undefined {
 }
 
 /**
- * `promptTokenCount` includes cached tokens. Tokens of the provider's own tools (`toolUsePromptTokenCount`) and of thinking are
+ * Reads the usage. `promptTokenCount` includes cached tokens. Tokens of the provider's own tools (`toolUsePromptTokenCount`) and of thinking are
  * reported separately: they are paid for, but were not in the prompt that was sent.
  */
 export function usageFrom(raw: unknown): Usage | undefined {

@@ -69,7 +69,7 @@ export function replyFrom(message: {
   };
 }
 
-/** Not every server says `tool_calls` for calls. */
+/** True for a reply that was not cut off. Other reasons do not count: not every server says `tool_calls` for calls. */
 export function isComplete(reply: ModelReply): boolean {
   return reply.finish !== undefined && reply.finish !== 'length' && reply.finish !== 'content_filter';
 }
@@ -128,7 +128,7 @@ export function clientFinish(reply: ModelReply): string | null {
 }
 
 /**
- * OpenAI counts cached tokens as part of `prompt_tokens`, and does not charge for writing them. Other servers tell them elsewhere: DeepSeek as
+ * Reads the usage. OpenAI counts cached tokens as part of `prompt_tokens`, and does not charge for writing them. Other servers tell them elsewhere: DeepSeek as
  * `prompt_cache_hit_tokens`, Moonshot as `cached_tokens`, and OpenRouter also tells what was written.
  */
 export function usageFrom(raw: unknown): Usage | undefined {

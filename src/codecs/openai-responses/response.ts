@@ -80,7 +80,7 @@ export function writeResponse(
 }
 
 /**
- * `input_tokens` includes cached tokens, read and written, and the prompts of all rounds that the provider ran within the call.
+ * Reads the usage. `input_tokens` includes cached tokens, read and written, and the prompts of all rounds that the provider ran within the call.
  * `items` are those of the reply: they show whether there were such rounds.
  */
 export function usageFrom(raw: unknown, items: readonly JsonElement[]): Usage | undefined {

@@ -147,7 +147,7 @@ function passageAt(text: string, at: number, length: number): string {
   return `${from > 0 ? '…' : ''}${passage}${at + length + context < text.length ? '…' : ''}`;
 }
 
-/** The bytes of an original, if the reader may see it. */
+/** Returns the bytes of an original, if the reader may see it. */
 export async function originalBytes(
   { encryptedStore }: PageData,
   { tenant }: Viewer,

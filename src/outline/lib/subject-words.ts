@@ -1,6 +1,6 @@
 /**
  * Says what a call was about if its arguments have no word for it. An edit is told by names: definitions that it adds, removes or renames, or the one that it
- * changes; headings in texts for people; else what it imports, or a name that it uses anew or no longer. Comments and strings name nothing, and no line of a file is quoted. Other calls are told by short values. Pure; linear in
+ * changes; headings in texts for people; else what it imports, or a name that it begins or ceases to use. Comments and strings name nothing, and no line of a file is quoted. Other calls are told by short values. Pure; linear in
  * its input.
  */
 import { isRecord, type JsonRecord } from '../../conversation/json-scan.ts';
