@@ -8,7 +8,7 @@ import type { Draft, PlanInput } from './plan.ts';
 import { foldableTokens } from './protect.ts';
 import type { CachePrices, FoundLastRequest, ModelWindow, Refusal } from './types.ts';
 import type { Compression, FoldStep } from '../receipts/receipt.ts';
-import type { FoundFolds } from '../store/fold-store.ts';
+import type { FoundFolds } from '../store/folds.ts';
 import type { Calibration, CalibrationKeys, Correction } from '../tokens/calibration.ts';
 import type {
   Demand,

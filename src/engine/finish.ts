@@ -26,7 +26,7 @@ import type { FoldReport } from '../receipts/receipt.ts';
 import { saysTextNotFound } from '../outline/outcome.ts';
 import { placesEdited } from '../strategies/lib/editable-texts.ts';
 import { type FailureReport, repairsOf } from '../strategies/lib/failed-edits.ts';
-import type { Fold, Trial } from '../store/records.ts';
+import type { Fold, Trial } from '../store/folds.ts';
 import type { Demand, Economy } from '../triggers/trigger.ts';
 
 type FinishInput = {

@@ -28,7 +28,7 @@ import {
 import type { CachePrices, EngineOptions, EngineRequest, ModelWindow } from './types.ts';
 import { LeporelloError } from '../errors.ts';
 import { withResolvers } from '../es2024.ts';
-import type { FoundFold, FoundFolds } from '../store/fold-store.ts';
+import type { FoundFold, FoundFolds } from '../store/folds.ts';
 import type { FoundRecalls, Reply } from '../store/hidden-recalls.ts';
 import type { FoundSummary } from '../store/ready-summaries.ts';
 import type { TokenCounter } from '../tokens/token-counter.ts';

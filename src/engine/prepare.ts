@@ -18,7 +18,7 @@ import type { Conversation } from '../conversation/conversation.ts';
 import { allOriginalIdsOf } from '../conversation/edit.ts';
 import { openSlices, runInSlices, type Slices } from '../conversation/steps.ts';
 import { LeporelloError } from '../errors.ts';
-import { isUnanswered } from '../store/store.ts';
+import { isUnanswered } from '../store/wrapped-store.ts';
 import { memoryIdsIn } from '../store/encrypted-store.ts';
 import type { Demand } from '../triggers/trigger.ts';
 import { calibratorFor, demandFor, demandInCounts, mustReplay, limitOf, withMeasured } from './demand.ts';

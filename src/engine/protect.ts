@@ -32,7 +32,7 @@ import {
 } from '../strategies/lib/editable-texts.ts';
 import { isFoldedHistory } from '../strategies/lib/summaries.ts';
 import type { TenantControls } from '../store/controls.ts';
-import type { FoundFold } from '../store/fold-store.ts';
+import type { FoundFold } from '../store/folds.ts';
 import type { Protection } from '../strategies/strategy.ts';
 
 /** Returns what the settings and the user pin. */

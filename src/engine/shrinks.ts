@@ -19,7 +19,7 @@ import type { FetchedAgain } from './at-work.ts';
 import { isMarkedResult } from './in-view.ts';
 import { type ArrivedText, type ReferenceMemo, type Shrink, withReferences } from './references.ts';
 import type { Steps } from '../conversation/steps.ts';
-import type { Fold } from '../store/fold-store.ts';
+import type { Fold } from '../store/folds.ts';
 import { type EditedPlaces, placesInSteps } from '../strategies/lib/editable-texts.ts';
 import {
   callLabel,

@@ -22,7 +22,7 @@ import { type ReferenceMemo, bytesHeld, createReferenceMemo } from './references
 import { type BodyFinisher, createBodyFinisher, createLastSent, knownTrial } from './finish.ts';
 import type { EngineOptions, EngineRequest, Learned } from './types.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
-import type { Fold, FoldStore, FoundFold, RecordOptions, Recorded } from '../store/fold-store.ts';
+import type { Fold, FoldStore, FoundFold, RecordOptions, Recorded } from '../store/folds.ts';
 import {
   type LearnedParts,
   type WindowKey,

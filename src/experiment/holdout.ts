@@ -7,7 +7,7 @@ import { openWaitingNotes, waitingSpecs } from './waiting-notes.ts';
 import { readInSlices, unremembered } from '../codecs/read-body.ts';
 import { openSlices, runInSlices, type Steps } from '../conversation/steps.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
-import type { Trial } from '../store/records.ts';
+import type { Trial } from '../store/folds.ts';
 import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
 import { groupBy } from '../es2024.ts';
 import type { Receipt, SummaryReceipt } from '../receipts/receipt.ts';

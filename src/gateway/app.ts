@@ -56,7 +56,8 @@ import {
 } from '../store/encrypted-store.ts';
 import { type KeptReplies, createKeptReplies } from '../store/hidden-recalls.ts';
 import { createControls } from '../store/controls.ts';
-import { type Store, timedStore } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
+import { timedStore } from '../store/wrapped-store.ts';
 import { pricesFrom } from '../tokens/model-facts.ts';
 import { loadModelInfo } from '../tokens/models.ts';
 

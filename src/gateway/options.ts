@@ -7,7 +7,7 @@ import type { PageClients } from '../page/setup.ts';
 import type { ReceiptTotals } from '../receipts/totals.ts';
 import type { Controls } from '../store/controls.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
-import type { StoreWatch } from '../store/store.ts';
+import type { StoreWatch } from '../store/wrapped-store.ts';
 import type { BackgroundSummarizer } from './background-summarizer.ts';
 import type { Handler, HeaderList, Upstream } from './http/http.ts';
 import type { RecallLimits, RecallWatch } from '../recall/tool.ts';

@@ -12,7 +12,7 @@ import type { UpstreamUrls } from './routing/routes.ts';
 import { LeporelloError, reasonOf } from '../errors.ts';
 import type { GatewayLog } from './receipts/metrics.ts';
 import { withResolvers } from '../es2024.ts';
-import { startSlicedTimer, type StartTimer } from '../store/store.ts';
+import { startSlicedTimer, type StartTimer } from '../store/wrapped-store.ts';
 
 /** A client's request with the ways to send it. */
 export type PendingRequest = {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { LeporelloError } from '../errors.ts';
 import { storeSuite } from '../../test/support/store-suite.ts';
-import { type Store, storeWithDeadline, timedStore } from './store.ts';
+import type { Store } from './store.ts';
+import { storeWithDeadline, timedStore } from './wrapped-store.ts';
 import { inMemoryStore } from './in-memory.ts';
 
 storeSuite('a store whose calls are timed', {

@@ -9,14 +9,13 @@ import { LeporelloError } from '../errors.ts';
 import {
   type Clock,
   type FirstFound,
+  type FirstSealed,
+  type Sealed,
   type Store,
   type StoreEntry,
-  storeWithDeadline,
-  type StoreWatch,
-  type StoreView,
-  openStoreView,
   originalPrefix,
 } from './store.ts';
+import { storeWithDeadline, type StoreWatch, type StoreView, openStoreView } from './wrapped-store.ts';
 import { node, web } from './platform.ts';
 import { type Packed, createRenewals, createSealer, deriveKey, macWith, pack } from './records.ts';
 
@@ -67,17 +66,6 @@ export interface EncryptedStore {
 /** The exact bytes removed from a request, and their id. */
 export type StoredOriginal = { readonly id: string; readonly original: Uint8Array };
 
-/** A record of the same bytes under several keys, as in `putSealed`. */
-export type Sealed = {
-  readonly keys: readonly string[];
-  readonly content: Uint8Array;
-  readonly ttlMs: number;
-  /** Keys that must have no value for the write to happen. Default: none. */
-  readonly unless?: readonly string[];
-  /** True when no later process needs the record. Default false. */
-  readonly isTransient?: boolean;
-};
-
 export type SealedUse = {
   /** When the value was written, in milliseconds since the epoch, if it says so itself. */
   readonly writtenAt?: number | undefined;
@@ -85,8 +73,6 @@ export type SealedUse = {
   readonly along?: () => readonly string[];
   readonly originals?: () => readonly string[];
 };
-
-export type FirstSealed = { readonly at: number; readonly content: Uint8Array | undefined };
 
 export type RecalledOriginal =
   | { readonly status: 'found'; readonly original: Uint8Array }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Edit } from '../conversation/edit.ts';
 import { inMemoryStore } from './in-memory.ts';
-import { createFoldStore, type FoundFold, type FoldStore } from './fold-store.ts';
+import { createFoldStore } from './fold-store.ts';
+import type { FoundFold, FoldStore } from './folds.ts';
 import type { Store } from './store.ts';
 import { createEncryptedStore } from './encrypted-store.ts';
 

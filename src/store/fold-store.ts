@@ -1,15 +1,12 @@
 /**
- * The fold store keeps folds by conversation prefix: the same prefix finds the same edits in every later request, across restarts and
- * instances. A fold is found by the prefix hashes ("links") of the conversation it was made on, so no session id is needed. A request
- * that made no fold leaves a record for one day that says which fold it was sent with, so that the next request continues from there.
+ * Implements the fold store (its interface is in folds.ts): records folds, remembers them, decides from what it remembers, and reads the
+ * rest from the store.
  */
 import { type Caches, createCaches } from '../caches.ts';
-import type { Edit } from '../conversation/edit.ts';
-import { type EncryptedStore, type FirstSealed, type Sealed, sha256 } from './encrypted-store.ts';
+import { type EncryptedStore, sha256 } from './encrypted-store.ts';
 import { nextTurn, openSlices, runInSlices, type Steps, runSteps } from '../conversation/steps.ts';
+import type { Fold, FoldStore, FoundFold, FoundFolds, SentWith, Write } from './folds.ts';
 import {
-  type Fold,
-  type SentWith,
   encodeFold,
   encodeFoldInSteps,
   withFoldId,
@@ -18,70 +15,6 @@ import {
   parseSentWith,
   encodeRecord,
 } from './records.ts';
-
-export type { Fold } from './records.ts';
-
-/** A fold, and how many messages of the conversation match it: all of the fold's messages, or fewer when the newest ones differ. */
-export type FoundFold = { readonly fold: Fold; readonly matched: number };
-
-export type FoundFolds = {
-  /** The folds of this prefix chain, newest first. The first one of this very conversation is the one to continue from. */
-  readonly folds: readonly FoundFold[];
-  /** Set when this very request was sent before, with the first of `folds`: the token limit it had then. */
-  readonly sentAs: { readonly limit: number | undefined } | undefined;
-  /** The longest prefix that was sent as a request of its own, and when, if that is known. */
-  readonly lastSent?: { readonly matched: number; readonly at: number | undefined } | undefined;
-};
-
-/** The fold was recorded; or another instance already sent this request, and it must be sent again with `alreadySent`. */
-export type Recorded = 'recorded' | { readonly alreadySent: FoundFolds };
-
-export type RecordOptions = {
-  /** The shortest prefix, in messages, under which the fold must be found. Default: only the whole conversation. */
-  readonly from?: number;
-  /** Records of the same request by another instance that win over this one. Default: none, this fold replaces them. */
-  readonly yieldsTo?: 'folds' | 'all';
-  /** Whether this process uses the fold even when the store does not accept it. Only without `yieldsTo`. Default false. */
-  readonly rememberLocally?: boolean;
-  /** Writes the record to the store, together with the originals it depends on. By default the record is written alone. */
-  readonly write?: Write;
-};
-
-/** Writes a record. Returns undefined; or, with nothing written, the record found under one of the keys in `unless`. */
-export type Write = (record: Sealed) => Promise<FirstSealed | undefined>;
-
-export interface FoldStore {
-  /** Finds folds. `links[j]` is the hash of the first j messages as the client sent them. At most one round trip. Rejects with `store-failed`. */
-  find(tenant: string, links: readonly string[]): Promise<FoundFolds>;
-  /** Finds folds in this process's memory only, for when the store does not answer. */
-  findHere(tenant: string, links: readonly string[]): FoundFolds;
-  /**
-   * Records a fold made on the whole conversation, also under its last few prefixes, so that clients which rewrite their newest messages
-   * find it. Rejects with `store-failed`.
-   */
-  record(
-    tenant: string,
-    links: readonly string[],
-    fold: Omit<Fold, 'length' | 'id'>,
-    options?: RecordOptions,
-  ): Promise<Recorded>;
-  /** Returns what is known now if an equal request of this process has recorded a fold meanwhile. Then this one must be sent with it, too. */
-  recordedMeanwhile(tenant: string, links: readonly string[]): FoundFolds | undefined;
-  /** Records that this request is sent with the found fold. Rejects with `store-failed`, but this process remembers it. */
-  markSent(
-    tenant: string,
-    links: readonly string[],
-    found: FoundFold | undefined,
-    options: Pick<Fold, 'at' | 'limit'> & { readonly write?: Write },
-  ): Promise<void>;
-  /** Extends the retention of a fold that a request was sent with, and of its originals. Returns at once. */
-  renew(
-    tenant: string,
-    links: readonly string[],
-    found: FoundFold,
-    originals: (edits: readonly Edit[]) => readonly string[],
-  ): void;
-}
 
 type FoldStoreOptions = {
   readonly encryptedStore: Pick<
@@ -117,28 +50,31 @@ type KnownLink = {
   readonly asOf?: number | undefined;
 };
 
-/** Creates a fold store. It remembers a bounded number of prefixes in memory, so an ongoing conversation reads only a few from the store. */
+/** Creates a fold store. */
 export function createFoldStore({
   encryptedStore,
   ttlMs = 30 * 24 * 60 * 60 * 1_000,
   caches = createCaches(),
 }: FoldStoreOptions): FoldStore {
-  // One fold is recorded under up to `maxLinks` prefixes, which share its edits.
-  const known = caches<KnownLink>('folds', (one) =>
-    [one.fold, one.prefixFold].reduce((sum, fold) => sum + (250 / maxLinks) * (fold?.edits.length ?? 0), 0),
-  );
+  const known = openKnownFolds(caches);
+  const { knownOf, remember, decide, decideSent } = known;
   /** Folds that this process uses although the store has not accepted them (yet). */
   const unsaved = new WeakSet<Fold>();
+  const load = readsUnknown(encryptedStore, known, unsaved);
+  const writeAlone =
+    (tenant: string): Write =>
+    (record) =>
+      encryptedStore.keep(tenant, [], record);
   return {
     async find(tenant, links) {
       await load(tenant, links);
-      return runInSlices(decideInSteps(tenant, links), openSlices());
+      return runInSlices(known.decideInSteps(tenant, links), openSlices());
     },
     findHere: (tenant, links) => decide(tenant, links, 'unknown links are skipped'),
     async record(tenant, links, made, options = {}) {
       const length = links.length - 1;
       const { from = length, yieldsTo, rememberLocally = false } = options;
-      const write: Write = options.write ?? ((record) => encryptedStore.keep(tenant, [], record));
+      const write: Write = options.write ?? writeAlone(tenant);
       const slices = openSlices();
       const encoded = await runInSlices(encodeFoldInSteps({ length, ...made }), slices);
       const fold: Fold = { length, ...made, id: sha256(encoded) };
@@ -179,13 +115,13 @@ export function createFoldStore({
     recordedMeanwhile: (tenant, links) =>
       knownOf(tenant, links.at(-1)!)?.fold ? decideSent(tenant, links) : undefined,
     async markSent(tenant, links, found, { write: given, ...sent }) {
-      const write: Write = given ?? ((record) => encryptedStore.keep(tenant, [], record));
+      const write: Write = given ?? writeAlone(tenant);
       const link = links.at(-1)!;
       const here = knownOf(tenant, link);
       // An equal request has recorded a fold meanwhile. The first record decides.
       if (here?.fold) return;
       const unless = [foldKeys.fold(link), foldKeys.sentWith(link)];
-      if (found && isOfAnotherBranch(found, tenant, links)) {
+      if (found && isOfAnotherBranch(known, found, tenant, links)) {
         const fold: Fold = { ...found.fold, ...sent };
         remember(tenant, link, { fold });
         await write({ keys: [foldKeys.fold(link)], content: encodeFold(fold), ttlMs, unless });
@@ -216,17 +152,42 @@ export function createFoldStore({
       });
     },
   };
+}
 
-  /**
-   * True when this branch uses a fold that another branch made. The other branch's next fold may replace it under the shared prefixes, so
-   * this branch records a copy of its own. A client that rewrites its newest messages is not a branch: none of its requests is ever a
-   * prefix of another.
-   */
-  function isOfAnotherBranch(
-    { fold, matched }: FoundFold,
-    ...prefixes: [string, readonly string[]]
-  ): boolean {
-    return matched < fold.length && decide(...prefixes).lastSent !== undefined;
+/**
+ * True when this branch uses a fold that another branch made. The other branch's next fold may replace it under the shared prefixes, so
+ * this branch records a copy of its own. A client that rewrites its newest messages is not a branch: none of its requests is ever a
+ * prefix of another.
+ */
+function isOfAnotherBranch(
+  { decide }: KnownFolds,
+  { fold, matched }: FoundFold,
+  ...prefixes: [string, readonly string[]]
+): boolean {
+  return matched < fold.length && decide(...prefixes).lastSent !== undefined;
+}
+
+/** The folds that this process knows, by prefix, and the decisions that need no store. */
+type KnownFolds = ReturnType<typeof openKnownFolds>;
+
+/** Opens the memory of folds. It holds a bounded number of prefixes, so an ongoing conversation reads only a few from the store. */
+function openKnownFolds(caches: Caches) {
+  // One fold is recorded under up to `maxLinks` prefixes, which share its edits.
+  const known = caches<KnownLink>('folds', (one) =>
+    [one.fold, one.prefixFold].reduce((sum, fold) => sum + (250 / maxLinks) * (fold?.edits.length ?? 0), 0),
+  );
+
+  /** Returns what is known of a prefix. This is no use in the sense of the cache, since many prefixes are looked up for one that is used. */
+  function knownOf(tenant: string, link: string): KnownLink | undefined {
+    const here = known.peek(link);
+    return here?.tenant === tenant ? here : undefined;
+  }
+
+  /** Adds to what is known of a prefix; records that `news` does not name stay. */
+  function remember(tenant: string, link: string, news: Omit<KnownLink, 'tenant'>): void {
+    const before = knownOf(tenant, link);
+    const { fold = before?.fold, sentWith = before?.sentWith, prefixFold = before?.prefixFold } = news;
+    known.set(link, { tenant, fold, sentWith, prefixFold, asOf: news.asOf ?? before?.asOf });
   }
 
   /** Finds the folds of a conversation in what this process knows. */
@@ -292,33 +253,6 @@ export function createFoldStore({
     return { fold, matched };
   }
 
-  /** Reads from the store the prefixes that this process does not know, back to the newest one that it knows was sent. */
-  async function load(tenant: string, links: readonly string[]): Promise<void> {
-    const asOf = encryptedStore.writesByOthers();
-    const steps = lookInSteps(tenant, links, asOf);
-    const isLong = links.length > linksAtOnce;
-    const { older, newest } = isLong ? await runInSlices(steps, openSlices()) : runSteps(steps);
-    const before = newest.map((link) => knownOf(tenant, link));
-    // Both reads start at once, and usually without a pause, so that they take one round trip with those of other records.
-    const keys = newest.flatMap((link) => kinds.map((kind) => foldKeys[kind](link)));
-    const [records] = await Promise.all([
-      keys.length > 0 ? encryptedStore.getSealedMany(tenant, keys) : [],
-      loadNewestOf(tenant, older),
-    ]);
-    for (const [order, link] of newest.entries()) {
-      const [fold, sentWith, prefixFold] = records.slice(order * kinds.length);
-      const here = knownOf(tenant, link);
-      const read = {
-        fold: here?.fold && unsaved.has(here.fold) ? here.fold : parseFold(fold, here?.fold),
-        sentWith: parseSentWith(sentWith),
-        prefixFold: parseFold(prefixFold, here?.prefixFold),
-      };
-      // This engine may have recorded something while the store was read: that is newer, and the rest is read again next time.
-      if (here === before[order]) remember(tenant, link, { ...read, asOf });
-      else remember(tenant, link, { ...read, ...withoutUndefined(here) });
-    }
-  }
-
   /**
    * Looks through what this process knows for the links to read: those that it does not know, back to the newest one that it knows was sent; and that of the
    * fold that this request was sent with, if the cache has dropped it.
@@ -332,23 +266,6 @@ export function createFoldStore({
       older: wanted.slice(recent.length).map((at) => links[at]!),
       newest: [...recent, ...dropped].map((at) => links[at]!),
     };
-  }
-
-  /** Loads the first of these prefixes that has a fold. Very many are looked up piece by piece, so that other requests run in between. */
-  async function loadNewestOf(tenant: string, links: readonly string[]): Promise<void> {
-    for (let from = 0; from < links.length; from += linksAtOnce) {
-      const piece = links.slice(from, from + linksAtOnce);
-      if (from > 0) await nextTurn();
-      const first = await encryptedStore.getSealedFirst(
-        tenant,
-        piece.flatMap((link) => [foldKeys.prefixFold(link), foldKeys.fold(link)]),
-      );
-      const place = first ? Math.floor(first.at / 2) : piece.length;
-      for (const link of piece.slice(0, place)) remember(tenant, link, {});
-      if (!first) continue;
-      const kind = first.at % 2 === 0 ? 'prefixFold' : 'fold';
-      return remember(tenant, piece[place]!, { [kind]: parseFold(first.content) });
-    }
   }
 
   /**
@@ -373,17 +290,56 @@ export function createFoldStore({
     return { wanted, sent: undefined };
   }
 
-  /** Returns what is known of a prefix. This is no use in the sense of the cache, since many prefixes are looked up for one that is used. */
-  function knownOf(tenant: string, link: string): KnownLink | undefined {
-    const here = known.peek(link);
-    return here?.tenant === tenant ? here : undefined;
-  }
+  return { knownOf, remember, decide, decideSent, decideInSteps, lookInSteps };
+}
 
-  /** Adds to what is known of a prefix; records that `news` does not name stay. */
-  function remember(tenant: string, link: string, news: Omit<KnownLink, 'tenant'>): void {
-    const before = knownOf(tenant, link);
-    const { fold = before?.fold, sentWith = before?.sentWith, prefixFold = before?.prefixFold } = news;
-    known.set(link, { tenant, fold, sentWith, prefixFold, asOf: news.asOf ?? before?.asOf });
+/** Creates the function that reads from the store the prefixes that this process does not know, back to the newest one that it knows was sent. */
+function readsUnknown(
+  encryptedStore: FoldStoreOptions['encryptedStore'],
+  { knownOf, remember, lookInSteps }: KnownFolds,
+  unsaved: WeakSet<Fold>,
+): (tenant: string, links: readonly string[]) => Promise<void> {
+  return async function load(tenant: string, links: readonly string[]): Promise<void> {
+    const asOf = encryptedStore.writesByOthers();
+    const steps = lookInSteps(tenant, links, asOf);
+    const isLong = links.length > linksAtOnce;
+    const { older, newest } = isLong ? await runInSlices(steps, openSlices()) : runSteps(steps);
+    const before = newest.map((link) => knownOf(tenant, link));
+    // Both reads start at once, and usually without a pause, so that they take one round trip with those of other records.
+    const keys = newest.flatMap((link) => kinds.map((kind) => foldKeys[kind](link)));
+    const [records] = await Promise.all([
+      keys.length > 0 ? encryptedStore.getSealedMany(tenant, keys) : [],
+      loadNewestOf(tenant, older),
+    ]);
+    for (const [order, link] of newest.entries()) {
+      const [fold, sentWith, prefixFold] = records.slice(order * kinds.length);
+      const here = knownOf(tenant, link);
+      const read = {
+        fold: here?.fold && unsaved.has(here.fold) ? here.fold : parseFold(fold, here?.fold),
+        sentWith: parseSentWith(sentWith),
+        prefixFold: parseFold(prefixFold, here?.prefixFold),
+      };
+      // This engine may have recorded something while the store was read: that is newer, and the rest is read again next time.
+      if (here === before[order]) remember(tenant, link, { ...read, asOf });
+      else remember(tenant, link, { ...read, ...withoutUndefined(here) });
+    }
+  };
+
+  /** Loads the first of these prefixes that has a fold. Very many are looked up piece by piece, so that other requests run in between. */
+  async function loadNewestOf(tenant: string, links: readonly string[]): Promise<void> {
+    for (let from = 0; from < links.length; from += linksAtOnce) {
+      const piece = links.slice(from, from + linksAtOnce);
+      if (from > 0) await nextTurn();
+      const first = await encryptedStore.getSealedFirst(
+        tenant,
+        piece.flatMap((link) => [foldKeys.prefixFold(link), foldKeys.fold(link)]),
+      );
+      const place = first ? Math.floor(first.at / 2) : piece.length;
+      for (const link of piece.slice(0, place)) remember(tenant, link, {});
+      if (!first) continue;
+      const kind = first.at % 2 === 0 ? 'prefixFold' : 'fold';
+      return remember(tenant, piece[place]!, { [kind]: parseFold(first.content) });
+    }
   }
 }
 

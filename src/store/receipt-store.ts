@@ -4,7 +4,8 @@
  * record of its own. All of a group is written in one step, under a number that no other instance has taken.
  */
 import { nextTurn } from '../conversation/steps.ts';
-import type { EncryptedStore, Sealed } from './encrypted-store.ts';
+import type { EncryptedStore } from './encrypted-store.ts';
+import type { Sealed } from './store.ts';
 import { decodeRecord, encodeRecord } from './records.ts';
 
 /** A receipt with its detail, as plain data. The store reads nothing of it but its id. */

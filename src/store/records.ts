@@ -15,7 +15,7 @@ import { concatBytes, literalContent } from '../conversation/json-scan.ts';
 import { piecesOfText } from '../conversation/messages.ts';
 import { type Steps, nextTurn } from '../conversation/steps.ts';
 import { LeporelloError } from '../errors.ts';
-import type { Edit } from '../conversation/edit.ts';
+import type { Fold, SentWith } from './folds.ts';
 import { node, web } from './platform.ts';
 import type { Clock, Store } from './store.ts';
 
@@ -197,42 +197,6 @@ export function decodeRecord(bytes: Uint8Array, what: string): unknown {
 }
 
 // Records of folds: a fold, and the fold that a request was sent with; their keys and their format on disk.
-
-/** A recorded set of edits over the first `length` messages. It is complete: it includes the edits of earlier folds. */
-export type Fold = {
-  /** Messages of the conversation as its client sent it. */
-  readonly length: number;
-  readonly edits: readonly Edit[];
-  /** The provider rejected this conversation with edits and accepted it without: it is not folded for a while. */
-  readonly foldingDisabled: boolean;
-  /** When the provider did so, in milliseconds since the epoch; undefined when it did not, or when that is unknown. */
-  readonly foldingDisabledSince?: number | undefined;
-  /** The store does not have this fold: it failed or did not answer before the request had to be sent. Never written to a store. */
-  readonly isUnsaved?: boolean | undefined;
-  /** The prefix whose places the edits name; undefined when there are no edits. */
-  readonly over?: Prefix | undefined;
-  /** Index of the first message whose tool results were made smaller on arrival; undefined when that need not be remembered. */
-  readonly shrinksFrom?: number | undefined;
-  /** The experiment that the conversation is part of. */
-  readonly trial?: Trial | undefined;
-  /** When the request was sent that this fold was made for, in milliseconds since the epoch. */
-  readonly at?: number | undefined;
-  /** Token limit of the request that this fold was made for; undefined when it had none. */
-  readonly limit?: number | undefined;
-  /** A digest of the fold that identifies it. */
-  readonly id: string;
-};
-
-/** A conversation's part in the holdout experiment. `unit` identifies its session, or itself; the arms parted after `at` messages. */
-export type Trial = { readonly unit: string; readonly isControl: boolean; readonly at: number };
-
-/** A prefix of a conversation, hidden recalls included: how many messages it has, and its hash. */
-type Prefix = { readonly messages: number; readonly link: string };
-
-/** Says which fold a request without a fold of its own was sent with, or that it was sent without any. */
-export type SentWith = Pick<Fold, 'at' | 'limit'> & {
-  readonly with?: { readonly matched: number; readonly id: string } | undefined;
-};
 
 export const foldKeys = {
   fold: (link: string) => `fold/${link}`,

@@ -5,7 +5,8 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { storeSuite } from '../../test/support/store-suite.ts';
 import { nextTurn } from '../conversation/steps.ts';
 import { sqliteStore } from './sqlite/sqlite.ts';
-import { type Store, type StoreEntry, openStoreView } from './store.ts';
+import type { Store, StoreEntry } from './store.ts';
+import { openStoreView } from './wrapped-store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'leporello-transient-'));
 let files = 0;

@@ -21,7 +21,7 @@ import type {
 } from './thread.ts';
 import type { ServedSettings } from '../../library/default-engine.ts';
 import type { Summarizer } from '../../outline/summarizer.ts';
-import { openStoreView } from '../../store/store.ts';
+import { openStoreView } from '../../store/wrapped-store.ts';
 import { loadTokenCounter, loadVocabulary } from '../../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
 

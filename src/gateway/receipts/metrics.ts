@@ -3,7 +3,7 @@ import type { NoteKind } from '../../experiment/waiting-notes.ts';
 import type { ModelReply } from '../../codecs/codec.ts';
 import type { Usage } from '../../conversation/conversation.ts';
 import type { RecallReport, Receipt, ShadowReceipt, SummaryReceipt } from '../../receipts/receipt.ts';
-import type { StoreTimes } from '../../store/store.ts';
+import type { StoreTimes } from '../../store/wrapped-store.ts';
 
 /** Log of the gateway. Fields contain names, counts and ids. */
 export interface GatewayLog {

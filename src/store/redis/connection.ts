@@ -6,7 +6,7 @@
 import type { Redis } from 'iovalkey';
 import { LeporelloError } from '../../errors.ts';
 import { type WithResolvers, withResolvers } from '../../es2024.ts';
-import { startSlicedTimer } from '../store.ts';
+import { startSlicedTimer } from '../wrapped-store.ts';
 
 /** The client methods that the store uses. The clients of iovalkey and ioredis have them, for one server and for a cluster. */
 export interface RedisClient {
