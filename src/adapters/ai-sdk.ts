@@ -17,7 +17,7 @@ import { type Generated, joined, roundOf, shownStream } from './lib/ai-sdk-repli
 import { type AdapterOptions, type OpenModelCall, openModelCall } from './lib/model-call.ts';
 import { checkAdapterOptions, checkResultShrinkOptions, checkTools } from './lib/options.ts';
 import { type ResultShrinkOptions, resultShrinker } from './lib/shrink-results.ts';
-import { definitionOf, frameworkCodec, privateToolsIn, ownTools, wireRequest } from './lib/wire-body.ts';
+import { definitionOf, frameworkCodec, wireRequest } from './lib/wire-body.ts';
 
 export type { AdapterOptions } from './lib/model-call.ts';
 export type { ResultShrinkOptions } from './lib/shrink-results.ts';
@@ -43,13 +43,12 @@ export function leporelloMiddleware(
       const call = await openCall(leporello, options, { params, model }, (folded) =>
         model.doGenerate(folded),
       );
-      const privateTools = privateToolsIn(call.recallTool);
       const rounds: Generated[] = [];
       for (let reply: Generated | undefined = call.reply; reply; ) {
         rounds.push(reply);
-        reply = await call.next(roundOf(reply, privateTools, wantsJson(params)));
+        reply = await call.next(roundOf(reply, wantsJson(params)));
       }
-      return joined(rounds, privateTools, wantsJson(params));
+      return joined(rounds, call.privateTools, wantsJson(params));
     },
     async wrapStream({ params, model }) {
       const call = await openCall(leporello, options, { params, model }, (folded) => model.doStream(folded));
@@ -82,8 +81,8 @@ function openCall<Reply>(
       form: sdkForm,
       upstream: model.provider,
       retries: { signal: abortSignal ?? new AbortController().signal, spent: asFinal },
-      send({ messages, recallTool }) {
-        const own = ownTools(recallTool).map(({ name, description, parameters }) => ({
+      send({ messages, addedTools }) {
+        const added = addedTools.map(({ name, description, parameters }) => ({
           type: 'function' as const,
           name,
           description,
@@ -92,7 +91,7 @@ function openCall<Reply>(
         return send({
           ...params,
           prompt: messages as CallOptions['prompt'],
-          ...(own.length > 0 && { tools: [...tools, ...own] }),
+          ...(added.length > 0 && { tools: [...tools, ...added] }),
         });
       },
     },

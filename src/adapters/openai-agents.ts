@@ -23,7 +23,7 @@ import {
   openModelCall,
 } from './lib/model-call.ts';
 import { checkNamedOptions } from './lib/options.ts';
-import { definitionOf, privateToolsIn, ownTools } from './lib/wire-body.ts';
+import { definitionOf } from './lib/wire-body.ts';
 
 export { LeporelloSession, type SessionOptions } from './lib/agents-session.ts';
 export type { AdapterOptions } from './lib/model-call.ts';
@@ -73,17 +73,17 @@ export function leporelloModel(model: Model, leporello: Leporello, options: Agen
     async getResponse(request) {
       if (isKept(request)) return model.getResponse(request);
       const call = await openCall(leporello, options, request, (folded) => model.getResponse(folded));
-      const privateTools = privateToolsIn(call.recallTool);
+      const { privateTools } = call;
       const rounds: AgentsReply[] = [];
       for (let reply: AgentsReply | undefined = call.reply; reply; ) {
         rounds.push(reply);
-        reply = await call.next(roundOf(reply, privateTools));
+        reply = await call.next(roundOf(reply));
       }
       const last = rounds.at(-1)!;
       if (rounds.length === 1 && !last.output.some((item) => isRecall(item, privateTools))) return last;
-      const output = rounds.flatMap((round) => withoutTool(round.output, privateTools));
+      const output = rounds.flatMap((round) => withoutPrivateTools(round.output, privateTools));
       const usage = rounds.map((round) => round.usage).reduce(addedUsages);
-      return { ...withoutTool(last, privateTools), output, usage };
+      return { ...withoutPrivateTools(last, privateTools), output, usage };
     },
     getStreamedResponse: (request) =>
       isKept(request) ? model.getStreamedResponse(request) : relay(model, leporello, options, request),
@@ -184,8 +184,8 @@ function openCall<Reply>(
       },
       form: itemForm,
       upstream: 'agents',
-      send({ messages, recallTool }) {
-        const own = ownTools(recallTool).map(
+      send({ messages, addedTools }) {
+        const added = addedTools.map(
           ({ name, description, parameters }) =>
             ({
               type: 'function',
@@ -198,7 +198,7 @@ function openCall<Reply>(
         return send({
           ...request,
           ...(messages !== items && { input: [...messages] }),
-          ...(own.length > 0 && { tools: [...tools, ...own] }),
+          ...(added.length > 0 && { tools: [...tools, ...added] }),
         });
       },
     },
@@ -211,10 +211,13 @@ function isRecall(item: object, privateTools: PrivateTools): boolean {
   return type === 'function_call' && typeof name === 'string' && privateTools.has(name);
 }
 
-function roundOf(
-  { output, usage }: { readonly output: readonly object[]; readonly usage: { readonly inputTokens: number } },
-  privateTools: PrivateTools,
-): ModelRound {
+function roundOf({
+  output,
+  usage,
+}: {
+  readonly output: readonly object[];
+  readonly usage: { readonly inputTokens: number };
+}): ModelRound {
   const called = objectsOf(output).filter(({ type }) => type === 'function_call');
   const calls = called.map((item) => ({
     id: wordAt(item, 'callId') ?? '',
@@ -231,8 +234,7 @@ function roundOf(
     }));
   return {
     content: itemBlocks(output),
-    recalls: calls.filter(({ name }) => privateTools.has(name)),
-    calls: [...calls.filter(({ name }) => !privateTools.has(name)), ...others],
+    calls: [...calls, ...others],
     isComplete: objectsOf(output).every(({ status }) => status !== 'incomplete'),
     promptTokens: usage.inputTokens > 0 ? usage.inputTokens : undefined,
   };
@@ -257,7 +259,7 @@ async function* relay(
   const call = await openCall(leporello, options, request, (folded) =>
     begun(model.getStreamedResponse(folded)),
   );
-  const privateTools = privateToolsIn(call.recallTool);
+  const { privateTools } = call;
   const output: ReplyDone['response']['output'] = [];
   const usages: Usage[] = [];
   let isEnded = false;
@@ -272,20 +274,21 @@ async function* relay(
         else if (event.type === 'model') {
           const visible = show(event.event);
           if (visible !== undefined) yield { ...event, event: visible };
-        } else if (event.type !== 'response_started' || number === 1) yield withoutTool(event, privateTools);
+        } else if (event.type !== 'response_started' || number === 1)
+          yield withoutPrivateTools(event, privateTools);
       }
       if (!done) break;
       last = done;
       usages.push(Usage.fromJSON(done.response.usage as Parameters<typeof Usage.fromJSON>[0]));
-      output.push(...withoutTool(done.response.output, privateTools));
-      reply = await call.next(roundOf(done.response, privateTools));
+      output.push(...withoutPrivateTools(done.response.output, privateTools));
+      reply = await call.next(roundOf(done.response));
     }
     isEnded = true;
     if (last)
       yield {
         ...last,
         response: {
-          ...withoutTool(last.response, privateTools),
+          ...withoutPrivateTools(last.response, privateTools),
           output,
           ...(usages.length > 1 && { usage: usages.reduce(addedUsages) }),
         },
@@ -328,21 +331,21 @@ function openEvents(privateTools: PrivateTools): (event: unknown) => unknown {
       if (isNamed(call, privateTools)) hidden.add(call['index']);
       else if (isRecord(call['function']) && wordAt(call['function'], 'name')) hidden.delete(call['index']);
     if (calls.length > 0 && calls.every(({ index }) => hidden.has(index))) return undefined;
-    return withoutTool(event, privateTools);
+    return withoutPrivateTools(event, privateTools);
   };
 }
 
-/** Leaves out of all lists within a value what has the name of the tool: definitions and calls that providers repeat. */
-function withoutTool<Value>(value: Value, privateTools: PrivateTools): Value {
+/** Leaves out of all lists within a value what has the name of a private tool: definitions and calls that providers repeat. */
+function withoutPrivateTools<Value>(value: Value, privateTools: PrivateTools): Value {
   if (privateTools.size === 0 || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value))
     return value
       .filter((one: unknown) => !isNamed(one, privateTools))
-      .map((one: unknown) => withoutTool(one, privateTools)) as Value;
+      .map((one: unknown) => withoutPrivateTools(one, privateTools)) as Value;
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [key, withoutTool(inner as unknown, privateTools)]),
+    Object.entries(value).map(([key, inner]) => [key, withoutPrivateTools(inner as unknown, privateTools)]),
   ) as Value;
 }
 

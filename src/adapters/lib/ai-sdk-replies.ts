@@ -5,8 +5,7 @@
 import type { LanguageModelMiddleware } from 'ai';
 import type { PrivateTools } from '../../conversation/turns.ts';
 import { replyBlocks } from './ai-sdk-messages.ts';
-import type { OpenModelCall } from './model-call.ts';
-import { privateToolsIn } from './wire-body.ts';
+import type { ModelRound, OpenModelCall } from './model-call.ts';
 
 export type Generated = Awaited<ReturnType<NonNullable<LanguageModelMiddleware['wrapGenerate']>>>;
 export type Streamed = Awaited<ReturnType<NonNullable<LanguageModelMiddleware['wrapStream']>>>;
@@ -20,21 +19,15 @@ type ReplyParts = {
 };
 
 /** Reads one reply of the model. `hidesText`: the program does not see its texts if another reply follows after a recall. */
-export function roundOf(
-  { content, finishReason, usage }: ReplyParts,
-  privateTools: PrivateTools,
-  hidesText: boolean,
-) {
-  const called = content.flatMap((part) =>
+export function roundOf({ content, finishReason, usage }: ReplyParts, hidesText: boolean): ModelRound {
+  const calls = content.flatMap((part) =>
     part.type === 'tool-call' && part.providerExecuted !== true
       ? [{ id: part.toolCallId, name: part.toolName, argumentsJson: part.input }]
       : [],
   );
-  const calls = called.filter(({ name }) => !privateTools.has(name));
   return {
     content: replyBlocks(content),
     hidesText,
-    recalls: called.filter(({ name }) => privateTools.has(name)),
     calls,
     isComplete: !['length', 'content-filter', 'error', 'interrupted'].includes(finishReason.unified),
     promptTokens: usage.inputTokens.total,
@@ -114,7 +107,7 @@ async function* relay(
   source: Source,
   wantsJson: boolean,
 ): AsyncGenerator<StreamPart> {
-  const privateTools = privateToolsIn(call.recallTool);
+  const { privateTools } = call;
   const finished: Finish[] = [];
   const shown: { readonly type: string }[] = [];
   let isEnded = false;
@@ -127,7 +120,7 @@ async function* relay(
       // The provider's stream broke off, or the program cancelled it.
       if (!finish) return yield* held;
       finished.push(finish);
-      const reply = await call.next(roundOf({ ...finish, content }, privateTools, isHolding));
+      const reply = await call.next(roundOf({ ...finish, content }, isHolding));
       yield* reply ? held.filter((part) => !isText(part)) : held;
       if (!reply) break;
       source.reader = reply.stream.getReader();

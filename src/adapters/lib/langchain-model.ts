@@ -39,7 +39,6 @@ import {
   usageFields,
 } from './langchain-messages.ts';
 import { type AdapterOptions, type ModelRound, type OpenModelCall, openModelCall } from './model-call.ts';
-import { privateToolsIn, ownTools } from './wire-body.ts';
 
 type InnerModel = Runnable<BaseLanguageModelInput, AIMessageChunk> & Pick<BaseChatModel, 'bindTools'>;
 
@@ -91,7 +90,7 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
     const call = await this.#open(messages, options, (model, folded) =>
       model.invoke(folded, innerOptions(options)),
     );
-    const privateTools = privateToolsIn(call.recallTool);
+    const { privateTools } = call;
     const isJson = this.#wantsJson(options);
     const rounds: AIMessage[] = [];
     for (let reply: AIMessage | undefined = call.reply; reply; ) {
@@ -113,7 +112,7 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
     );
     let isEnded = false;
     try {
-      const privateTools = privateToolsIn(call.recallTool);
+      const { privateTools } = call;
       const show = openChunks(privateTools, privateTools.size > 0 && this.#wantsJson(options));
       for (let reply: AsyncIterable<AIMessageChunk> | undefined = call.reply; reply; ) {
         let whole: AIMessageChunk | undefined;
@@ -175,8 +174,8 @@ export class FoldingChatModel extends BaseChatModel<BaseChatModelCallOptions, AI
         },
         form: langchainForm,
         upstream: inner.getName(),
-        send({ messages: folded, recallTool }) {
-          const offered = [...tools, ...ownTools(recallTool).map(definitionFor)];
+        send({ messages: folded, addedTools }) {
+          const offered = [...tools, ...addedTools.map(definitionFor)];
           const bound = isBound && inner.bindTools ? inner.bindTools(offered, settings) : inner;
           return send(bound as InnerModel, [...folded]);
         },
@@ -245,8 +244,7 @@ function roundOf(
     message,
     content: replyBlocks(message),
     hidesText,
-    recalls: calls.filter(isRecall),
-    calls: calls.filter((call) => !isRecall(call)),
+    calls,
     isComplete: !isCut && !incomplete && !isBroken,
     promptTokens: usageIn(message)?.input_tokens,
   };

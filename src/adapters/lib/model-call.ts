@@ -2,9 +2,10 @@
  * Makes one model call of a framework: folds its messages, sends them through the framework's own model, and answers recalls until the reply
  * is for the program. Sending, retries after a refusal, the limits of recalls and the records of hidden recalls are the gateway's code.
  */
-import type { ModelReply, RecallTool, ToolCall } from '../../codecs/codec.ts';
+import type { ModelReply, ToolCall } from '../../codecs/codec.ts';
 import { awaitsRecall, recallsWithCalls } from '../../codecs/shared-json.ts';
 import { type JsonRecord, isRecord, jsonBytes } from '../../conversation/json-scan.ts';
+import { type PrivateTools, privateToolsOf } from '../../conversation/turns.ts';
 import type { PreparedRequest } from '../../engine/types.ts';
 import type { HeaderList, UpstreamResponse } from '../../gateway/http/http.ts';
 import { recordHiddenRecalls } from '../../gateway/recall-loop.ts';
@@ -50,8 +51,7 @@ export type FrameworkCall<Message, Reply> = {
 export type ModelRound = {
   /** The reply as blocks, its recalls included. */
   readonly content: readonly JsonRecord[];
-  readonly recalls: readonly ToolCall[];
-  /** The calls that the program runs. */
+  /** All calls that the provider has not run itself: those of private tools, and those that the program runs. */
   readonly calls: readonly ToolCall[];
   /** True when the program does not see the texts if the reply goes on after a recall. */
   readonly hidesText?: boolean;
@@ -64,8 +64,8 @@ export type ModelRound = {
 export type OpenModelCall<Reply> = {
   /** The first reply. */
   readonly reply: Reply;
-  /** The tool whose calls the program must not see; undefined when none was offered. */
-  readonly recallTool: RecallTool | undefined;
+  /** The tools whose calls the program must not see. */
+  readonly privateTools: PrivateTools;
   /** Ends a round. Returns the next reply if the model recalled; undefined if the reply is for the program, without its recalls. */
   next(round: ModelRound): Promise<Reply | undefined>;
   /** Records what was recalled so far, if the program does not read the rest of the reply. */
@@ -96,7 +96,7 @@ export async function openModelCall<Message, Reply>(
     prepared: first,
     async send(body) {
       const folded =
-        body === wire.body ? { messages: call.request.messages, recallTool: undefined } : wire.read(body);
+        body === wire.body ? { messages: call.request.messages, addedTools: [] } : wire.read(body);
       last = { folded, outcome: await attempt(() => call.send(folded)) };
       return responseOf(last.outcome);
     },
@@ -112,14 +112,17 @@ export async function openModelCall<Message, Reply>(
   let sent = prepared.body;
   let number = 0;
 
+  const privateTools = privateToolsOf(folded.addedTools.map(({ name }) => name));
   const turnTokens = ({ turn }: ModelReply) => prepared.counter?.count(new TextDecoder().decode(turn)) ?? 0;
 
   return {
     reply: outcome.reply,
-    recallTool: folded.recallTool,
+    privateTools,
     left: () => recorder.disconnected(),
-    async next({ content, recalls, calls, hidesText = false, isComplete, promptTokens }) {
+    async next({ content, calls: all, hidesText = false, isComplete, promptTokens }) {
       number++;
+      const recalls = all.filter(({ name }) => privateTools.has(name));
+      const calls = all.filter(({ name }) => !privateTools.has(name));
       if (number === 1 && promptTokens !== undefined) prepared.reportPromptTokens(promptTokens);
       const reply = replyOf(content, recalls, calls);
       if (!isComplete || !awaitsRecall(reply) || budget.isSpent(number)) {

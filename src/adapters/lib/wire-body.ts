@@ -17,7 +17,6 @@ import {
   scanObject,
   wordAt,
 } from '../../conversation/json-scan.ts';
-import { type PrivateTools, privateToolsOf } from '../../conversation/turns.ts';
 
 const formats: readonly Codec[] = [anthropicMessages, openaiChat, openaiResponses, gemini];
 
@@ -90,10 +89,10 @@ export type FrameworkRequest<Message> = {
   readonly maxOutputTokens?: number | undefined;
 };
 
-/** The messages to send, and the tool to offer besides the program's own. */
+/** The messages to send, and the tools to offer besides the program's own: for recalls, and for notes. Empty if none is offered. */
 export type FoldedRequest<Message> = {
   readonly messages: readonly Message[];
-  readonly recallTool: RecallTool | undefined;
+  readonly addedTools: readonly RecallTool[];
 };
 
 export type WireRequest<Message> = {
@@ -112,7 +111,7 @@ export function wireRequest<Message>(
   request: FrameworkRequest<Message>,
   form: MessageForm<Message>,
 ): WireRequest<Message> {
-  const asIs = { messages: request.messages, recallTool: undefined };
+  const asIs = { messages: request.messages, addedTools: [] };
   try {
     const wire = written(request, form);
     return {
@@ -160,9 +159,7 @@ function written<Message>(
     const definitions = offered ? scanArray(folded, offered.start).elements : [];
     const textAt = (span: { readonly start: number; readonly end: number }) =>
       decoder.decode(folded.subarray(span.start, span.end));
-    const [recallTool, notes] = definitions
-      .slice(tools.length)
-      .map((span) => recallToolIn(JSON.parse(textAt(span))));
+    const addedTools = definitions.slice(tools.length).map((span) => addedToolIn(JSON.parse(textAt(span))));
     const toolNames = new Map<string, string>();
     const toolOf = (callId: string) => toolNames.get(callId) ?? 'tool';
     const result: Message[] = messages.slice(0, leading);
@@ -191,7 +188,7 @@ function written<Message>(
     }
     const isSame = result.length === messages.length && result.every((one, index) => one === messages[index]);
     const ordered = isSame ? messages : (form.order?.(result, putBack) ?? result);
-    return { messages: ordered, recallTool: notes && recallTool ? { ...recallTool, notes } : recallTool };
+    return { messages: ordered, addedTools };
   }
 
   return { body, read };
@@ -248,18 +245,7 @@ export function withoutRepeats<Item>(
   };
 }
 
-/** Returns the tools to offer: the recall tool, and the tool for notes if there is one. */
-export function ownTools(recallTool: RecallTool | undefined): readonly RecallTool[] {
-  if (!recallTool) return [];
-  return recallTool.notes ? [recallTool, recallTool.notes] : [recallTool];
-}
-
-/** Returns the names of the tools whose calls the program must not see. */
-export function privateToolsIn(recallTool: RecallTool | undefined): PrivateTools {
-  return privateToolsOf(ownTools(recallTool).map(({ name }) => name));
-}
-
-function recallToolIn(definition: JsonRecord): RecallTool {
+function addedToolIn(definition: JsonRecord): RecallTool {
   return {
     name: wordAt(definition, 'name') ?? '',
     description: wordAt(definition, 'description') ?? '',
