@@ -50,3 +50,12 @@ export function reasonOf(error: unknown): string {
   if (LeporelloError.isInstance(error)) return error.message;
   return error instanceof Error ? error.name : 'unexpected error';
 }
+
+/** Marks an error that leaves open whether a store carried out the call. */
+export const unanswered = Symbol('unanswered');
+
+/** True for the error of a call that was not answered in time, so that nobody knows whether it wrote. */
+export function isUnanswered(error: unknown): boolean {
+  if (!LeporelloError.isInstance(error)) return false;
+  return error.code === 'deadline' || error.cause === unanswered;
+}

@@ -95,8 +95,9 @@ export type EncryptedStoreOptions = {
 /** Creates an encrypted store. Throws `bad-config` for a secret that is too short and for a deadline out of range. */
 export function createEncryptedStore(options: EncryptedStoreOptions): EncryptedStore {
   const { secret, clock = Date.now, ttlMs = 30 * 24 * 60 * 60 * 1_000 } = options;
-  const view = openStoreView(options.store, clock);
-  const store = storeWithDeadline(view, { deadlineMs: options.storeDeadlineMs, watch: options.watch });
+  const { storeDeadlineMs: deadlineMs, watch } = options;
+  const view = openStoreView(options.store, { clock, deadlineMs });
+  const store = storeWithDeadline(view, { deadlineMs, watch });
   if (secret.length < 32) {
     throw new LeporelloError('bad-config', `The secret has ${secret.length} bytes; it needs at least 32.`);
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { storeSuite } from '../../test/support/store-suite.ts';
 import { nextTurn } from '../conversation/steps.ts';
+import { withResolvers } from '../es2024.ts';
 import { sqliteStore } from './sqlite/sqlite.ts';
 import type { Store, StoreEntry } from './store.ts';
 import { openStoreView } from './wrapped-store.ts';
@@ -17,9 +18,9 @@ let suiteFile = '';
 storeSuite('sqlite with transient entries', {
   async open(clock) {
     suiteFile = newFile();
-    return openStoreView(await sqliteStore({ file: suiteFile, clock }), clock);
+    return openStoreView(await sqliteStore({ file: suiteFile, clock }), { clock });
   },
-  reopen: async (clock) => openStoreView(await sqliteStore({ file: suiteFile, clock }), clock),
+  reopen: async (clock) => openStoreView(await sqliteStore({ file: suiteFile, clock }), { clock }),
 });
 
 const entry = (key: string, byte: number, isTransient = false): StoreEntry => ({
@@ -33,6 +34,20 @@ const entry = (key: string, byte: number, isTransient = false): StoreEntry => ({
 async function opened() {
   const file: Store = await sqliteStore({ file: newFile() });
   return { file, seen: openStoreView(file), [Symbol.asyncDispose]: () => file.close() };
+}
+
+/** Returns the same store, whose guarded write of one key waits for `answer`. */
+function answeringLate(behind: Store, key: string) {
+  const { promise, resolve: answer } = withResolvers<void>();
+  const store: Store = {
+    ...behind,
+    isShared: false,
+    async putUnless(guards, entries) {
+      if (entries.some((one) => one.key === key)) await promise;
+      return behind.putUnless(guards, entries);
+    },
+  };
+  return { store, answer };
 }
 
 describe('a transient entry', () => {
@@ -84,10 +99,43 @@ describe('a transient entry', () => {
   it('does not swallow a guarded write when it expires meanwhile', async () => {
     await using both = await opened();
     const times = [1_000, 1_001];
-    const view = openStoreView(both.file, () => times.shift() ?? 1_001);
+    const view = openStoreView(both.file, { clock: () => times.shift() ?? 1_001 });
     view.keepTransient?.('guard', { expiresAt: 1_001, value: async () => new Uint8Array([1]) });
     expect(await view.putUnless(['guard'], [entry('k', 2)])).toBeUndefined();
     expect(await both.file.get('k')).toEqual(new Uint8Array([2]));
+  });
+
+  it('does not wait for a write that hangs and concerns other keys', async () => {
+    await using both = await opened();
+    const { store, answer } = answeringLate(both.file, 'slow');
+    const seen = openStoreView(store);
+    const hanging = seen.putUnless(['slow'], [entry('slow', 1)]);
+    expect(await openStoreView(store).putUnless(['k'], [entry('k', 2)])).toBeUndefined();
+    answer();
+    expect(await hanging).toBeUndefined();
+    expect(await seen.getMany(['slow', 'k'])).toEqual([new Uint8Array([1]), new Uint8Array([2])]);
+  });
+
+  it('waits for an earlier write of the same key at most until the deadline', async () => {
+    await using both = await opened();
+    const { store, answer } = answeringLate(both.file, 'slow');
+    const passes: (() => void)[] = [];
+    const startTimer = (ms: number, pass: () => void) => {
+      expect(ms).toBe(70);
+      passes.push(pass);
+      return { stop: () => {} };
+    };
+    const seen = openStoreView(store, { deadlineMs: 70, startTimer });
+    const hanging = seen.putUnless(['slow'], [entry('slow', 1), entry('k', 1, true)]);
+    const next = seen.putUnless(['k'], [entry('k', 2, true)]);
+    await nextTurn();
+    expect(await seen.get('k')).toBeUndefined();
+    passes[0]!();
+    expect(await next).toBeUndefined();
+    answer();
+    expect(await hanging).toBeUndefined();
+    // The write that was overtaken does not replace what was written meanwhile.
+    expect(await seen.getMany(['slow', 'k'])).toEqual([new Uint8Array([1]), new Uint8Array([2])]);
   });
 
   it('is written to the store once another process uses it', async () => {

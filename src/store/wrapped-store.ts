@@ -3,7 +3,7 @@
  * the process. No wrapper encrypts: see encrypted-store.ts.
  */
 import { type Cache, openFixed } from '../caches.ts';
-import { LeporelloError } from '../errors.ts';
+import { LeporelloError, unanswered } from '../errors.ts';
 import { withResolvers } from '../es2024.ts';
 import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
 
@@ -12,7 +12,7 @@ export type StoreTimes = (call: string, seconds: number, isAnswered: boolean) =>
 
 /** Returns the same store, and reports how long each of its calls takes, except `close`. */
 export function timedStore(store: Store, report: StoreTimes): Store {
-  async function watch<T>(call: string, work: () => Promise<T>): Promise<T> {
+  const watch: StoreWatch = async (call, work) => {
     const started = performance.now();
     let isAnswered = false;
     try {
@@ -22,13 +22,23 @@ export function timedStore(store: Store, report: StoreTimes): Store {
     } finally {
       report(call, (performance.now() - started) / 1_000, isAnswered);
     }
-  }
+  };
   return {
-    name: store.name,
+    ...watchedStore(store, watch),
     get isShared() {
       return store.isShared ?? true;
     },
     mayHold: (keys) => store.mayHold?.(keys) ?? true,
+    close: () => store.close(),
+  };
+}
+
+/** Runs one call of a store, such as `getMany`, and returns its result. */
+export type StoreWatch = <T>(call: string, work: () => Promise<T>) => Promise<T>;
+
+function watchedStore(store: Store, watch: StoreWatch): Store {
+  return {
+    name: store.name,
     get: (key) => watch('get', () => store.get(key)),
     getMany: (keys) => watch('getMany', () => store.getMany(keys)),
     getFirst: (keys) => watch('getFirst', () => store.getFirst(keys)),
@@ -36,7 +46,7 @@ export function timedStore(store: Store, report: StoreTimes): Store {
     putUnless: (guards, entries) => watch('putUnless', () => store.putUnless(guards, entries)),
     touch: (keys, expiresAt) => watch('touch', () => store.touch(keys, expiresAt)),
     delete: (keys) => watch('delete', () => store.delete(keys)),
-    close: () => store.close(),
+    close: () => watch('close', () => store.close()),
   };
 }
 
@@ -57,20 +67,14 @@ export type DeadlineOptions = {
   readonly watch?: StoreWatch | undefined;
 };
 
-/** Runs one call of a store, such as `getMany`, and returns its result. */
-export type StoreWatch = <T>(call: string, work: () => Promise<T>) => Promise<T>;
+/** After so many slow failures in a row the store rests for so many milliseconds. Then one trial call is made. */
+const [maxSlow, restMs] = [3, 5_000];
 
-/** The number of slow failures in a row after which the store rests. */
-const maxSlow = 3;
-
-/** How long a resting store is not called, in milliseconds. Then one trial call is made. */
-const restMs = 5_000;
-
-const maxDeadlineMs = 60 * 60 * 1_000;
+const [usualMs, maxDeadlineMs] = [500, 60 * 60 * 1_000];
 
 /** Wraps a store so that its calls reject with `store-failed` when they take too long. Throws `bad-config` for a deadline out of range. */
 export function storeWithDeadline(store: Store, options: DeadlineOptions = {}): Store {
-  const { deadlineMs = 500, clock = () => performance.now(), startTimer = startSlicedTimer } = options;
+  const { deadlineMs = usualMs, clock = () => performance.now(), startTimer = startSlicedTimer } = options;
   if (!(deadlineMs > 0 && deadlineMs <= maxDeadlineMs)) {
     throw new LeporelloError(
       'bad-config',
@@ -81,9 +85,12 @@ export function storeWithDeadline(store: Store, options: DeadlineOptions = {}): 
   const reads = createBreaker(clock);
   const writes = createBreaker(clock);
 
-  function ask<T>(breaker: Breaker | undefined, call: string, work: () => Promise<T>): Promise<T> {
-    const run = () => askInTime(breaker, call, work);
-    return options.watch ? options.watch(call, run) : run();
+  function tooLate(call: string): never {
+    throw new LeporelloError(
+      'store-failed',
+      `The ${store.name} store did not answer ${call} within ${deadlineMs} ms. Check the machine and network it runs on, or raise storeDeadlineMs.`,
+      { cause: unanswered },
+    );
   }
 
   /** Runs a call within the deadline. With `breaker` undefined, also while the store rests. */
@@ -100,7 +107,7 @@ export function storeWithDeadline(store: Store, options: DeadlineOptions = {}): 
     }
     const started = clock();
     try {
-      const answer = await inTime(call, work());
+      const answer = await inTime(work(), deadlineMs, startTimer, () => tooLate(call));
       breaker?.answered();
       return answer;
     } catch (error) {
@@ -109,35 +116,22 @@ export function storeWithDeadline(store: Store, options: DeadlineOptions = {}): 
     }
   }
 
-  async function inTime<T>(call: string, work: Promise<T>): Promise<T> {
-    const late = withResolvers<never>();
-    const timer = startTimer(deadlineMs, () =>
-      late.reject(
-        new LeporelloError(
-          'store-failed',
-          `The ${store.name} store did not answer ${call} within ${deadlineMs} ms. Check the machine and network it runs on, or raise storeDeadlineMs.`,
-          { cause: unanswered },
-        ),
-      ),
-    );
-    try {
-      return await Promise.race([work, late.promise]);
-    } finally {
-      timer.stop();
-    }
-  }
+  return watchedStore(store, (call, work) => {
+    const breaker = call === 'close' ? undefined : call.startsWith('get') ? reads : writes;
+    const run = () => askInTime(breaker, call, work);
+    return options.watch ? options.watch(call, run) : run();
+  });
+}
 
-  return {
-    name: store.name,
-    get: (key) => ask(reads, 'get', () => store.get(key)),
-    getMany: (keys) => ask(reads, 'getMany', () => store.getMany(keys)),
-    getFirst: (keys) => ask(reads, 'getFirst', () => store.getFirst(keys)),
-    putMany: (entries) => ask(writes, 'putMany', () => store.putMany(entries)),
-    putUnless: (guards, entries) => ask(writes, 'putUnless', () => store.putUnless(guards, entries)),
-    touch: (keys, expiresAt) => ask(writes, 'touch', () => store.touch(keys, expiresAt)),
-    delete: (keys) => ask(writes, 'delete', () => store.delete(keys)),
-    close: () => ask(undefined, 'close', () => store.close()),
-  };
+/** Returns the result of the work, or that of `late` if the work takes longer than `ms` milliseconds. */
+async function inTime<T>(work: Promise<T>, ms: number, startTimer: StartTimer, late: () => T): Promise<T> {
+  const { promise, resolve } = withResolvers<void>();
+  const timer = startTimer(ms, resolve);
+  try {
+    return await Promise.race([work, promise.then(late)]);
+  } finally {
+    timer.stop();
+  }
 }
 
 type Breaker = {
@@ -169,25 +163,14 @@ function createBreaker(clock: Clock): Breaker {
   };
 }
 
-/** Marks an error that leaves open whether the store carried out the call. */
-const unanswered = Symbol('unanswered');
-
-/** True for the error of a call that was not answered in time, so that nobody knows whether it wrote. */
-export function isUnanswered(error: unknown): boolean {
-  if (!LeporelloError.isInstance(error)) return false;
-  return error.code === 'deadline' || error.cause === unanswered;
-}
-
-type Timer = { stop(): void };
-
 /** Starts a timer that calls `act` once after `ms` milliseconds. Passed in, so that tests own it. */
-export type StartTimer = (ms: number, act: () => void) => Timer;
+export type StartTimer = (ms: number, act: () => void) => { stop(): void };
 
 /**
  * Starts a timer that waits in slices. A thread that was busy reads what has arrived between two slices, so its own delay is not
  * mistaken for a slow server.
  */
-export function startSlicedTimer(ms: number, act: () => void): Timer & { unref(): void } {
+export function startSlicedTimer(ms: number, act: () => void): { stop(): void; unref(): void } {
   let left = 4;
   let timer: NodeJS.Timeout | number = setTimeout(ring, ms / left);
 
@@ -225,27 +208,38 @@ type SharedState = {
   readonly store: Store;
   readonly transient: Cache<string, TransientEntry>;
   writes: number;
-  /** Guarded writes look at memory and store, so they run one after another. */
-  lastGuarded: Promise<unknown>;
+  /** The last guarded write of each key. They look at memory and store, so those of one key run one after another. */
+  readonly guarded: Map<string, GuardedWrite>;
 };
+
+/** A guarded write in progress. `isOvertaken`: a later write of one of its keys no longer waits for it. */
+type GuardedWrite = { readonly ended: Promise<unknown>; isOvertaken: boolean };
+
+function overtake(writes: readonly GuardedWrite[]): void {
+  for (const write of writes) write.isOvertaken = true;
+}
 
 const sharedBy = new WeakMap<Store, SharedState>();
 
+/** The clock of a view is that of expiries. A guarded write waits for an earlier one of the same key for at most `deadlineMs`. */
+export type StoreViewOptions = Pick<DeadlineOptions, 'deadlineMs' | 'clock' | 'startTimer'>;
+
 /** Opens a view for one engine. Returns the store itself when other processes use it from the start. */
-export function openStoreView(store: Store, clock: Clock = Date.now): StoreView {
+export function openStoreView(store: Store, options: StoreViewOptions = {}): StoreView {
   if (store.isShared ?? true) return store;
   const shared = sharedBy.get(store) ?? {
     store,
     transient: openFixed<string, TransientEntry>('transient records'),
     writes: 0,
-    lastGuarded: Promise.resolve(),
+    guarded: new Map(),
   };
   sharedBy.set(store, shared);
-  return viewOf(shared, clock);
+  return viewOf(shared, options);
 }
 
-function viewOf(shared: SharedState, clock: Clock): StoreView {
-  const { store, transient } = shared;
+function viewOf(shared: SharedState, options: StoreViewOptions): StoreView {
+  const { store, transient, guarded } = shared;
+  const { deadlineMs = usualMs, clock = Date.now, startTimer = startSlicedTimer } = options;
   let ownWrites = 0;
 
   function countWrite(): void {
@@ -295,16 +289,30 @@ function viewOf(shared: SharedState, clock: Clock): StoreView {
     await store.putMany(parts.there);
     keepHere(parts);
   }
-  async function putUnless(
-    keys: readonly string[],
-    parts: ReturnType<typeof split>,
-  ): Promise<FirstFound | undefined> {
-    // Only the store can check its keys and write in one step. So a guard in this view is looked for first.
-    const isBlockedHere = keys.some(isHere);
-    const found = parts.there.length === 0 || isBlockedHere ? await getFirst(keys) : undefined;
-    const blocked = found ?? (parts.there.length > 0 ? await store.putUnless(keys, parts.there) : undefined);
-    if (blocked === undefined) keepHere(parts);
-    return blocked;
+  /** Runs guarded writes that have a key in common one after another. */
+  async function putUnless(guards: readonly string[], parts: ReturnType<typeof split>) {
+    const written = [...parts.here, ...parts.there].map(({ key }) => key);
+    const keys = [...guards, ...written.filter((key) => !key.startsWith(originalPrefix))];
+    const earlier = keys.flatMap((key) => guarded.get(key) ?? []);
+    const allEnded = Promise.all(earlier.map((one) => one.ended));
+    const { promise: ended, resolve: end } = withResolvers<void>();
+    const write: GuardedWrite = { ended, isOvertaken: false };
+    for (const key of keys) guarded.set(key, write);
+    try {
+      // A store may never answer an earlier write.
+      if (earlier.length > 0)
+        await inTime<unknown>(allEnded, deadlineMs, startTimer, () => overtake(earlier));
+      // Only the store can check its keys and write in one step. So a guard in this view is looked for first.
+      const isBlockedHere = guards.some(isHere);
+      const found = parts.there.length === 0 || isBlockedHere ? await getFirst(guards) : undefined;
+      const blocked =
+        found ?? (parts.there.length > 0 ? await store.putUnless(guards, parts.there) : undefined);
+      if (blocked === undefined && !write.isOvertaken) keepHere(parts);
+      return blocked;
+    } finally {
+      for (const key of keys) if (guarded.get(key) === write) guarded.delete(key);
+      end();
+    }
   }
 
   return {
@@ -328,13 +336,7 @@ function viewOf(shared: SharedState, clock: Clock): StoreView {
     async putMany(entries) {
       await counted(putMany(split(entries)));
     },
-    async putUnless(guards, entries) {
-      const keys = [...guards];
-      const parts = split(entries);
-      const turn = shared.lastGuarded.then(() => counted(putUnless(keys, parts)));
-      shared.lastGuarded = turn.catch(() => undefined);
-      return turn;
-    },
+    putUnless: async (guards, entries) => counted(putUnless([...guards], split(entries))),
     async touch(keys, expiresAt) {
       for (const key of keys) {
         const entry = isHere(key) ? transient.get(key) : undefined;

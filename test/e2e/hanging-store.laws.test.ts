@@ -177,6 +177,32 @@ it('a provider-stored reply that cannot be recorded delays neither its own end n
   expect(continued).not.toBe(name);
 });
 
+it('a write that never ends delays no other conversation, and its own request is sent with an error that says so', async () => {
+  const working = inMemoryStore();
+  let writes = 0;
+  const store: Store = {
+    ...working,
+    isShared: false,
+    putUnless: (guards, entries) =>
+      writes++ === 0 ? new Promise<never>(() => {}) : working.putUnless(guards, entries),
+  };
+  const settings = {
+    triggers: budget,
+    shrinks: false,
+    storeDeadlineMs: 200,
+    prepareDeadlineMs: never,
+  } as const;
+  await using stack = await startStack(() => says('Hello.'), settings, { store });
+  const bodies = ['first', 'second'].map((name) =>
+    longBody('chat', 30).replace('"content":"', `"content":"The ${name} task. `),
+  );
+  const answers = await Promise.all(bodies.map((body) => post(stack.url, 'chat', body)));
+  for (const reply of answers)
+    expect([reply.status, (await reply.text()).includes('Hello.')]).toEqual([200, true]);
+  const late = stack.logged.filter((line) => line.includes('store did not answer putUnless within 200 ms'));
+  expect(late).toHaveLength(1);
+});
+
 it('a recall that cannot be stored after the reply is logged', async () => {
   const { store, hang } = stuckStore();
   const script = ({ index }: ScriptRequest): Reply => {

@@ -102,7 +102,7 @@ function foldInThread(
 ): FoldLane {
   const { local, keptReplies, encryptedStore, log, secret, budget } = parts;
   // The engines of both threads find the same transient entries.
-  const store = openStoreView(parts.store);
+  const store = openStoreView(parts.store, { deadlineMs: parts.settings.storeDeadlineMs });
   const settings = copied(parts.settings);
   const workerData: ThreadData = { settings, secret, storeName: store.name, budget, engine: place };
   const summarizers = new Map<
