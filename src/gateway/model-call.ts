@@ -13,15 +13,14 @@ import {
   type GatewayRequest,
   type GatewayResponse,
   type Handler,
-  type HeaderList,
   answer,
   headerOf,
   headersToClient,
   headersToUpstream,
   problemResponse,
   splitUrl,
-  withHeaders,
 } from './http/http.ts';
+import { asArray, eventsUrl } from './http/json-array.ts';
 import type { Exchange, GatewayOptions } from './options.ts';
 import {
   type OpenReceipt,
@@ -38,7 +37,10 @@ import {
   type AnsweredRequest,
   logOwnError,
   pauseUnless,
+  sender,
   sendPrepared,
+  unpacked,
+  upstreamHeaders,
   upstreamProblem,
 } from './send-with-retries.ts';
 
@@ -136,6 +138,18 @@ type ModelCall = {
 export async function serveModel(
   options: GatewayOptions,
   request: GatewayRequest,
+  asked: ModelRoute,
+  tenant: string,
+): Promise<GatewayResponse> {
+  const isNamedStream = asked.kind === 'model' && asked.codec.route?.streaming === true;
+  const url = isNamedStream ? eventsUrl(asked.url) : asked.url;
+  const response = await serve(options, request, { ...asked, url }, tenant);
+  return url === asked.url ? response : asArray(response);
+}
+
+async function serve(
+  options: GatewayOptions,
+  request: GatewayRequest,
   route: ModelRoute,
   tenant: string,
 ): Promise<GatewayResponse> {
@@ -157,7 +171,7 @@ export async function serveModel(
     ...options.experiment?.requestFields(tenant, request.headers),
   };
   const started = options.clock();
-  const send = sender(options, request, route, received);
+  const send = sender(options, request, route.url, received);
   return forward({ options, request, route, engineRequest, received, started, send });
 }
 
@@ -312,35 +326,6 @@ function unsent({ route, options }: ModelCall, receipt: OpenReceipt, error: unkn
   return problemResponse(route.codec, problem, receipt.headers);
 }
 
-/**
- * Sends a body upstream. An unchanged body is sent as the client sent it, compressed or not; a changed body is sent uncompressed. The
- * response is requested uncompressed, because it is read; some upstreams compress it anyway, and then it is decompressed.
- */
-function sender(
-  options: GatewayOptions,
-  request: GatewayRequest,
-  route: ModelRoute,
-  received: ReceivedBody,
-): Exchange['send'] {
-  const all = upstreamHeaders(request);
-  const unchanged = { headers: all, body: received.wire };
-  const headers = unpacked(all);
-  const { method, signal } = request;
-  return (body) => {
-    const sent = body === received.body ? unchanged : { headers, body };
-    return options.upstream.send({ method, url: route.url, ...sent, signal, decode: true });
-  };
-}
-
-/** Returns the headers for a body that the gateway wrote, which is not compressed. */
-function unpacked(headers: HeaderList): HeaderList {
-  return headers.filter(([name]) => name !== 'content-encoding');
-}
-
-function upstreamHeaders(request: GatewayRequest): HeaderList {
-  return withHeaders(headersToUpstream(request.headers, 'changed'), [['accept-encoding', 'identity']]);
-}
-
 /** Returns the path without its query, which can contain keys. */
 function pathOf({ target }: GatewayRequest): string {
   return target.split('?')[0] ?? '/';
@@ -349,7 +334,7 @@ function pathOf({ target }: GatewayRequest): string {
 /** Returns what sends the request again, after the client has left. */
 function resenderOf({ options, request, route, received }: ModelCall): Resender {
   const send: Resender['send'] = (body, signal) =>
-    sender(options, { ...request, signal }, route, received)(body);
+    sender(options, { ...request, signal }, route.url, received)(body);
   return { headers: request.headers, send };
 }
 

@@ -6,8 +6,18 @@
 import type { Codec, GatewayProblem, Overflow } from '../codecs/codec.ts';
 import { refusalStatuses } from '../codecs/provider-errors.ts';
 import { type PreparedRequest, type Refusal, passThrough } from '../engine/types.ts';
-import { headerOf, splitUrl, type Upstream, upstreamError, type UpstreamResponse } from './http/http.ts';
-import { discardBody, maxErrorBytes, peekBody } from './http/body.ts';
+import {
+  type GatewayRequest,
+  type HeaderList,
+  headerOf,
+  headersToUpstream,
+  splitUrl,
+  type Upstream,
+  upstreamError,
+  type UpstreamResponse,
+  withHeaders,
+} from './http/http.ts';
+import { discardBody, maxErrorBytes, peekBody, type ReceivedBody } from './http/body.ts';
 import type { UpstreamUrls } from './routing/routes.ts';
 import { LeporelloError, reasonOf } from '../errors.ts';
 import type { GatewayLog } from './receipts/metrics.ts';
@@ -29,6 +39,36 @@ export type PendingRequest = {
 
 /** The request that was finally sent, and the answer to it. */
 export type AnsweredRequest = { readonly prepared: PreparedRequest; readonly response: UpstreamResponse };
+
+/**
+ * Sends a body upstream. An unchanged body is sent as the client sent it, compressed or not; a changed body is sent uncompressed. The
+ * response is requested uncompressed, because it is read; some upstreams compress it anyway, and then it is decompressed.
+ */
+export function sender(
+  { upstream }: { readonly upstream: Upstream },
+  request: GatewayRequest,
+  url: string,
+  received: ReceivedBody,
+): PendingRequest['send'] {
+  const all = upstreamHeaders(request);
+  const unchanged = { headers: all, body: received.wire };
+  const headers = unpacked(all);
+  const { method, signal } = request;
+  return (body) => {
+    const sent = body === received.body ? unchanged : { headers, body };
+    return upstream.send({ method, url, ...sent, signal, decode: true });
+  };
+}
+
+/** Returns the headers for a body that the gateway wrote, which is not compressed. */
+export function unpacked(headers: HeaderList): HeaderList {
+  return headers.filter(([name]) => name !== 'content-encoding');
+}
+
+/** Returns the client's headers for a request whose response is read. */
+export function upstreamHeaders(request: GatewayRequest): HeaderList {
+  return withHeaders(headersToUpstream(request.headers, 'changed'), [['accept-encoding', 'identity']]);
+}
 
 /** Maximum number of further folds of one request that the provider finds too long. Each must be smaller than the one before. */
 const maxRefolds = 10;

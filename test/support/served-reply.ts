@@ -88,7 +88,7 @@ export async function served(
     {
       kind: 'model',
       codec: fixture.route.in === 'url' ? { ...codec, route: { model: 'm', streaming: streamed } } : codec,
-      url: 'http://127.0.0.1:9/v1',
+      url: 'http://127.0.0.1:9/v1?alt=sse',
     },
     'local',
   );

@@ -79,10 +79,13 @@ describe('routes', () => {
       'gemini',
       `${base}:streamGenerateContent?alt=sse`,
     ]);
-    expect(route('POST', '/v1beta/models/gemini-3-pro:streamGenerateContent')).toEqual([
+    const inForm = (query: string) =>
+      route('POST', `/v1beta/models/gemini-3-pro:streamGenerateContent${query}`)[0];
+    expect(['', '?alt=json', '?alt=proto', '?$alt=json'].map(inForm)).toEqual([
+      'model',
+      'model',
       'pass',
-      'gemini',
-      `${base}:streamGenerateContent`,
+      'pass',
     ]);
     expect(route('POST', '/v1/models/gemini-3-pro:countTokens')).toEqual([
       'count',

@@ -18,6 +18,7 @@ import {
   strayCredential,
 } from './tenant.ts';
 import { type HeaderList, headerOf } from '../http/http.ts';
+import { hasKnownForm } from '../http/json-array.ts';
 
 /** The treatment of a request. */
 export type Route =
@@ -117,8 +118,8 @@ const modelPaths = [
 ] as const;
 
 /**
- * Finds the route of a Gemini or Vertex AI request, whose path names model and action: `/v1beta/models/M:streamGenerateContent?alt=sse`. A
- * stream that is not SSE is one JSON array that arrives in pieces; it is passed through.
+ * Finds the route of a Gemini or Vertex AI request, whose path names model and action: `/v1beta/models/M:streamGenerateContent?alt=sse`.
+ * Without `alt=sse`, the stream is one JSON array (json-array.ts).
  */
 function namedModelRoute(path: string, query: string) {
   const [, model, action] = namedModel.exec(path) ?? [];
@@ -126,8 +127,7 @@ function namedModelRoute(path: string, query: string) {
   const streaming = action === 'streamGenerateContent';
   const codec = geminiFor({ model: decoded(model), streaming });
   if (action === 'countTokens') return { kind: 'count', codec } as const;
-  const isRead =
-    action === 'generateContent' || (streaming && new URLSearchParams(query).get('alt') === 'sse');
+  const isRead = action === 'generateContent' || (streaming && hasKnownForm(query));
   return { kind: isRead ? 'model' : 'pass', codec } as const;
 }
 
