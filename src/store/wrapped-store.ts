@@ -5,7 +5,7 @@
 import { type Cache, openFixed } from '../caches.ts';
 import { LeporelloError, unanswered } from '../errors.ts';
 import { withResolvers } from '../es2024.ts';
-import type { Clock, FirstFound, Store, StoreEntry } from './store.ts';
+import { type Clock, type FirstFound, type Store, type StoreEntry, originalPrefix } from './store.ts';
 
 /** Takes the duration of one call of a store, such as `getMany`. */
 export type StoreTimes = (call: string, seconds: number, isAnswered: boolean) => void;
