@@ -75,26 +75,6 @@ function wrapped(model: SdkModel, options: LeporelloOptions = folding) {
   return wrapLanguageModel({ model, middleware: leporelloMiddleware(createLeporello(options)) });
 }
 
-/** The same model, which also sends the provider's own event ahead of each part that was read from it. */
-function withRawParts(model: SdkModel): SdkModel {
-  return {
-    ...model,
-    async doStream(params) {
-      const { stream, ...others } = await model.doStream(params);
-      const raws = new TransformStream<StreamPart, StreamPart>({
-        transform(part, controller) {
-          controller.enqueue({ type: 'raw', rawValue: { event: structuredClone(part) } });
-          controller.enqueue(part);
-        },
-      });
-      return { ...others, stream: stream.pipeThrough(raws) };
-    },
-  };
-}
-
-type StreamPart =
-  Awaited<ReturnType<SdkModel['doStream']>>['stream'] extends ReadableStream<infer Part> ? Part : never;
-
 const resultsIn = (prompt: Params['prompt']) =>
   prompt.flatMap(({ role, content }) =>
     role === 'tool' ? content.filter(({ type }) => type === 'tool-result') : [],
@@ -285,32 +265,6 @@ describe('leporelloMiddleware', () => {
         },
       },
     ]);
-  });
-
-  it("shows the provider's own events up to a recall", async () => {
-    const model = scriptedModel(({ prompt }, index) =>
-      index === 0
-        ? [text('One moment. '), call('read_memory', { id: memoryIdIn(prompt) }, 'r1')]
-        : [text('It is well.')],
-    );
-    const { stream } = await wrapped(withRawParts(model)).doStream({ prompt: longPrompt(), tools });
-    const parts: { readonly type: string }[] = [];
-    for await (const part of stream) parts.push(part);
-    expect(parts.map(({ type }) => type).join(' ')).toBe(
-      'raw stream-start raw text-start raw text-delta raw text-end text-start text-delta text-end finish',
-    );
-    expect(JSON.stringify(parts)).not.toContain('read_memory');
-  });
-
-  it("shows all of the provider's own events in a reply without a recall", async () => {
-    const model = withRawParts(scriptedModel(() => [text('It is well.'), call('read', { at: 1 }, 'c1')]));
-    const { stream } = await wrapped(model).doStream({ prompt: longPrompt(), tools });
-    const parts: { readonly type: string }[] = [];
-    for await (const part of stream) parts.push(part);
-    const named = parts.map(({ type }) => type);
-    expect(named.filter((type) => type === 'raw')).toHaveLength(parts.length / 2);
-    // The end of a reply is held until it is known that no recall follows.
-    expect(named.slice(-2)).toEqual(['raw', 'finish']);
   });
 
   it('answers the tool for notes as it answers recalls, plain and streamed', async () => {

@@ -59,7 +59,11 @@ export function* shrinkInSteps(text: string, options: ShrinkOptions): Steps<Shru
   let recognized = yield* detect(text);
   if (recognized?.kind !== 'numbered-lines') {
     if (options.mayBeEdited === true) return undefined;
-    yield* take('terminal', renderTerminal(text));
+    const mayHide = !options.lossless && mayLose(text);
+    yield* take(
+      'terminal',
+      renderTerminal(text).filter(({ isLossless }) => isLossless || mayHide),
+    );
     const drafts = options.lossless ? [] : withoutBlobs(now());
     if (drafts.length > 0 && mayLose(now()) && (recognized?.kind === 'json' || !isCode(now())))
       yield* take('blob', drafts);

@@ -29,19 +29,14 @@ describe('text with control codes', () => {
   it('keeps a screen of unknown size, without its colors', () => {
     expect(shown('\x1b[H\x1b[2J\x1b[32mtop\x1b[m\x1b[5;10Hvalue')).toBe('\x1b[H\x1b[2Jtop\x1b[5;10Hvalue');
     expect(shown('\x1b[3A\x1b[32mup from where\x1b[m')).toBe('\x1b[3Aup from where');
-    expect(shown(`${'x'.repeat(2_000)}\ry\nz`)).toBe(`${'x'.repeat(2_000)}\ry\nz`);
+    expect(shown(`${'x'.repeat(2_000)}\ry`)).toBe(`${'x'.repeat(2_000)}\ry`);
   });
 
   it('is not changed if carriage returns only end lines', () => {
     expect(shown('one\r\ntwo\r\n')).toBeUndefined();
   });
 
-  it('is not changed if control codes separate the items of a list', () => {
-    const rows = Array.from(
-      { length: 60 },
-      (_, at) => `${at},customer ${String.fromCharCode(97 + (at % 26))},${at * 7}.50`,
-    );
-    expect(shown(rows.join('\r'))).toBeUndefined();
+  it('is not changed if NUL separates the items of a list', () => {
     expect(shown('src/a.ts\0src/b.ts\0')).toBeUndefined();
     expect(shown('PATH=/bin\0HOME=/root\0TERM=xterm')).toBeUndefined();
   });

@@ -7,12 +7,12 @@ import { leftOut } from './markers.ts';
 
 /** Returns at most one draft; none for text without control codes. */
 export function renderTerminal(text: string): readonly ShrinkDraft[] {
-  if (!hasControlCodes.test(text) || separates(text)) return [];
+  if (!hasControlCodes.test(text) || separatingNul.test(text)) return [];
   const shown = draw(text) ?? text.replace(colour, '');
   return [
     {
       text: shown.trim() === '' ? leftOut(text.length, 'control characters') : shown,
-      isLossless: true,
+      isLossless: !hidesWords(text),
       note: 'control codes as a terminal shows them',
     },
   ];
@@ -22,25 +22,27 @@ export function renderTerminal(text: string): readonly ShrinkDraft[] {
 // oxlint-disable-next-line no-control-regex
 const hasControlCodes = /[\0\x07\b\x1b]|\r(?!\n)/;
 
-/**
- * True for a list whose separators are control codes: NUL (`find -print0`), or carriage returns alone (files of old programs). A terminal would
- * show only its last item, or run the items together.
- */
-function separates(text: string): boolean {
-  if (separatingNul.test(text)) return true;
-  if (redraws.test(text.trimEnd())) return false;
-  const rows = text.split('\r').map((row): readonly string[] => row.match(word) ?? []);
-  const last = rows.findLast((words) => words.length > 0);
-  return rows.some((words) => words.some((one) => !last!.includes(one)));
-}
-
+/** Matches NUL between items, as of `find -print0`: a terminal would run the items together. */
 // oxlint-disable-next-line no-control-regex
 const separatingNul = /[^\0-\x20]\0+[^\0-\x20]/;
-/** Matches what a program writes that draws on a terminal. */
-// oxlint-disable-next-line no-control-regex
-const redraws = /[\n\b\x1b]/;
-/** Matches what is the same in all states of a progress bar. */
-const word = /\p{L}+/gu;
+
+/**
+ * True if a carriage return hides more than the states of a progress bar. Files of old programs end all their lines with it, and a terminal
+ * would show the last one only.
+ */
+function hidesWords(text: string): boolean {
+  return text.split('\n').some((line) => {
+    const states = line
+      .replace(colour, '')
+      .split('\r')
+      .filter((state) => state.trim() !== '');
+    const last = new Set(states.at(-1)?.match(word));
+    return states.some((state) => !progress.test(state) && state.match(word)?.some((one) => !last.has(one)));
+  });
+}
+
+const word = /[\p{L}\p{N}]+/gu;
+const progress = /\d ?%|\d ?(?:\/|of) ?\d|[#=━█]{2}|\.{3}|…/;
 
 /** Matches colors, and sequences that set titles or links. */
 // oxlint-disable-next-line no-control-regex
