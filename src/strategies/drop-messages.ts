@@ -39,6 +39,30 @@ function* proposeOldest(view: FoldView): Steps<readonly Edit[]> {
   const gone = placesEdited(view.edits);
   const remaining = yield* remainingInSteps(view);
   const maxCharactersFor = yield* maxLogCharacters(view, gone.messages, remaining);
+  const chosen = yield* oldestMessages(view, remaining, maxCharactersFor);
+  if (chosen.tokens.size === 0 || chosen.saved <= 0) return [];
+  yield;
+  return yield* logEdits(view, chosen.tokens, logRoom(view, chosen, maxCharactersFor(chosen.bytes)));
+}
+
+type MessagesToDrop = {
+  /** The tokens that each message has now, by its index. */
+  readonly tokens: ReadonlyMap<number, number>;
+  readonly bytes: number;
+  /** Tokens or messages (the unit of the excess) that dropping them saves, without the lines of the log. */
+  readonly saved: number;
+  /** The same with a log of the usual length. */
+  readonly savedWithLog: number;
+  /** Tokens of the words of the user, which the log repeats. */
+  readonly wordsTokens: number;
+};
+
+/** Chooses the oldest messages that may be dropped, until they save enough. */
+function* oldestMessages(
+  view: FoldView,
+  remaining: (index: number) => number,
+  maxCharactersFor: (bytes: number) => number,
+): Steps<MessagesToDrop> {
   const inTokens = view.excess.unit === 'tokens';
   const dropped = new Map<number, number>();
   // A log costs tokens, too; where messages are counted, it is one.
@@ -65,20 +89,25 @@ function* proposeOldest(view: FoldView): Steps<readonly Edit[]> {
     wordsTokens += speaks;
     saved += inTokens ? tokens - speaks : messages.length;
   }
-  if (dropped.size === 0 || saved <= 0) return [];
-  // If space is tight, the log is short; if the request would hardly fit otherwise, it has only the words of the user.
-  const left = savedWithLog();
-  const isTight = left <= 0 || (Number.isFinite(view.excess.amount) && left < view.excess.amount);
-  const mustSave = Math.min(view.excess.amount, view.mustSave ?? Number.POSITIVE_INFINITY);
-  const room = view.isForced ? Math.max(0, saved - mustSave) * 2 : Number.POSITIVE_INFINITY;
+  return { tokens: dropped, bytes, saved, savedWithLog: savedWithLog(), wordsTokens };
+}
+
+/** Returns the room for the log. If space is tight, it is short; if the request would hardly fit otherwise, it has only the words of the user. */
+function logRoom(
+  { excess, mustSave: wanted, isForced, protects }: FoldView,
+  { saved, savedWithLog, wordsTokens }: MessagesToDrop,
+  usualCharacters: number,
+): { readonly maxCharacters: number; readonly room: number; readonly maxWords: number } {
+  const isTight = savedWithLog <= 0 || (Number.isFinite(excess.amount) && savedWithLog < excess.amount);
+  const mustSave = Math.min(excess.amount, wanted ?? Number.POSITIVE_INFINITY);
+  const room = isForced ? Math.max(0, saved - mustSave) * 2 : Number.POSITIVE_INFINITY;
   // Even the words of the user give way if the request does not fit with them, whatever else is cut.
-  const isTooMuch = view.isForced && view.protects.hasGivenWay === true && inTokens && saved < mustSave;
-  yield;
-  return yield* logEdits(view, dropped, {
-    maxCharacters: isTight ? Math.min(room, maxCharactersFor(bytes) / 2) : maxCharactersFor(bytes),
+  const isTooMuch = isForced && protects.hasGivenWay === true && excess.unit === 'tokens' && saved < mustSave;
+  return {
+    maxCharacters: isTight ? Math.min(room, usualCharacters / 2) : usualCharacters,
     room,
     maxWords: isTooMuch ? Math.max(0, saved + wordsTokens - mustSave) * 2 : Number.POSITIVE_INFINITY,
-  });
+  };
 }
 
 /** The approximate tokens of a log without lines, and of the longest words of the user in it. */
@@ -116,9 +145,9 @@ function proposeRecalls(view: FoldView): readonly Edit[] {
   const isFree = freeMessages(view);
   const edits: Edit[] = [];
   let saved = 0;
-  for (const round of recallTurnsOf(view)) {
+  for (const turn of recallTurnsOf(view)) {
     if (saved >= view.excess.amount) break;
-    const dropped = dropsOf(view, round);
+    const dropped = dropsOf(view, turn);
     if (dropped.length === 0 || !dropped.every((edit) => isFree(edit.message) && view.mayEdit(edit)))
       continue;
     edits.push(...dropped);
@@ -137,16 +166,16 @@ type RecallTurn = {
 /** Returns the turns whose recalls are neither pinned nor dropped. */
 function recallTurnsOf(view: FoldView): readonly RecallTurn[] {
   const gone = placesEdited(view.edits).parts;
-  const rounds = new Map<number, PartPlace[]>();
+  const byTurn = new Map<number, PartPlace[]>();
   const startOfTurn = turnStarts(view.conversation);
   for (const pair of pairCalls(view.conversation).pairs) {
     if (!isRecall(view, pair)) continue;
     const start = startOfTurn(pair.call.message);
-    const recalls = rounds.get(start) ?? [];
+    const recalls = byTurn.get(start) ?? [];
     recalls.push(pair.call, pair.result);
-    rounds.set(start, recalls);
+    byTurn.set(start, recalls);
   }
-  return [...rounds]
+  return [...byTurn]
     .filter(([, recalls]) =>
       recalls.every((place) => !view.protects.part(place.message, place.part) && !gone.has(placeKey(place))),
     )
@@ -184,10 +213,10 @@ type Drop = Extract<Edit, { readonly kind: 'drop-message' | 'drop-part' }>;
  * Nothing is dropped if signed reasoning also led to something else, because it must stay with everything it led to.
  */
 function dropsOf({ conversation: { messages } }: FoldView, { turn, recalls }: RecallTurn): readonly Drop[] {
-  const going = new Set(recalls.map(placeKey));
+  const recalled = new Set(recalls.map(placeKey));
   const isWhole = (message: number) =>
     messages[message]!.parts.every(
-      ({ type }, part) => type === 'reasoning' || going.has(placeKey({ message, part })),
+      ({ type }, part) => type === 'reasoning' || recalled.has(placeKey({ message, part })),
     );
   const isAll = turn.every(isWhole);
   if (!isAll && turn.some((message) => messages[message]!.parts.some(isSealed))) return [];
@@ -233,8 +262,7 @@ function proposeFailed(view: FoldView): readonly Edit[] {
   if (offered.size === 0) return [];
   const gone = placesEdited(view.edits);
   return pairCalls(view.conversation).pairs.flatMap((pair) => {
-    if (offered.has(pair.name) || !pair.result || gone.parts.has(`${pair.call.message}.${pair.call.part}`))
-      return [];
+    if (offered.has(pair.name) || !pair.result || gone.parts.has(placeKey(pair.call))) return [];
     if (gone.messages.has(pair.call.message)) return [];
     const edits = [dropPart(pair.call), dropPart(pair.result)];
     return isOld(view, pair, pair.result) && failed(view, pair.result, pair.name) && edits.every(view.mayEdit)

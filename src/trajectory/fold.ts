@@ -285,11 +285,11 @@ const newestBy: Readonly<Record<Preset, number>> = {
 /** Returns the settings. Throws `bad-config` for options out of range. */
 export function settingsFrom(options: HierarchyOptions): TrajectorySettings {
   const { preset = 'production', budgetTokens: budget = 16_000 } = options;
-  const hardness = compressionLevelOf(preset, options, "The trajectory's");
+  const level = compressionLevelOf(preset, options, "The trajectory's");
   const { newestShare: newest = newestBy[preset] } = options;
   if (!(budget >= 1_000)) throw bad(`budgetTokens ${budget} is too small: use at least 1000 tokens`);
   if (!(newest >= 0 && newest <= 0.6)) throw bad(`newestShare ${newest} is out of range: use 0 to 0.6`);
-  return { ...hardness, budget, newest };
+  return { ...level, budget, newest };
 }
 
 function bad(what: string): LeporelloError {

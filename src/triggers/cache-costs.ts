@@ -36,7 +36,7 @@ const usualWrite = 1.25;
  * Number of recalls that a fold causes (2.7 on recorded coding sessions); each reads the whole request once more. `minPayback` covers
  * them while tools and system text take no more than `usuallyAhead` tokens, where it was measured; tokens beyond that are added.
  */
-const recallsAFold = 3;
+const recallsPerFold = 3;
 const usuallyAhead = 15_000;
 
 /** Requests for which a reply to the user counts as used: the talk builds on it long after the steps that led to it. */
@@ -125,25 +125,26 @@ export function cacheRent(options: CacheRentOptions = {}): Trigger {
         replies: keepRepliesForRequests,
       };
       // Tools and system text are not recalled, so the payback factor does not apply to them.
-      const priceOfRecalls = recallsAFold * read * Math.max(0, ahead - usuallyAhead);
+      const priceOfRecalls = recallsPerFold * read * Math.max(0, ahead - usuallyAhead);
       const pays = ({ rent, tokens: evicted, behind }: RentLimit) =>
         evicted >= minTokens && rent * read - priceOfRecalls >= price * behind;
       // Most conversations are too young to look for candidates.
       if (mayPay && !mayPay(keepForRequests, pays)) return undefined;
       const priceAhead = bringsTool ? Math.max(0, write - read) : 0;
-      const best = bestRun(
-        candidates(keepForRequests).filter((one) => hasCostEnough(one, terms, tokens)),
-        minTokens,
-        ({ rent, behind, tokens: evicted, texts, messages }) =>
+      const gainOf = ({ rent, behind, tokens: evicted, texts, messages }: EvictionSums) => {
+        // A step in which the agent fetches a result again reads the whole request once more.
+        const stepsAgain =
+          (texts && (fetchedAgain?.texts ?? 0)) + (messages && (fetchedAgain?.messages ?? 0));
+        return (
           rent * read -
           priceOfRecalls -
-          // A step in which the agent fetches a result again reads the whole request once more.
-          read *
-            tokens *
-            ((texts && (fetchedAgain?.texts ?? 0)) + (messages && (fetchedAgain?.messages ?? 0))) -
+          read * tokens * stepsAgain -
           price * behind -
-          priceAhead * (tokens - evicted - behind),
-      );
+          priceAhead * (tokens - evicted - behind)
+        );
+      };
+      const idle = candidates(keepForRequests).filter((one) => hasCostEnough(one, terms, tokens));
+      const best = bestRun(idle, minTokens, gainOf);
       if (!best || isTooShortToCache(tokens - best.tokens, economy)) return undefined;
       return {
         trigger: name,
@@ -156,7 +157,7 @@ export function cacheRent(options: CacheRentOptions = {}): Trigger {
   };
 }
 
-/** `tokens` counts the whole request, which a recall reads once more. */
+/** True for a candidate that has cost enough by itself. `tokens` counts the whole request, which a recall reads once more. */
 function hasCostEnough(one: EvictionCandidate, { shareOfRecall }: RentTerms, tokens: number): boolean {
   switch (one.evicts) {
     case 'message':
