@@ -2,13 +2,10 @@ import { generateText, isStepCount, streamText, tool, wrapLanguageModel } from '
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { folding, foldingEarly, log, memoryIdIn } from '../../test/support/folded-logs.ts';
-import { type Params, scriptedModel } from '../../test/support/scripted-sdk-model.ts';
+import { call, type Params, scriptedModel, text } from '../../test/support/scripted-sdk-model.ts';
 import { createLeporello } from '../library/leporello.ts';
 import { leporelloMiddleware, leporelloPrepareStep, leporelloTools, shrinkResults } from './ai-sdk.ts';
 
-const text = (words: string) => ({ type: 'text', text: words }) as const;
-const call = (toolName: string, input: object, id: string) =>
-  ({ type: 'tool-call', toolCallId: id, toolName, input: JSON.stringify(input) }) as const;
 const resultsIn = (prompt: Params['prompt']) =>
   prompt.flatMap(({ role, content }) =>
     role === 'tool' ? content.filter(({ type }) => type === 'tool-result') : [],

@@ -10,13 +10,9 @@ import {
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { folding, log, memoryIdIn } from '../../test/support/folded-logs.ts';
-import { type SdkModel, scriptedModel } from '../../test/support/scripted-sdk-model.ts';
+import { call, scriptedModel, text } from '../../test/support/scripted-sdk-model.ts';
 import { createLeporello } from '../library/leporello.ts';
 import { leporelloMiddleware } from './ai-sdk.ts';
-
-const text = (words: string) => ({ type: 'text', text: words }) as const;
-const call = (toolName: string, input: object, id: string) =>
-  ({ type: 'tool-call', toolCallId: id, toolName, input: JSON.stringify(input) }) as const;
 
 /** The model reads 26 logs, recalls one with some words ahead, and answers. Streamed texts come in pieces of eight characters. */
 const model = (answer: string, ahead: string) =>
@@ -39,26 +35,6 @@ const options = (
   tools: { read: tool({ inputSchema: z.object({ at: z.number() }), execute: ({ at }) => log(at) }) },
   output: Output.object({ schema: z.object({ state: z.string() }) }),
 });
-
-/** The same model, which also sends the provider's own event ahead of each part that was read from it. */
-function withRawParts(inner: SdkModel): SdkModel {
-  return {
-    ...inner,
-    async doStream(params) {
-      const { stream, ...others } = await inner.doStream(params);
-      const raws = new TransformStream<StreamPart, StreamPart>({
-        transform(part, controller) {
-          controller.enqueue({ type: 'raw', rawValue: { event: structuredClone(part) } });
-          controller.enqueue(part);
-        },
-      });
-      return { ...others, stream: stream.pipeThrough(raws) };
-    },
-  };
-}
-
-type StreamPart =
-  Awaited<ReturnType<SdkModel['doStream']>>['stream'] extends ReadableStream<infer Part> ? Part : never;
 
 describe('the structured output of a reply with a recall', () => {
   it('has no words from ahead of the recall, which later requests have in its place', async () => {
@@ -108,31 +84,5 @@ describe('the structured output of a reply with a recall', () => {
     expect(await streamText({ ...plain, model: options(model('Well.', 'Let me look. ')).model }).text).toBe(
       'Let me look. Well.',
     );
-  });
-});
-
-describe("the provider's own events", () => {
-  it('are shown up to a recall, and all of them in replies without one', async () => {
-    const inner = withRawParts(model('All is well.', 'Let me look.'));
-    const leporello = leporelloMiddleware(createLeporello(folding));
-    const { fullStream } = streamText({
-      ...options(model('', '')),
-      model: wrapLanguageModel({ model: inner, middleware: leporello }),
-      output: Output.text(),
-      includeRawChunks: true,
-    });
-    const steps: string[][] = [];
-    const raws: unknown[] = [];
-    for await (const part of fullStream) {
-      if (part.type === 'start-step') steps.push([]);
-      if (part.type !== 'raw') continue;
-      raws.push(part.rawValue);
-      const { event } = part.rawValue as { readonly event: { readonly type: string } };
-      steps.at(-1)!.push(event.type);
-    }
-    expect(JSON.stringify(raws)).not.toContain('read_memory');
-    expect(new Set(steps.slice(0, 26).map((types) => types.at(-1)))).toEqual(new Set(['finish']));
-    expect(steps.at(-1)!.at(-1)).toBe('text-end');
-    expect(steps).toHaveLength(27);
   });
 });

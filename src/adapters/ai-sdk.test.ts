@@ -2,15 +2,17 @@ import { wrapLanguageModel } from 'ai';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../../test/support/eventually.ts';
 import { folding, foldingEarly, log, memoryIdIn } from '../../test/support/folded-logs.ts';
-import { type Params, type SdkModel, scriptedModel } from '../../test/support/scripted-sdk-model.ts';
+import {
+  call,
+  type Params,
+  type SdkModel,
+  scriptedModel,
+  text,
+} from '../../test/support/scripted-sdk-model.ts';
 import { createLeporello, type LeporelloOptions } from '../library/leporello.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { tokenBudget } from '../triggers/limits.ts';
 import { leporelloMiddleware } from './ai-sdk.ts';
-
-const text = (words: string) => ({ type: 'text', text: words }) as const;
-const call = (toolName: string, input: object, id: string) =>
-  ({ type: 'tool-call', toolCallId: id, toolName, input: JSON.stringify(input) }) as const;
 
 /** A prompt of a tool loop whose results fill the window, with parts that no fold may change. */
 function longPrompt(): Params['prompt'] {
@@ -237,34 +239,6 @@ describe('leporelloMiddleware', () => {
         },
       ]);
     });
-  });
-
-  it('streams the rounds of a reply as one message', async () => {
-    const model = scriptedModel(({ prompt }, index) =>
-      index === 0
-        ? [text('One moment. '), call('read_memory', { id: memoryIdIn(prompt) }, 'r1')]
-        : [text('It is well.')],
-    );
-    const { stream } = await wrapped(model).doStream({ prompt: longPrompt(), tools });
-    const parts: unknown[] = [];
-    for await (const part of stream) parts.push(part);
-    expect(parts).toEqual([
-      { type: 'stream-start', warnings: [] },
-      { type: 'text-start', id: '0' },
-      { type: 'text-delta', id: '0', delta: 'One moment. ' },
-      { type: 'text-end', id: '0' },
-      { type: 'text-start', id: '2:0' },
-      { type: 'text-delta', id: '2:0', delta: 'It is well.' },
-      { type: 'text-end', id: '2:0' },
-      {
-        type: 'finish',
-        finishReason: { unified: 'stop', raw: 'raw' },
-        usage: {
-          inputTokens: { total: 200, noCache: 180, cacheRead: 20, cacheWrite: undefined },
-          outputTokens: { total: 10, text: 10, reasoning: 0 },
-        },
-      },
-    ]);
   });
 
   it('answers the tool for notes as it answers recalls, plain and streamed', async () => {

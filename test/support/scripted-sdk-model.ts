@@ -12,10 +12,17 @@ const usage: Generated['usage'] = {
   outputTokens: { total: 5, text: 5, reasoning: 0 },
 };
 
+/** A text of a prompt or a reply. */
+export const text = (words: string) => ({ type: 'text', text: words }) as const;
+
+/** A call in a reply: its input is JSON text. */
+export const call = (toolName: string, input: object, id: string) =>
+  ({ type: 'tool-call', toolCallId: id, toolName, input: JSON.stringify(input) }) as const;
+
 /** Creates a model. `reply` gets the request and the number of requests before it. `deltasOf` divides a streamed text. */
 export function scriptedModel(
   reply: (params: Params, index: number) => Content,
-  deltasOf: (text: string) => readonly string[] = (text) => [text],
+  deltasOf: (words: string) => readonly string[] = (words) => [words],
 ): SdkModel & { readonly asked: readonly Params[] } {
   const asked: Params[] = [];
   const generate = (params: Params): Generated => {
