@@ -1,6 +1,6 @@
 /**
  * Says what a call was about if its arguments have no word for it. An edit is told by names: definitions that it adds, removes or renames, or the one that it
- * changes; headings in texts for people; else what it imports, or a name that it begins or ceases to use. Comments and strings name nothing, and no line of a file is quoted. Other calls are told by short values. Pure; linear in
+ * changes; headings in texts for people; else what it imports, or the first name that it calls or sets. Comments and strings name nothing, and no line of a file is quoted. Other calls are told by short values. Pure; linear in
  * its input.
  */
 import { isRecord, type JsonRecord } from '../../conversation/json-scan.ts';
@@ -75,19 +75,10 @@ function namesOf(
   const around = are![0] ?? namesIn(old.slice(0, start)).at(-1) ?? '';
   if (word !== undefined || isProse) return [around, word ?? ''];
   const [oldOnes, newOnes] = [importsIn(before, old, path), importsIn(after, fresh, path)];
-  const imports = signed('imports', newIn(newOnes, oldOnes), newIn(oldOnes, newOnes));
+  const imports = importsOf(newIn(newOnes, oldOnes), newIn(oldOnes, newOnes));
   if (imports !== '') return [around, imports];
-  const usesIn = (pattern: RegExp, isTold: (name: string) => boolean): string => {
-    const [all, rest, less, more] = [old, fresh, gone, made].map((code) =>
-      (code.join('\n').match(pattern) ?? []).filter(isTold),
-    );
-    return (
-      signed('uses', newIn(more!, all!).slice(0, 1), newIn(less!, rest!).slice(0, 1)) ||
-      (pattern === used ? (more![0] ?? '') : '')
-    );
-  };
-  const uses = usesIn(telling, isName);
-  return around + uses === '' ? [usesIn(used, () => true)] : [around, uses];
+  // A statement outside of definitions is told by the name that it calls or sets.
+  return [around || (made.join('\n').match(used)?.[0] ?? '')];
 }
 
 function newIn(names: readonly string[], known: readonly string[]): readonly string[] {
@@ -109,10 +100,10 @@ function codeIn(lines: readonly string[]): readonly string[] {
   return lines.join('\n').replaceAll(notCode, blank).split('\n');
 }
 
-/** Tells names that are new, or else those that are gone. */
-function signed(what: string, added: readonly string[], removed: readonly string[]): string {
+/** Tells imports that are new, or else those that are gone. */
+function importsOf(added: readonly string[], removed: readonly string[]): string {
   const [sign, names] = added.length > 0 ? ['+', added] : ['-', removed];
-  return names.length === 0 ? '' : `${what} ${sign}${names.slice(0, maxNames).join(`, ${sign}`)}`;
+  return names.length === 0 ? '' : `imports ${sign}${names.slice(0, maxNames).join(`, ${sign}`)}`;
 }
 
 /** Matches the code of a line that imports, with its texts empty: in the forms of languages that have a word for it, and in a block of Go. */
@@ -164,12 +155,6 @@ function changedWord(before: string, after: string): string | undefined {
   const isOne = old!.every((word, index) => index === at || word === made![index]);
   const isWord = [from, to].every((word) => /^[\p{L}\p{N}_$.-]+$/u.test(word) && word.length <= maxName);
   return isOne && isWord ? `${from} → ${to}` : undefined;
-}
-
-const telling = /(?<!\\)[\p{L}_$][\p{L}\p{N}_$]{2,}/gu;
-
-function isName(word: string): boolean {
-  return /\p{Ll}\p{Lu}|\w_\w/u.test(word);
 }
 
 // Other calls
