@@ -159,7 +159,7 @@ function stubTexts(recallTool: string | undefined): readonly string[] {
     maxCharacters: 2_000,
     maxVerdicts: 2_000,
     maxWords: 2_000,
-    known: stubs.knownNames({ logs: '', staying: [], dropped: [], paths: [], repaired: new Set() }),
+    known: stubs.knownNames({ logs: '', staying: [], dropped: [], all: [], repaired: new Set() }),
     recallTool,
   };
   const readRules = callWords({ tool: 'Read', input: '{"file_path":"AGENTS.md"}' });

@@ -214,8 +214,6 @@ function behind(text: string, match: RegExpExecArray, end: string): string {
   return (at < 0 ? rest : rest.slice(0, at)).trim();
 }
 
-// Whole words
-
 /** Returns a text without line ends and control characters. */
 export function oneLine(text: string): string {
   return text
@@ -267,7 +265,7 @@ export function commandIn(sent: JsonRecord): string | undefined {
 }
 
 /** Matches what comes ahead of a command: the folder that it is run in, a comment, a line that goes on. */
-const ahead = /^(?:\\\s+|#[^\n]*\n\s*|\(?cd (?:"[^"\n]*"|'[^'\n]*'|\S+) *(?:&&|;|\n)\s*)+/;
+export const ahead = /^(?:\\\s+|#[^\n]*\n\s*|\(?cd (?:"[^"\n]*"|'[^'\n]*'|\S+) *(?:&&|;|\n)\s*)+/;
 
 /** Returns a command without what comes ahead of it. */
 function bareCommand(command: string): string {
@@ -286,6 +284,11 @@ export function commandWords(command: string, max = 120): string {
   if (bare.length === first.length || whole.endsWith('…')) return whole;
   // A text in quotes goes on in the next line.
   return `${whole} …${(line.split('"').length - 1) % 2 === 1 ? '"' : ''}`;
+}
+
+/** True for a command of more than 100 UTF-16 units or several lines: its title alone tells it. */
+export function isLongCommand(about: string): boolean {
+  return about.length > 100 || about.endsWith('…');
 }
 
 /** Matches a command that changes a repository or takes back changes of files. */
@@ -347,8 +350,6 @@ function scalarsOf(sent: JsonRecord): readonly string[] {
   });
 }
 
-// Calls that a text leaves out
-
 /** Numbers of calls by tool, and how many of them failed. */
 export type CallCounts = Map<string, { readonly count: number; readonly failed: number }>;
 
@@ -378,8 +379,6 @@ export function addCall(counts: CallCounts, tool: string, hasFailed: boolean): v
 export function countIn(counts: CallCounts): number {
   return [...counts.values()].reduce((sum, { count }) => sum + count, 0);
 }
-
-// Names of files
 
 /** Maximum segments of a path in its short name. */
 const maxSegments = 8;

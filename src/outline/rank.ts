@@ -6,6 +6,7 @@
 import { groupBy } from '../es2024.ts';
 import type { Fact } from './facts.ts';
 import { changesOutside } from './lib/effects.ts';
+import { inFolder, projectFolders } from './lib/work-folders.ts';
 import { gitChange, label, shortNames } from './outcome.ts';
 import { termsOf } from './sentences.ts';
 import { type readSections, type Section, spellQuote } from './summary-text.ts';
@@ -218,8 +219,11 @@ export function doneLines(
     breaks = [],
   }: { readonly idOf?: ((at: number) => string) | undefined; readonly breaks?: readonly number[] },
 ): readonly OutlineLine[] {
-  const words = calls.map((call) => call.words);
-  const nameOfPath = shortNames(words.map(({ path }) => path));
+  const nameOfPath = shortNames(calls.flatMap(({ words: { path, folder } }) => [path, folder]));
+  const isOfProject = projectFolders(calls.map((call) => call.words));
+  const words = calls.map((call) =>
+    isOfProject(call.words.folder) ? call.words : inFolder(call.words, nameOfPath),
+  );
   const worth = (steps: readonly number[]): number =>
     Math.max(
       ...steps.map((at) => {

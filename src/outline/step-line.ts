@@ -10,6 +10,7 @@ import {
   commandWords,
   countOf,
   isListingCall,
+  isLongCommand,
   label,
   maxUserWords,
   oneLine,
@@ -34,6 +35,7 @@ import {
   taskWords,
 } from './lib/plans.ts';
 import { verdictOf } from './lib/verdict.ts';
+import { folderOf } from './lib/work-folders.ts';
 
 /** A call and its result, as plain texts. */
 export type StepCall = {
@@ -56,6 +58,8 @@ export type CallWords = {
   readonly about: string;
   /** The title that the model gave to the command; empty without one. */
   readonly title: string;
+  /** The folder that a command changes to first; empty without one. */
+  readonly folder: string;
   /** Arguments that say how the tool is to work and are likely to be used again: `timeout 120000`, `files_with_matches`. */
   readonly settings: readonly string[];
   /** The items of a plan; empty for other calls. */
@@ -133,6 +137,7 @@ export function callWords({ tool, input }: Pick<StepCall, 'tool' | 'input'>): Ca
     path,
     about: aboutOf(kind, sent),
     title: title.length > maxTitle ? '' : title,
+    folder: kind === 'command' && input.includes('cd ') ? folderOf(commandIn(sent) ?? '') : '',
     settings: settingsOf(sent),
     plan: kind === 'plan' ? (planIn(sent) ?? []) : [],
     writes: (kind === 'command' || kind === 'other') && mayWrite.test(input) ? filesWritten(sent) : [],
@@ -165,10 +170,8 @@ export function stepLines(
   pathOf?: (path: string) => string,
 ): readonly StepsLine[] {
   const lines: StepsLine[] = [];
-  const lineOf = (same: readonly number[]): string => {
-    const joined = same.map((at) => steps[at]!);
-    return joinedLine(joined, pathOf);
-  };
+  const stepsAt = (indices: readonly number[]) => indices.map((at) => steps[at]!);
+  const lineOf = (same: readonly number[]): string => joinedLine(stepsAt(same), pathOf);
   let quiet: number[] = [];
   const flush = (): void => {
     if (quiet.length === 0) return;
@@ -301,11 +304,6 @@ function subjectOf(
           ? `${about} in ${file}`
           : `${file} ${about}`;
   return [subject, title === '' ? '' : `(${title})`].filter((words) => words !== '').join(' ');
-}
-
-/** True for a command of more than 100 UTF-16 units or several lines: its title alone tells it. */
-export function isLongCommand(about: string): boolean {
-  return about.length > 100 || about.endsWith('…');
 }
 
 // The subject of a call

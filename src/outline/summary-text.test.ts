@@ -170,7 +170,7 @@ it('tells an item with the line that announces its list, once', () => {
   );
 });
 
-it('marks where a message of the user is cut, also at its end', () => {
+it('marks where a message of the user is cut, and keeps its last words', () => {
   const part = (at: number) => `${at}. Part ${at} of the view must show ${'more and '.repeat(12)}more.`;
   const demand = ['1. The list must show who made a checkpoint.', ...[2, 3, 4, 5].map(part)].join('\n');
   const turns = [user('Mend it.'), model('It is mended now, in all 12 files.'), user(demand)];
@@ -181,7 +181,7 @@ it('marks where a message of the user is cut, also at its end', () => {
   const lineOf = (budget: number) =>
     (summaryOf([...turns, ...more], budget) ?? '').split('\n').find((one) => one.startsWith('- USER: 1.'));
   expect(lineOf(300)).toBe(
-    `- USER: 1. The list must show who made a checkpoint. / ${part(2)} / ${part(3)} / …`,
+    `- USER: 1. The list must show who made a checkpoint. / ${part(2)} / ${part(3)} / … / ${part(5)}`,
   );
   expect(lineOf(2_000)).toBe(`- USER: ${demand.replaceAll('\n', ' / ')}`);
 });

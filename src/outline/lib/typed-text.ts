@@ -7,6 +7,7 @@ import {
   endsOf,
   firstSentences,
   isItem,
+  isProse,
   isSentence,
   joinedApart,
   joinedSentences,
@@ -228,6 +229,29 @@ function elementsIn(text: string): { readonly inside: ReadonlyMap<string, string
   }
   around.push(text.slice(from).trim());
   return { inside, rest: around.filter((piece) => piece !== '').join('\n') };
+}
+
+/** UTF-16 units of the end of a long message, as a share of those of its beginning. */
+const shareOfEnd = 0.3;
+
+/**
+ * Quotes what the user typed in one line: `max` UTF-16 units, and of a longer message its last words, which often say what must not be done. Code and logs that
+ * the user pasted at the end are none.
+ */
+export function quotedWords(words: string, max: number): string {
+  const begin = wholeWords(oneLine(words), max);
+  if (!begin.endsWith(' …')) return begin;
+  const own = words
+    .slice(-maxRead)
+    .split('\n')
+    .flatMap((line) => partsOf(oneLine(line)));
+  const last = own.findLastIndex((sentence) => isProse(sentence.replace(itemMark, '')));
+  let end = wholeWords(own[last] ?? '', max * shareOfEnd);
+  for (const sentence of own.slice(0, Math.max(0, last)).toReversed()) {
+    if (sentence.length + end.length >= max * shareOfEnd || begin.includes(sentence)) break;
+    end = `${sentence} ${end}`;
+  }
+  return end === '' || begin.includes(end) ? begin : `${begin} ${end}`;
 }
 
 // Questions that the user answered in a few words

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { chatBody, readChat, type Step } from '../../../test/support/chat-conversation.ts';
 import { foldView } from '../../../test/support/strategy-suite.ts';
+import { quotedWords } from '../../outline/lib/typed-text.ts';
+import { runSteps } from '../../conversation/steps.ts';
 import { dropOldest } from '../drop-messages.ts';
+import { knownNames, messagesLog } from './stubs.ts';
 
 /** Folds all messages but a last one of the user, and returns the lines of the log. */
 function linesOf(...steps: readonly Step[]): readonly string[] {
@@ -272,4 +275,46 @@ describe('what a hook of the client says', () => {
       'Bash npm test: "12 passed"',
     ]);
   });
+});
+
+describe('a long message of the user', () => {
+  const begin = 'The report of June counts refunds twice. '.repeat(21).trim();
+  const told = (...end: readonly string[]) => quotedWords([begin, ...end].join('\n'), 800).slice(779);
+
+  it('is told with its last words, ahead of what was pasted at its end', () => {
+    expect(
+      told('Fix it.', 'Do not touch the tables, and do not commit.', 'select sum(x) from refunds;'),
+    ).toBe('The report of June … Fix it. Do not touch the tables, and do not commit.');
+    expect(told('请修复这个问题，但是不要提交任何更改。')).toBe(
+      'The report of June … 请修复这个问题，但是不要提交任何更改。',
+    );
+  });
+});
+
+it('a log without space for more has the first demand, ahead of the words of the model', () => {
+  const pages = [
+    {
+      memory: 'mem_1',
+      messages: 4,
+      entries: [
+        { kind: 'reply', text: 'How can I help you?', verdict: 'How can I help you?' },
+        {
+          kind: 'user',
+          text: 'Cancel both orders, but keep the gift.',
+          verdict: 'Cancel both orders, but keep the gift.',
+        },
+        { kind: 'reply', text: 'Both are cancelled.', verdict: 'Both are cancelled.' },
+        { kind: 'user', text: `The ${'very '.repeat(40)}old one, too.`, verdict: 'The old one, too.' },
+      ],
+    },
+  ] as const;
+  const known = knownNames({ logs: '', staying: [], dropped: [], all: [], repaired: new Set() });
+  const log = (maxWords: number) =>
+    runSteps(messagesLog({ pages, maxCharacters: 0, maxVerdicts: 0, maxWords, known, recallTool: undefined }))
+      .split('\n')
+      .slice(1);
+  expect([log(0), log(130)]).toEqual([
+    ['USER: Cancel both orders, but keep the gift.]'],
+    ['USER: Cancel both orders, but keep the gift.', 'USER: The old one, too.]'],
+  ]);
 });

@@ -14,6 +14,7 @@ import { repairedSteps } from '../../outline/lib/call-outcome.ts';
 import {
   clientSummary,
   maxAgreement,
+  quotedWords,
   replyBefore,
   summaryLines,
   typedText,
@@ -27,6 +28,7 @@ import {
   knownNames,
   type LogEntry,
   type LogPage,
+  type NameSources,
   messagesLog,
   wholeLogCharacters,
 } from './stubs.ts';
@@ -47,9 +49,8 @@ export function* logEdits(
   const gaps: OpenGap[] = [];
   const earlier = memoriesOf(view.edits);
   const resultOf = new Map<string, PartPlace | undefined>();
-  for (const { call, result } of pairCalls(view.conversation).pairs) {
+  for (const { call, result } of pairCalls(view.conversation).pairs)
     if (resultOf.set(placeKey(call), result).size % messagesPerStep === 0) yield;
-  }
   const unitsBetween = yield* unitsByPlace(view.conversation);
   const ranges = yield* gapsOf(view, dropped);
   const takenIn = new Set<Edit>(ranges.flatMap(({ logs }) => logs));
@@ -67,7 +68,6 @@ export function* logEdits(
     }
   const others = insertedTexts(view.edits.filter((edit) => !takenIn.has(edit)));
   const calls = yield* allCalls(view, dropped);
-  // Mostly none has failed.
   const repaired = steps.some(({ hasFailed }) => hasFailed) ? repairedSteps(steps) : new Set<StepWords>();
   const known = knownNames({ ...calls, logs: others, dropped: steps, repaired });
   for (const { range, pages } of read)
@@ -122,26 +122,26 @@ function longQuotes(gaps: readonly OpenGap[]): number {
   );
 }
 
-/** Reads the calls that neither this fold nor an earlier one drops, and the paths of all. */
+/** Reads the calls that neither this fold nor an earlier one drops, and the paths and folders of all. */
 function* allCalls(
   { conversation, edits, recallTool }: FoldView,
   dropped: ReadonlyMap<number, number>,
-): Steps<{ readonly staying: readonly CallWords[]; readonly paths: readonly string[] }> {
+): Steps<Pick<NameSources, 'staying' | 'all'>> {
   const gone = placesEdited(edits).messages;
   const staying: CallWords[] = [];
-  const paths: string[] = [];
+  const all: NameSources['all'][number][] = [];
   for (const message of conversation.messages) {
     if (message.index % 64 === 63) yield;
     const stays = !gone.has(message.index) && !dropped.has(message.index);
     for (const part of message.parts) {
       if (part.type !== 'tool-call' || part.name === recallTool) continue;
       const words = callWords({ tool: part.name, input: inputOf(conversation.body, message, part) });
-      if (words.path !== '') paths.push(words.path);
+      if (words.path !== '' || words.folder !== '') all.push({ path: words.path, folder: words.folder });
       if (stays) staying.push(words);
       yield;
     }
   }
-  return { staying, paths };
+  return { staying, all };
 }
 
 /** Returns the texts that folds put in the place of messages. */
@@ -268,9 +268,10 @@ function* unitsByPlace(conversation: Conversation): Steps<UnitsBetween> {
   };
 }
 
-/** Maximum UTF-16 units of a reply in a log, of one that ended a turn if space is short, and those read of it. */
+/** Maximum UTF-16 units of a reply in a log, of one that ended a turn and of the user's words if space is short, and those read of a reply. */
 const maxReply = 150;
 const maxVerdict = 80;
+const maxBrief = 240;
 const maxRead = 6_000;
 
 /** The entries of a page, and those of the page before it. */
@@ -356,7 +357,11 @@ function addSaid({ entries, earlier }: PageEntries, text: string, before: string
   else if (note !== '') entries.push({ kind: 'note', text: `(${note})` });
   if (words === '') return;
   askedBefore(entries.length > 0 ? entries : earlier, words);
-  entries.push({ kind: 'user', text: wholeWords(oneLine(words), maxUserWords) });
+  entries.push({
+    kind: 'user',
+    text: quotedWords(words, maxUserWords),
+    verdict: quotedWords(words, maxBrief),
+  });
 }
 
 /** Adds the question of a short answer to the reply that asked it: without the question, the answer says nothing. */

@@ -9,6 +9,7 @@ import {
   answerWords,
   countIn,
   countOf,
+  isLongCommand,
   previewWords,
   resultEnds,
   shortNames,
@@ -16,23 +17,24 @@ import {
 } from '../../outline/outcome.ts';
 import { newestPlan, planWords, wholePlan } from '../../outline/lib/plans.ts';
 import { verdictOf } from '../../outline/lib/verdict.ts';
+import { inFolder, projectFolders } from '../../outline/lib/work-folders.ts';
 import { type Steps, runSteps } from '../../conversation/steps.ts';
 import { placesFound } from '../../outline/files-shown.ts';
-import { type CallWords, type StepWords, isLongCommand, stepLines } from '../../outline/step-line.ts';
+import { type CallWords, type StepWords, stepLines } from '../../outline/step-line.ts';
 
 /** Replaces a tool result. Its call is right before it, so the stub describes the result alone. */
-export function* resultStub(folded: {
-  readonly text: string;
-  /** The call that returned it; undefined if it is unknown. */
-  readonly call: CallWords | undefined;
-  readonly isError?: boolean | undefined;
-  /** True if a later call edited the file that the call read. */
-  readonly isEditedSince?: boolean;
-  /** True for a result that stays in view in a request with more space: the plan, or rules in a file. */
-  readonly isRules?: boolean | undefined;
-  readonly memory: string;
-  readonly recallTool: string | undefined;
-}): Steps<string> {
+export function* resultStub(
+  folded: KeptText & {
+    readonly text: string;
+    /** The call that returned it; undefined if it is unknown. */
+    readonly call: CallWords | undefined;
+    readonly isError?: boolean | undefined;
+    /** True if a later call edited the file that the call read. */
+    readonly isEditedSince?: boolean;
+    /** True for a result that stays in view in a request with more space: the plan, or rules in a file. */
+    readonly isRules?: boolean | undefined;
+  },
+): Steps<string> {
   const { isEditedSince = false, isRules = false, memory, recallTool } = folded;
   const since = isEditedSince ? ' (edited since)' : '';
   if (isRules) {
@@ -78,8 +80,7 @@ function* linesRead(text: string): Steps<string> {
     to ??= numberAt(text, at + 1);
   }
   const from = numberAt(text, 0);
-  const which = from === undefined ? countOf(count, 'line') : `lines ${from}-${to}`;
-  return `${which} of the file as it was then`;
+  return `${from === undefined ? countOf(count, 'line') : `lines ${from}-${to}`} of the file as it was then`;
 }
 
 function numberAt(text: string, lineStart: number): string | undefined {
@@ -91,13 +92,12 @@ function numberAt(text: string, lineStart: number): string | undefined {
 const unitsPerStep = 131_072;
 
 /** Replaces one long text in the arguments of a call. The original is the whole arguments; `path` leads to this text in them. */
-export function argumentStub(folded: {
-  readonly text: string;
-  readonly memory: string;
-  readonly path: string;
-  readonly recallTool: string | undefined;
-}): string {
-  const { text, memory, path, recallTool } = folded;
+export function argumentStub({
+  text,
+  memory,
+  path,
+  recallTool,
+}: KeptText & Readonly<Record<'text' | 'path', string>>): string {
   // A long path would be rejected, or cost more than the whole arguments.
   const shortPath = path.length > 200 ? undefined : path;
   return (
@@ -107,26 +107,19 @@ export function argumentStub(folded: {
 }
 
 /** Replaces an image, document or sound. `from` says which step it came from. */
-export function mediaStub(
-  folded: KeptText & {
-    readonly name: string;
-    readonly size: string;
-    readonly from: string;
-  },
-): string {
+export function mediaStub(folded: KeptText & Readonly<Record<'name' | 'size' | 'from', string>>): string {
   const { name, size: measured, from, memory, recallTool } = folded;
   return `[Folded ${name === 'PDF' ? name : name.toLowerCase()}: ${measured}, ${from}. ${shows(memory, recallTool)}]`;
 }
 
-/** An entry of a log: words, or a step. A short answer says nothing without an `answered` reply. `verdict`: fewer words of a reply that ended a turn. */
+/** An entry of a log: words, or a step. A short answer says nothing without an `answered` reply. `verdict`: fewer words of the user, or of a reply that ended a turn. */
 export type LogEntry =
   | Readonly<{ kind: keyof typeof speakers; text: string; said?: string; verdict?: string }>
   | { readonly kind: 'step'; readonly step: StepWords };
 
-/** Messages that one id recalls, in order, and what was said and done in them. */
+/** Messages that one id recalls, how many they are, and what was said and done in them, in order. */
 export type LogPage = {
   readonly memory: string;
-  /** Number of messages. */
   readonly messages: number;
   readonly entries: readonly LogEntry[];
 };
@@ -166,7 +159,7 @@ export function* messagesLog(log: LogOptions): Steps<string> {
 
 type PageLines = { readonly memory: string; readonly lines: readonly string[] };
 
-/** The entries that a log keeps: all below a rank, and the newest of that rank. */
+/** The entries that a log keeps: all below a rank, and the newest of that rank; of the user's words, the others in brief, if `from` is no more than their number. */
 type LogCut = { readonly rank: number; readonly from: number };
 
 /** Ranks of entries: the lower, the longer they stay. */
@@ -195,10 +188,8 @@ export function* wholeLogCharacters(pages: readonly LogPage[], known: KnownNames
 }
 
 function charactersOf(pages: readonly PageLines[]): number {
-  return pages.reduce(
-    (sum, { lines }) => sum + lines.reduce((all, line) => all + line.length + 1, idCharacters),
-    0,
-  );
+  const lines = pages.flatMap((page) => page.lines);
+  return lines.reduce((sum, line) => sum + line.length + 1, pages.length * idCharacters);
 }
 
 /** Finds the longest log that fits. */
@@ -215,7 +206,7 @@ function* fittingLines(log: LogOptions): Steps<readonly PageLines[]> {
   let rank = ranks.search;
   while (rank > ranks.words && !(yield* fits({ rank, from: total }))) rank--;
   // The newest entries of the rank that does not fit as a whole stay.
-  let [low, high] = [0, total];
+  let [low, high] = [0, rank === ranks.words ? total * 2 : total];
   while (low < high) {
     const from = (low + high) >> 1;
     if (yield* fits({ rank, from })) high = from;
@@ -232,6 +223,9 @@ function* spellPages(
   { rank, from }: LogCut,
 ): Steps<readonly PageLines[]> {
   const names = namesOnce(known);
+  const all = pages.flatMap((page) => page.entries);
+  const demand = all.findIndex(({ kind }) => kind === 'user');
+  const start = rank === ranks.words ? from - all.length : from;
   let at = 0;
   const spelled: { readonly memory: string; readonly lines: string[] }[] = [];
   const leftOut: Parameters<typeof addCall>[0] = new Map();
@@ -245,7 +239,7 @@ function* spellPages(
     };
     for (const entry of entries) {
       const own = rankOf(entry, known);
-      const isKept = own < rank || (own === rank && at >= from) || at === 0;
+      const isKept = own < rank || (own === rank && at >= start) || at === Math.max(0, demand);
       at++;
       if (at % entriesPerStep === 0) yield;
       if (!isKept && entry.kind === 'step') addCall(leftOut, entry.step.tool, entry.step.hasFailed);
@@ -260,14 +254,16 @@ function* spellPages(
       if (entry.kind === 'step') {
         // Steps beyond this number are joined in another line, because a line is written at once.
         if (steps.length >= entriesPerStep) flush();
-        const step = namedOnce(entry.step, known, names.isNew);
+        const named = namedOnce(entry.step, known, names.isNew);
+        const step = known.isOfProject(named.folder) ? named : inFolder(named, names.pathOf);
         // How far an older plan had come says nothing without words that are new.
         const isOld = step.kind === 'plan' && step.user === undefined && entry.step !== known.plan?.call;
         if (isOld && (step.tasks !== undefined || !step.about.includes('"'))) continue;
         steps.push(step);
       } else {
         flush();
-        const isBrief = rank < ranks.outcome || (rank === ranks.outcome && at <= from);
+        const whole = entry.kind === 'user' ? ranks.words : ranks.outcome;
+        const isBrief = rank < whole || (rank === whole && at <= from);
         lines.push(speakers[entry.kind] + ((isBrief && entry.verdict) || entry.text));
       }
     }
@@ -305,6 +301,8 @@ export type KnownNames = {
   readonly full: Set<string>;
   /** Names a path that was given in full before. */
   readonly shortName: (path: string) => string;
+  /** True for a folder of the project, which is not told. */
+  readonly isOfProject: (folder: string) => boolean;
   /** Titles of commands, settings of calls, and items of plans that the reader has elsewhere. */
   readonly words: Set<string>;
   /** The newest plan and its step, if no call that stays has it: a log tells it as a whole. */
@@ -313,25 +311,26 @@ export type KnownNames = {
   readonly repaired: ReadonlySet<StepWords>;
 };
 
-/** Sources of the names: texts of other logs, calls that stay, dropped steps, and the paths of all calls. */
+/** Sources of the names: texts of other logs, calls that stay, dropped steps, and the paths and folders of all calls. */
 export type NameSources = {
   readonly logs: string;
   readonly staying: readonly CallWords[];
   readonly dropped: readonly StepWords[];
-  readonly paths: readonly string[];
+  readonly all: readonly Pick<CallWords, 'path' | 'folder'>[];
   readonly repaired: ReadonlySet<StepWords>;
 };
 
 /** Collects what logs need to know. */
-export function knownNames({ logs, staying, dropped, paths, repaired }: NameSources): KnownNames {
+export function knownNames({ logs, staying, dropped, all, repaired }: NameSources): KnownNames {
   const known: KnownNames = {
     full: new Set(),
-    shortName: shortNames(paths),
+    shortName: shortNames(all.flatMap(({ path, folder }) => [path, folder])),
+    isOfProject: all.some(({ folder }) => folder !== '') ? projectFolders(all) : () => true,
     words: new Set(),
     plan:
-      staying.some(({ plan }) => plan.length > 0) || !dropped.some(({ kind }) => kind === 'plan')
-        ? undefined
-        : newestPlan(dropped),
+      dropped.some(({ kind }) => kind === 'plan') && !staying.some(({ plan }) => plan.length > 0)
+        ? newestPlan(dropped)
+        : undefined,
     repaired,
   };
   for (const { path, title, settings, plan: items } of staying) {
