@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { replyVerdict } from './closings.ts';
+import { closingLines, replyVerdict } from './closings.ts';
 
 const told = (...lines: readonly string[]): string => replyVerdict(lines.join('\n'), 150);
 
@@ -30,7 +30,7 @@ describe('what a reply that ended a turn says', () => {
         '',
         'So every second call reads a stale price. Should I fix that?',
       ),
-    ).toBe('So every second call reads a stale price.');
+    ).toBe('Good question. … So every second call reads a stale price.');
   });
 
   it('is its conclusion behind code and tables, with the word that answers', () => {
@@ -51,7 +51,7 @@ describe('what a reply that ended a turn says', () => {
     );
   });
 
-  it('is a sentence in bold letters, a label or the line behind a heading that names a conclusion', () => {
+  it('is a sentence in bold letters, a line with such a label in any language, or the conclusion', () => {
     const list = [
       '1. `queue.ts` waits for the lock of the pool before it writes',
       '2. `pool.ts` waits for the queue before it gives the lock back',
@@ -67,11 +67,15 @@ describe('what a reply that ended a turn says', () => {
       told('All tests pass.', ...list, '**Root Cause:** the lock was taken twice.', 'I have removed one.'),
       told('All tests pass.', ...list, '## Recommendation', 'Keep the old endpoint for a year.', '- or two'),
       told('Hier ist der Vergleich:', ...list, '**Fazit:** Die zweite Lösung ist einfacher.'),
+      told('Esto es lo que vi:', ...list, '**Causa**: la cerradura se tomó dos veces.', 'Ya no está.'),
+      told('比較しました。', ...list, '**結論：**二番目の方法のほうが簡単で速いです。', '次に進みます。'),
     ]).toEqual([
       'I looked at both. … Only the second one can lose an order.',
       'All tests pass. … Root Cause: the lock was taken twice.',
       'All tests pass. … Keep the old endpoint for a year.',
       'Fazit: Die zweite Lösung ist einfacher.',
+      'Esto es lo que vi … Causa: la cerradura se tomó dos veces.',
+      '比較しました。 … 結論：二番目の方法のほうが簡単で速いです。',
     ]);
   });
 
@@ -113,7 +117,7 @@ describe('what a reply that ended a turn says', () => {
     ).toBe('"git show --stat HEAD~1"');
   });
 
-  it('has neither a preface nor words about another sentence', () => {
+  it('has no words about another sentence', () => {
     expect(
       told(
         'Now I have the whole picture.',
@@ -123,7 +127,7 @@ describe('what a reply that ended a turn says', () => {
         '',
         'Two customers who pay at once wait for each other. Shall I fix it? It takes an hour.',
       ),
-    ).toBe('Two customers who pay at once wait for each other.');
+    ).toBe('Now I have the whole picture. … Two customers who pay at once wait for each other.');
   });
 
   it('is no heading, however long', () => {
@@ -137,5 +141,13 @@ describe('what a reply that ended a turn says', () => {
         'The shop sells cups below their cost.',
       ),
     ).toBe('The shop sells cups below their cost.');
+  });
+
+  it('is the same verdict in summaries', () => {
+    const reply =
+      'I looked at all three of them, and at their tests.\n1. one of them waits for the lock of the other one\n2. the other one waits for the lock of the first\n\n**Causa**: la cerradura se tomó dos veces.\n\nYa no está.';
+    expect(closingLines(reply, 0, { question: '', isAnswer: true }).map(({ text }) => text)).toEqual([
+      'I looked at all three of them, and at their tests. … Causa: la cerradura se tomó dos veces.',
+    ]);
   });
 });

@@ -19,7 +19,7 @@ import {
   sentencesOf,
   spacedSentences,
 } from '../sentences.ts';
-import { bare, concludes, heading, labeled } from './verdict.ts';
+import { bare } from './verdict.ts';
 
 // Summaries
 
@@ -43,7 +43,7 @@ export function closingLines(
   const closing = withoutQuestion(closingWords(reply), question);
   const begin = closing.length < minClosing ? [] : [closingLine(closing, reply, at)];
   const { text, place } =
-    isAnswer && boldVerdict(reply) === '' ? placedConclusion(reply) : { text: '', place: 0 };
+    isAnswer && verdictIn(reply) === '' ? placedConclusion(reply) : { text: '', place: 0 };
   if (text.length < minClosing || closing.includes(text)) return begin;
   const end = at + placeIn(place);
   const conclusion: OutlineLine = { section: 'found', text, at: end, end, isFinal: true };
@@ -66,7 +66,7 @@ function saysNames(text: string): boolean {
 /** Tells less of an older reply: its turn needs its outcome, not the words. */
 export function olderClosing([line]: readonly OutlineLine[], reply: string): OutlineLine {
   if (line!.text.length <= (line!.at % 1 === 0 ? maxOlder : maxConclusion)) return line!;
-  const text = boldVerdict(reply) || firstSentences(reply, maxOlder);
+  const text = verdictIn(reply) || firstSentences(reply, maxOlder);
   return text.length < minClosing ? line! : closingLine(text, reply, Math.floor(line!.at));
 }
 
@@ -82,14 +82,14 @@ const maxClosing = 160;
 const maxCut = 320;
 const maxOpening = 80;
 
-/** Returns what a reply that ended a turn says first, and its verdict, if it has one in bold letters elsewhere. */
+/** Returns what a reply that ended a turn says first, and its verdict, if it has one elsewhere. */
 function closingWords(reply: string): string {
   const begin = firstSentences(reply, maxClosing);
   const whole = begin.endsWith(' …') && !begin.endsWith(' items)') ? firstSentences(reply, maxCut) : begin;
   // A reply that is code or a table alone is told by its beginning.
   if (whole === '')
     return wholeWords(oneLine(reply.slice(0, 2_000).replaceAll(/```\w*|~~~|[*|#]+|-{3,}/g, ' ')), maxOpening);
-  const verdict = boldVerdict(reply);
+  const verdict = wholeWords(verdictIn(reply), maxConclusion);
   return whole.includes(verdict) ? whole : joinedApart(firstSentences(reply, maxOpening), verdict);
 }
 
@@ -119,8 +119,8 @@ const minHead = 50;
 /** Matches a sentence in bold letters. */
 const bold = /(?<![*\p{L}])\*\*([^*\n]{20,240}[.!。！])\*\*(?![*\p{L}])/gu;
 
-/** Matches a beginning that only praises the question. */
-const praise = /^\s*(?:good|great|excellent|interesting|fair) (?:question|thinking|catch)[.!,:] +(?=\S)/i;
+/** Matches a line with a label in bold letters: `**Root cause:** the lock is taken twice.` */
+const labeled = /^\*\*[^*\n]{2,40}(?:[:：]\*\*|\*\*[:：])[^\S\n]*\S/u;
 
 /** Matches a heading of so many words that it reads like a sentence. */
 const longHeading = /^#{1,6}[^\S\n]+(?:\S+[^\S\n]+){5}.*$/gm;
@@ -129,12 +129,11 @@ const longHeading = /^#{1,6}[^\S\n]+(?:\S+[^\S\n]+){5}.*$/gm;
 const fenced = /(?:```|~~~)[^]*?(?:```|~~~|$)/g;
 
 /** Matches a beginning that answers a question in a word. */
-const answering = /^(?:yes|no|correct|exactly|ja|nein|doch|sí|oui|non)\b/i;
+const answering = /^\p{L}{1,5}(?=[,，、])/u;
 
-/** Match a line that only announces what follows it, such a sentence, and one that offers more work. */
+/** Match a line that only announces what follows it, and a sentence that offers more work. */
 const announcing =
   /\bhere(?:['’]s| is| are)\b|^(?:let(?: me|['’]s)|i(?:['’]ve| have| made| found)|now (?:i|let)\b|looking at|based on|there are|summary|the (?:changes|following)|hier|voici|aquí|以下)/i;
-const preface = /^(?:now i\b|let me\b|here(?:['’]s| is| are)\b|i see now\b)/i;
 const offering = /^(?:alternatively|if you|let me know|feel free|ready (?:to|for|when)|(?:do|would) you)\b/i;
 
 /** Matches the beginning of a sentence that refers to another one. */
@@ -149,10 +148,7 @@ const maxLead = 90;
  * follows them. The items of a list are told only if the reply says nothing else.
  */
 export function replyVerdict(reply: string, max: number): string {
-  const said = reply
-    .slice(0, maxReply)
-    .replace(praise, '')
-    .replaceAll(longHeading, (line) => (labeled.test(line) ? line : ''));
+  const said = reply.slice(0, maxReply).replaceAll(longHeading, '');
   const lines = markedLines(said.replaceAll(fenced, '\n'), maxReply);
   // A reply that begins with code answers with it.
   const [, shown = ''] = /^\s*(?:```|~~~)[^\n]*\n\s*([^\n]+)/.exec(said) ?? [];
@@ -162,7 +158,7 @@ export function replyVerdict(reply: string, max: number): string {
   if (begin.length >= minHead && whole.startsWith(begin) && !/^[:：]/.test(whole.slice(begin.length)))
     return whole;
   const room = max - (begin === '' ? 0 : begin.length + 3);
-  const verdict = wholeWords(oneLine(verdictIn(said, lines) || conclusionIn(lines).join(' ')), room);
+  const verdict = wholeWords(oneLine(verdictIn(said) || conclusionIn(lines).join(' ')), room);
   const isScrap = verdict.endsWith(' …') && verdict.length < minHead;
   if (verdict === '' || isScrap || whole.includes(verdict.replace(/ …$/, ''))) return whole;
   // A word such as `This` says nothing without what it refers to.
@@ -178,23 +174,19 @@ function beginningOf(lines: readonly string[]): string {
   const parts = head.flatMap((line) => partsOf(bare(line)));
   return parts
     .map((part) => {
-      if (!/[:：]$/.test(part)) return preface.test(part) ? '' : part;
+      if (!/[:：]$/.test(part)) return part;
       const isTelling = part.length <= maxLead && !announcing.test(part) && isProse(part.slice(0, -1));
       return isTelling ? part.slice(0, -1) : (answering.exec(part)?.[0] ?? '');
     })
     .join('\n');
 }
 
-/** Returns the verdict of a reply: a sentence in bold letters, a line with a label that names a conclusion, or the line behind such a heading; or nothing. */
-function verdictIn(reply: string, lines: readonly string[]): string {
+/** Returns the verdict of a reply: a sentence in bold letters, or a line with a label in bold letters that is no item; or nothing. */
+function verdictIn(reply: string): string {
   const strong = boldVerdict(reply);
   if (strong !== '') return strong;
-  const label = lines.find((line) => labeled.test(line));
-  if (label !== undefined) return bare(label);
-  const under = lines.findLastIndex((line) => heading.test(line) && concludes.test(line)) + 1;
-  if (under === 0) return '';
-  const behind = lines[under] ?? '';
-  return /^\*\*.*[:：]\**$/.test(behind) ? bare(behind).slice(0, -1) : proseIn(behind).join(' ');
+  const lines = markedLines(reply.slice(0, maxReply).replaceAll(fenced, '\n'), maxReply);
+  return bare(lines.find((line) => labeled.test(line) && isProse(bare(line))) ?? '');
 }
 
 /** Returns the first sentence that a reply has in bold letters: it is the verdict more often than the first words are. Empty if there is none. */

@@ -32,7 +32,7 @@ const concluding = [
 ].join('|');
 
 /** Matches a line with a label that names a conclusion: `**Verdict:** approve`. */
-export const labeled = new RegExp(
+const labeled = new RegExp(
   String.raw`^[^\p{L}\p{N}]{0,8}(?:[\p{L}-]+ ){0,2}(?:${concluding})s?[^\p{L}\p{N}:：]{0,4}[:：][^\p{L}\p{N}]{0,6}(?=[\p{L}\p{N}].*[^:：]$)`,
   'iu',
 );
@@ -42,12 +42,12 @@ const stated =
   /^[^\p{L}\p{N}]{0,8}(?:[\p{L}-]+ ){0,2}\p{L}+[^\p{L}\p{N}:：]{0,4}[:：][^\p{L}\p{N}]{0,6}(?:\p{Lu}{2,} ?)*\p{Lu}{4,}/u;
 
 /** Matches a heading that names a conclusion, or a summary of the report. */
-export const concludes = new RegExp(String.raw`\b(?:${concluding})s?\b|(?:結論|判定|推奨|结论|建议)`, 'iu');
+const concludes = new RegExp(String.raw`\b(?:${concluding})s?\b|(?:結論|判定|推奨|结论|建议)`, 'iu');
 const sumsUp =
   /\b(?:summary|overview|findings?|zusammenfassung|resumen|hallazgos)\b|(?:要約|まとめ|摘要|总结)/iu;
 
 /** Matches a heading, or a line of emphasized words alone. */
-export const heading = /^(?:#{1,6}\s|\*\*[^*]{1,80}\*\*:?$)/;
+const heading = /^(?:#{1,6}\s|\*\*[^*]{1,80}\*\*:?$)/;
 
 /** Matches what clients add to the answers of sub-agents. */
 const ofClient = /^(?:agentId: \S|<\/?usage|total_tokens: |tool_uses: |duration_ms: )/;
