@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { helpText } from './help/help.ts';
@@ -72,6 +72,18 @@ describe('run', () => {
     expect(await run(['--version'], broken)).toBe(1);
     expect(terminal.written.err()).toMatch(
       /^leporello: unexpected error\. Please report it with these lines:\nTypeError: no such thing\n {4}at /,
+    );
+  });
+
+  it.skipIf(process.platform !== 'linux')('says in one line that its output cannot be written', async () => {
+    const terminal = testTerminal();
+    const full = {
+      ...terminal,
+      out: async (data: string | Uint8Array) => writeFileSync('/dev/full', data),
+    };
+    expect(await run(['--version'], full)).toBe(1);
+    expect(terminal.written.err()).toBe(
+      'leporello: The system reported: ENOSPC: no space left on device, write. Check free space and permissions.\n',
     );
   });
 

@@ -82,6 +82,10 @@ function failure(error: unknown, terminal: Terminal): number {
   }
   // The reader has closed the pipe, so a message would be of no use.
   if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return 1;
+  if (error instanceof Error && 'syscall' in error) {
+    terminal.err(`leporello: The system reported: ${error.message}. Check free space and permissions.\n`);
+    return 1;
+  }
   const stack = error instanceof Error ? error.stack : String(error);
   terminal.err(`leporello: unexpected error. Please report it with these lines:\n${stack}\n`);
   return 1;

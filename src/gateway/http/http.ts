@@ -10,6 +10,9 @@ import type { Codec, GatewayProblem, StreamEvent } from '../../codecs/codec.ts';
 /** Headers with names in lower case. Several values of one name are several entries, in order. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
+/** Bytes of the headers of a request or response at most. Node's own 16,384 are too few for some tokens of logins. */
+export const maxHeaderBytes = 64 * 1024;
+
 export type GatewayRequest = {
   readonly method: string;
   /** Path with query, as the client sent it. */

@@ -1,4 +1,4 @@
-/** Tests how long a client may take to send its request, over real sockets. */
+/** Tests how long a client may take to send its request, and how long headers may be, over real sockets. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
@@ -7,6 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Handler } from './http.ts';
 import { readBody } from './body.ts';
 import { serveNode } from './node-server.ts';
+import { undiciUpstream } from './undici-upstream.ts';
 
 const utf8 = new TextEncoder();
 const errors: unknown[] = [];
@@ -87,4 +88,25 @@ describe('an upload', () => {
     ready.resolve();
     expect(await answer(socket, 'slow bytes')).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });
+});
+
+it('headers of 60,000 bytes, as those of some logins, pass in both directions', async () => {
+  const echoHeader: Handler = async ({ headers }) => ({
+    status: 200,
+    headers: headers.filter(([name]) => name === 'x-long'),
+    body: undefined,
+  });
+  const server = await serveNode(echoHeader, { port: 0, host: '127.0.0.1' });
+  closers.push(() => server.close(0));
+  const upstream = undiciUpstream();
+  closers.push(() => upstream.close());
+  const long = ['x-long', 'a'.repeat(60_000)] as const;
+  const { status, headers } = await upstream.send({
+    method: 'GET',
+    url: `http://127.0.0.1:${server.port}`,
+    headers: [long],
+    body: undefined,
+    signal: new AbortController().signal,
+  });
+  expect([status, headers.filter(([name]) => name === 'x-long')]).toEqual([200, [long]]);
 });

@@ -11,6 +11,7 @@ import {
   type GatewayRequest,
   type HeaderList,
   internalError,
+  maxHeaderBytes,
 } from './http.ts';
 import { incomingBody } from './body.ts';
 import { LeporelloError } from '../../errors.ts';
@@ -69,6 +70,7 @@ export async function serveNode(handler: Handler, options: NodeServerOptions): P
   const server = createServer({
     keepAliveTimeout: options.keepAliveMs ?? 75_000,
     headersTimeout: 60_000,
+    maxHeaderSize: maxHeaderBytes,
     // Off, because Node counts it from the beginning of a request and would cut long uploads. `uploadIdleMs` replaces it.
     requestTimeout: 0,
   });

@@ -12,6 +12,7 @@ import {
   upstreamError,
   type UpstreamRequest,
   type UpstreamResponse,
+  maxHeaderBytes,
 } from './http.ts';
 import { withResolvers } from '../../es2024.ts';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
@@ -53,6 +54,7 @@ export function undiciUpstream(options: UndiciUpstreamOptions = {}): UndiciUpstr
           headersTimeout: options.headersTimeoutMs ?? 15 * minute,
           bodyTimeout: options.bodyTimeoutMs ?? 15 * minute,
           keepAliveTimeout: options.keepAliveMs ?? 30_000,
+          maxHeaderSize: maxHeaderBytes,
         }),
     );
     return opened;
