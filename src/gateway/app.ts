@@ -362,20 +362,18 @@ const depsCheck = object<GatewayDeps>(
 
 /** Returns the settings of the engine, without those of the gateway. */
 function foldSettings(settings: GatewaySettings): FoldSettings {
-  const others = new Set<keyof GatewaySettings>([
-    'urls',
-    'maxBodyBytes',
-    'prepareDeadlineMs',
-    'recall',
-    'experiment',
-    'adminToken',
-    'openMetrics',
-    'tenant',
-    'allowedHosts',
-  ]);
-  return Object.fromEntries(
-    Object.entries(settings).filter(([key]) => !others.has(key as keyof GatewaySettings)),
-  );
+  const others: Record<Exclude<keyof GatewaySettings, keyof FoldSettings>, true> = {
+    urls: true,
+    maxBodyBytes: true,
+    prepareDeadlineMs: true,
+    recall: true,
+    experiment: true,
+    adminToken: true,
+    openMetrics: true,
+    tenant: true,
+    allowedHosts: true,
+  };
+  return Object.fromEntries(Object.entries(settings).filter(([key]) => !Object.hasOwn(others, key)));
 }
 
 function backgroundSummarizer(settings: GatewaySettings, log: GatewayLog): BackgroundSummarizer | undefined {

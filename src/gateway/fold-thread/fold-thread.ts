@@ -14,6 +14,7 @@ import { offerLearned } from './learned.ts';
 import { copyBody } from '../http/body.ts';
 import type {
   ParentFunctions,
+  RemadeFields,
   ThreadData,
   ThreadFunctions,
   ThreadPrepared,
@@ -103,7 +104,7 @@ function foldInThread(
   const { local, keptReplies, encryptedStore, log, secret, budget } = parts;
   // The engines of both threads find the same transient entries.
   const store = openStoreView(parts.store, { deadlineMs: parts.settings.storeDeadlineMs });
-  const settings = copied(parts.settings);
+  const settings = copiedSettings(parts.settings);
   const workerData: ThreadData = { settings, secret, storeName: store.name, budget, engine: place };
   const summarizers = new Map<
     number,
@@ -217,17 +218,17 @@ function foldInThread(
   async function preparedOf(
     remote: Remote<ThreadFunctions>,
     request: EngineRequest,
-    { handle, body = request.body, isCounted, searched, summary, heldBack, ...data }: ThreadPrepared,
+    { handle, copied, body = request.body, isCounted, searched, summary, heldBack }: ThreadPrepared,
   ): Promise<PreparedRequest> {
     const { tenant } = request;
-    const counter = isCounted ? await loadTokenCounter(data.report.model, settings.models) : undefined;
+    const counter = isCounted ? await loadTokenCounter(copied.report.model, settings.models) : undefined;
     // Referenced by everything that uses the thread's copy; when this is garbage-collected, the thread may forget its copy.
     const kept = { handle };
     releaseWithout(kept, remote, handle);
-    return {
-      ...data,
+    const remade: RemadeFields = {
       body,
       counter,
+      conversation: undefined,
       original: () => undefined,
       titleOf: () => undefined,
       searched: () => searched,
@@ -235,7 +236,7 @@ function foldInThread(
       async lookUpOriginal(id) {
         const here = await remote.original(kept.handle, id).catch(() => undefined);
         if (here) return here;
-        if (!data.report.memories.includes(id)) return undefined;
+        if (!copied.report.memories.includes(id)) return undefined;
         const stored = await encryptedStore.recall(tenant, id);
         return stored.status === 'found' ? stored.original : undefined;
       },
@@ -263,6 +264,7 @@ function foldInThread(
             },
       summary: summary && jobOf(remote, kept, summary, (text) => counter?.count(text) ?? text.length),
     };
+    return { ...copied, ...remade };
   }
 
   function jobOf(
@@ -345,7 +347,7 @@ async function requestData({ codec, leftMs, body, ...request }: EngineRequest): 
   return moving(data, copy);
 }
 
-function copied(settings: ServedSettings): ServedSettings {
+function copiedSettings(settings: ServedSettings): ServedSettings {
   try {
     return structuredClone(settings);
   } catch (cause) {

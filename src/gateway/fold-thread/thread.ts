@@ -44,24 +44,32 @@ export type ThreadRequest = Omit<EngineRequest, 'codec' | 'leftMs'> & {
   readonly endsAt: number | undefined;
 };
 
-type NotCopied =
-  | 'conversation'
-  | 'heldBack'
-  | 'original'
-  | 'lookUpOriginal'
-  | 'titleOf'
-  | 'lookUpTitle'
-  | 'remember'
-  | 'keepReply'
-  | 'counter'
-  | 'known'
-  | 'reportPromptTokens'
-  | 'searched'
-  | 'detail';
+/** The fields of a prepared request that are copied back as they are. */
+const copiedFields = [
+  'outcome',
+  'maySendClientBody',
+  'report',
+  'problem',
+  'planTime',
+  'trial',
+  'identity',
+  'recallTool',
+  'notesTool',
+  'wantsJson',
+  'media',
+  'room',
+  'prompt',
+] as const satisfies readonly (keyof PreparedRequest)[];
+
+type CopiedField = (typeof copiedFields)[number];
+
+/** The other fields, which the main thread makes by itself. All must be named, so that none is lost, a new one least of all. */
+export type RemadeFields = Required<Omit<PreparedRequest, CopiedField>>;
 
 /** The parts of a prepared request that can be copied back. The rest stays in the thread and is requested with `handle`. */
-export type ThreadPrepared = Omit<PreparedRequest, NotCopied | 'body' | 'summary'> & {
+export type ThreadPrepared = {
   readonly handle: number;
+  readonly copied: Pick<PreparedRequest, CopiedField>;
   /** The body to send; undefined for the client's own body. */
   readonly body: Uint8Array | undefined;
   readonly isCounted: boolean;
@@ -80,7 +88,10 @@ export type ParentFunctions = Pick<
 > &
   LearnedFunctions & {
     /** Writes the summary that was started under this number. */
-    summarize(number: number, request: Omit<SummaryRequest, 'count'>): Promise<string | undefined>;
+    summarize(
+      number: number,
+      request: Omit<SummaryRequest, 'count'> & { readonly count: undefined },
+    ): Promise<string | undefined>;
     /** Returns the vocabulary of an encoding, in memory that both threads share. */
     vocabulary: typeof loadVocabulary;
   };
@@ -152,15 +163,8 @@ function openThread(data: ThreadData) {
     writeSummary(handle: number, name: string, number: number): Promise<number> {
       return summaryBy(handle).write({
         name,
-        summarize: ({ steps, earlier, known, budget, guidance, form }) =>
-          parent.summarize(number, {
-            steps,
-            earlier,
-            known,
-            budget,
-            ...(guidance !== undefined && { guidance }),
-            form,
-          }),
+        // A function cannot be sent, and the main thread counts by itself.
+        summarize: (request) => parent.summarize(number, { ...request, count: undefined }),
       });
     },
     release(handle: number): void {
@@ -204,28 +208,16 @@ async function dataOf(
   clientBody: Uint8Array,
 ): Promise<ThreadPrepared> {
   const { body, summary, counter } = prepared;
-  const { outcome, maySendClientBody, report, problem, identity, recallTool, media, room, prompt } = prepared;
   // The thread keeps its body, so a copy is moved to the main thread.
   const changed = body === clientBody ? undefined : await copyBody(body);
-  const data = {
-    outcome,
-    maySendClientBody,
-    report,
-    problem,
-    planTime: prepared.planTime,
-    trial: prepared.trial,
-    identity,
-    recallTool,
-    notesTool: prepared.notesTool,
-    wantsJson: prepared.wantsJson,
-    searched: prepared.searched(),
-    heldBack: prepared.heldBack?.strategies,
-    media,
-    room,
-    prompt,
+  const copied = Object.fromEntries(copiedFields.map((name) => [name, prepared[name]]));
+  const data: ThreadPrepared = {
     handle,
+    copied: copied as ThreadPrepared['copied'],
     body: changed,
     isCounted: counter !== undefined,
+    searched: prepared.searched(),
+    heldBack: prepared.heldBack?.strategies,
     summary: summary && {
       writes: summary.writes,
       key: summary.key,
