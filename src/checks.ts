@@ -78,6 +78,19 @@ export function listOf(words: string, isAllowed: (value: unknown) => boolean): C
   return allowed(`a list of ${words}`, (value) => Array.isArray(value) && value.every(isAllowed));
 }
 
+/** The source of a regular expression for ids of originals: `mem_` and 16 characters of Crockford's base32 (80 bits). */
+export const memoryIdPattern = 'mem_[0-9a-hjkmnp-tv-z]{16}';
+
+/** Says in errors and help which values are base URLs; an example follows it. */
+export const baseUrlWords = 'an http or https URL without user, query and fragment, such as';
+
+/** True for a base URL without credentials: these would not be sent, and would show up in error messages. */
+export function isBaseUrl(value: unknown): boolean {
+  if (typeof value !== 'string' || !URL.canParse(value)) return false;
+  const { protocol, username, password, search, hash } = new URL(value);
+  return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
+}
+
 export const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
 /** Allows `false`, and every value that the check allows. */

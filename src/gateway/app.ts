@@ -23,8 +23,10 @@ import {
   type Check,
   type Checks,
   allowed,
+  baseUrlWords,
   checkSettings,
   fraction,
+  isBaseUrl,
   isText,
   listOf,
   object,
@@ -289,18 +291,9 @@ function isAdminToken(value: unknown): boolean {
   return typeof value === 'string' && value.length >= 16;
 }
 
-const url = secretValue(
-  'an http or https URL without user, query and fragment, such as https://api.example.org/v1',
-  isBaseUrl,
-  (value) => (typeof value === 'string' ? shown(value.replace(/[^/@]*@/g, '...@')) : shown(value)),
+const url = secretValue(`${baseUrlWords} https://api.example.org/v1`, isBaseUrl, (value) =>
+  typeof value === 'string' ? shown(value.replace(/[^/@]*@/g, '...@')) : shown(value),
 );
-
-/** True for a URL without credentials: these would not be sent, and would show up in error messages. */
-function isBaseUrl(value: unknown): boolean {
-  if (typeof value !== 'string' || !URL.canParse(value)) return false;
-  const { protocol, username, password, search, hash } = new URL(value);
-  return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
-}
 
 /** The check of each setting. */
 export const gatewayChecks: Checks<GatewaySettings> = {

@@ -3,6 +3,7 @@
  * LiteLLM's guardrail `headroom` and the npm package `headroom-ai`. The messages are folded as in a model call, but by strategies that keep the
  * number of messages. The module is loaded with the first such request.
  */
+import { memoryIdPattern } from '../checks.ts';
 import { defaultCacheMb, minCacheMb } from '../caches.ts';
 import { type JsonRecord, isRecord } from '../conversation/json-scan.ts';
 import type { Engine, PreparedRequest } from '../engine/types.ts';
@@ -12,7 +13,7 @@ import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { defaultStrategies } from '../strategies/default-strategies.ts';
 import { receiveBody } from './http/body.ts';
 import { type GatewayRequest, type GatewayResponse, jsonResponse } from './http/http.ts';
-import { answerCall, hashOf, idPattern, problem, retrieve, textIn } from './retrieve.ts';
+import { answerCall, hashOf, problem, retrieve, textIn } from './retrieve.ts';
 import { callOf } from './routing/routes.ts';
 import { type TenantRule, viewerOf } from './routing/tenant.ts';
 
@@ -272,13 +273,13 @@ function rowsFrom(
 
 /** Names the tool and the hashes that the caller knows in place of those of the engine. */
 function withHashes(content: unknown, recallTool: string): unknown {
-  const call = new RegExp(`\\b${recallTool}( with)? \\{"id":"(${idPattern})"[^{}]*\\}`, 'g');
+  const call = new RegExp(`\\b${recallTool}( with)? \\{"id":"(${memoryIdPattern})"[^{}]*\\}`, 'g');
   const spelled = (text: string) =>
     text
       .replaceAll(call, (_, words: string | undefined, id: string) => {
         return `${retrieveTool}${words ?? ''} ${JSON.stringify({ hash: hashOf(id) })}`;
       })
-      .replaceAll(new RegExp(`\\b${idPattern}\\b`, 'g'), hashOf);
+      .replaceAll(new RegExp(`\\b${memoryIdPattern}\\b`, 'g'), hashOf);
   if (typeof content === 'string') return spelled(content);
   if (!Array.isArray(content)) return content;
   return content.map((part: unknown) =>

@@ -90,10 +90,7 @@ function argumentsIn(call: JsonRecord): JsonRecord {
   }
 }
 
-/** Matches an id: `mem_` and 16 digits of base 32. A hash has 20 hexadecimal digits. */
-export const idPattern = 'mem_[0-9a-hjkmnp-tv-z]{16}';
-
-/** Returns the hash of an id. */
+/** Returns the hash of an id: its 80 bits as 20 hexadecimal digits. */
 export function hashOf(id: string): string {
   let bits = 0n;
   for (let at = 'mem_'.length; at < id.length; at++)

@@ -3,6 +3,7 @@
  * sees nothing in clear but labels and keys. The holder of the secret can read everything; the holder of only the store, nothing.
  * This module does not decide which originals are kept, nor who may read them.
  */
+import { memoryIdPattern } from '../checks.ts';
 import type { Caches } from '../caches.ts';
 import { nextTurn, openSlices } from '../conversation/steps.ts';
 import { LeporelloError } from '../errors.ts';
@@ -322,9 +323,10 @@ export function secretFor(given: Store | undefined, secret: Uint8Array | undefin
   return secret ?? crypto.getRandomValues(new Uint8Array(32));
 }
 
-// Digests of bytes, and memory ids: `mem_` and 16 characters of Crockford's base32 (80 bits).
+// Digests of bytes, and memory ids.
 
-const shape = /^mem_[0-9a-hjkmnp-tv-z]{16}$/;
+const shape = new RegExp(`^${memoryIdPattern}$`);
+const inText = new RegExp(String.raw`\b${memoryIdPattern}\b`, 'g');
 
 /** True for text that has the form of a memory id. Only the encrypted store knows whether an original exists under it. */
 export function isMemoryId(text: string): boolean {
@@ -333,7 +335,7 @@ export function isMemoryId(text: string): boolean {
 
 /** Returns the distinct memory ids in a text. */
 export function memoryIdsIn(bytes: Uint8Array): readonly string[] {
-  return [...new Set(new TextDecoder().decode(bytes).match(/\bmem_[0-9a-hjkmnp-tv-z]{16}\b/g))];
+  return [...new Set(new TextDecoder().decode(bytes).match(inText))];
 }
 
 /** The digits of base 32 by Crockford in lower case: no i, l, o, u. */

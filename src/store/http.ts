@@ -2,6 +2,7 @@
  * Implements the store in a service of the user's own: over HTTP (docs/http-store.md specifies the calls), or with the two functions that
  * every memory service has. A value is encrypted before it gets here, so the service sees only keys and sizes.
  */
+import { baseUrlWords, isBaseUrl } from '../checks.ts';
 import { LeporelloError } from '../errors.ts';
 import { fromBase64, toBase64 } from './platform.ts';
 import { type Clock, type FirstFound, type Store, type StoreEntry, originalPrefix } from './store.ts';
@@ -116,14 +117,10 @@ export function httpStore(options: HttpStoreOptions): Store {
 type CallName = 'get-many' | 'get-first' | 'put-many' | 'put-unless' | 'touch' | 'delete';
 
 function baseUrlOf(url: string): string {
-  const isAllowed =
-    URL.canParse(url) &&
-    /^https?:$/.test(new URL(url).protocol) &&
-    `${new URL(url).username}${new URL(url).password}${new URL(url).search}${new URL(url).hash}` === '';
-  if (isAllowed) return url.replace(/\/+$/, '');
+  if (isBaseUrl(url)) return url.replace(/\/+$/, '');
   throw new LeporelloError(
     'bad-config',
-    'The url of the HTTP store must be an http or https URL without user, query and fragment, such as https://memory.internal/leporello. Put a credential into headers.',
+    `The url of the HTTP store must be ${baseUrlWords} https://memory.internal/leporello. Put a credential into headers.`,
   );
 }
 

@@ -2,6 +2,7 @@
  * Counts the tokens of a conversation by its parts. Text is decoded only for blocks that were not counted before: counts are
  * remembered with the parts of a block, which all blocks of the same bytes share, so a turn costs only its new messages. Pure except for that memo.
  */
+import { memoryIdPattern } from '../checks.ts';
 import { type Notes, openNotes, openTexts } from '../caches.ts';
 import type { Block, Conversation, Media, Message, Part, Span } from '../conversation/conversation.ts';
 import {
@@ -371,9 +372,11 @@ function inputText(body: Uint8Array, block: Block, span: Span): string {
 
 const lengthOf = ({ start, end }: Span): number => end - start;
 
+const memoryIds = new RegExp(String.raw`\b${memoryIdPattern}\b`, 'g');
+
 /** Returns the text with one usual id in place of all ids of originals: these depend on the wire format, and a fold must not. */
 function withUsualIds(text: string): string {
-  return text.includes('mem_') ? text.replaceAll(/\bmem_[0-9a-hjkmnp-tv-z]{16}\b/g, usualId) : text;
+  return text.includes('mem_') ? text.replaceAll(memoryIds, usualId) : text;
 }
 
 /** Takes as many tokens as ids take on average. */

@@ -2,6 +2,7 @@
  * Defines the configuration: every option with its default and its allowed values. Files, variables, flags, errors and the table in
  * docs/configuration.md are derived from it, so an option is added only here.
  */
+import { baseUrlWords, isBaseUrl } from '../../checks.ts';
 import { defaultCacheMb, minCacheMb } from '../../caches.ts';
 import { z } from 'zod';
 import { switchable, described, fraction, tokens, whole } from './kinds.ts';
@@ -11,20 +12,12 @@ import { items, preset, shrinks, strategies, subgoals, summaries, triggers } fro
 /** A gateway with a smaller budget for caches has one engine and keeps less garbage, in megabytes. */
 export const smallCacheMb = 128;
 
-const plainUrl = 'an http or https URL without user, query and fragment, such as';
-const serviceUrl = `${plainUrl} https://memory.internal/leporello`;
+const serviceUrl = `${baseUrlWords} https://memory.internal/leporello`;
 
 function upstream(otherwise: string, about: string) {
-  const allowed = `${plainUrl} ${otherwise}`;
+  const allowed = `${baseUrlWords} ${otherwise}`;
   const schema = z.string().refine(isBaseUrl, { error: allowed }).default(otherwise);
   return described(schema, { allowed, about });
-}
-
-/** True for a URL without credentials: these would not be sent, and would show up in error messages. */
-function isBaseUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const { protocol, username, password, search, hash } = new URL(text);
-  return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
 }
 
 /** A host name; not a URL, and nothing with a password in it. */

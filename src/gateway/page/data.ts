@@ -2,6 +2,7 @@
  * Reads everything that the pages show: receipts with their details, originals, and decisions. A reader sees one tenant; the
  * administrator sees those that have sent requests since the start.
  */
+import { memoryIdPattern } from '../../checks.ts';
 import type { KeptReceipt } from '../../receipts/detail.ts';
 import type { ReceiptTotals } from '../../receipts/totals.ts';
 import { readOriginal } from '../../recall/read-original.ts';
@@ -95,7 +96,8 @@ export function recallsIn(receipts: readonly OwnedReceipt[]): readonly RecallEnt
 export function recallCounts(recalls: readonly RecallEntry[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const { asked } of recalls)
-    for (const id of new Set(asked.match(/mem_[0-9a-z]{16}/g))) counts.set(id, (counts.get(id) ?? 0) + 1);
+    for (const id of new Set(asked.match(new RegExp(memoryIdPattern, 'g'))))
+      counts.set(id, (counts.get(id) ?? 0) + 1);
   return counts;
 }
 
