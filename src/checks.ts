@@ -175,6 +175,23 @@ export function shown(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 79).toWellFormed()}…` : text;
 }
 
+/**
+ * Returns the secret for a store. Without a store, the originals end with the process, and a random secret will do. Throws `bad-config`
+ * for a store without a secret: the next process could not read anything.
+ */
+export function secretFor(
+  store: { readonly name: string } | undefined,
+  given: Uint8Array | undefined,
+): Uint8Array {
+  if (given === undefined && store !== undefined) {
+    throw new LeporelloError(
+      'bad-config',
+      `secret is missing: without it, nothing in the ${store.name} store could be read after a restart. Create a secret once (openssl rand -base64 32), keep it where you keep passwords, and pass it with every start: secret: new TextEncoder().encode(text).`,
+    );
+  }
+  return given ?? crypto.getRandomValues(new Uint8Array(32));
+}
+
 // Suggestions for misspelled words
 
 /**

@@ -2,7 +2,7 @@
  * Public entry `leporello/fetch`: the gateway inside a `fetch`, for every SDK that accepts one. A model call is folded and its recalls are
  * answered on the way to the URL that the SDK calls; any other request passes through untouched.
  */
-import { type Check, type Checks, allowed, checkSettings, listOf, object } from '../checks.ts';
+import { type Check, type Checks, allowed, checkSettings, listOf, object, secretFor } from '../checks.ts';
 import type { Codec } from '../codecs/codec.ts';
 import { LeporelloError } from '../errors.ts';
 import { type GatewaySettings, gatewayChecks, gatewayParts } from '../gateway/app.ts';
@@ -15,7 +15,7 @@ import type { AnyReceipt } from '../gateway/receipts/receipts.ts';
 import { callOf } from '../gateway/routing/routes.ts';
 import { storeChecks } from '../library/settings.ts';
 import { type Leporello, isTriggerList, strategyList, triggersCheck } from '../library/leporello.ts';
-import { isTenantLabel, secretFor, tenantWords } from '../store/encrypted-store.ts';
+import { isTenantLabel, tenantWords } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
 import type { StrategyChoice } from '../strategies/by-name.ts';

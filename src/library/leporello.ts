@@ -6,7 +6,7 @@ import { type Engine, type PreparedRequest, passThrough } from '../engine/types.
 import { createCaches } from '../caches.ts';
 import type { CompressedResult, PendingWords, ResultRequest } from './compress-result.ts';
 import type * as defaultEngine from './default-engine.ts';
-import { type Check, checkSettings, object, shown } from '../checks.ts';
+import { type Check, checkSettings, object, secretFor, shown } from '../checks.ts';
 import {
   type Prepared,
   type PrepareRequest,
@@ -22,7 +22,7 @@ import {
 import { bytesOfBody, codecFor } from './request-body.ts';
 import { foldChecks, storeChecks } from './settings.ts';
 import { recallToolFor, answerRecall, noteAnswer, notesToolFor } from '../recall/tool.ts';
-import { type EncryptedStore, createEncryptedStore, secretFor } from '../store/encrypted-store.ts';
+import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
 import { choiceCheck } from '../strategies/by-name.ts';
@@ -113,20 +113,23 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   const { memoryTtlMs: ttlMs, storeDeadlineMs, cacheMb } = options;
   // There is an engine for `prepare` and one for `compact`, with one budget for both.
   const caches = createCaches(cacheMb);
-  const open = () => createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs, caches });
-  const encryptedStore = open();
+  const open = async () => {
+    const { createEncryptedStore } = await import('../store/encrypted-store.ts');
+    return createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs, caches });
+  };
+  const encryptedStore = once(open);
   const { triggers: wanted, strategies: _, ...settings } = options;
   const strategies = strategiesIn(options);
   const triggers = isTriggerList(wanted) ? wanted : defaultTriggers(wanted, options.preset);
-  const engine = openedLater(({ createDefaultEngine }) =>
-    createDefaultEngine(settings, encryptedStore, { caches, strategies, triggers }),
+  const engine = openedLater(async ({ createDefaultEngine }) =>
+    createDefaultEngine(settings, await encryptedStore(), { caches, strategies, triggers }),
   );
-  const historyEngine = openedLater(({ createHistoryEngine }) =>
-    createHistoryEngine(settings, open(), { caches, strategies, triggers }),
+  const historyEngine = openedLater(async ({ createHistoryEngine }) =>
+    createHistoryEngine(settings, await open(), { caches, strategies, triggers }),
   );
   const pendingWords: PendingWords = new Map();
   const original = async (id: string, tenant: string): Promise<Uint8Array | undefined> => {
-    const found = await encryptedStore.recall(tenant, id);
+    const found = await (await encryptedStore()).recall(tenant, id);
     return found.status === 'found' ? found.original : undefined;
   };
   const requests = new WeakMap<Prepared, PreparedRequest>();
@@ -196,10 +199,10 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
     compressResult(request) {
       checkResult(request);
       const { name } = recallToolFor([]);
-      return Promise.all([import('./compress-result.ts'), loadUsualCounter()]).then(
-        ([{ compressResult }, counter]) => {
+      return Promise.all([import('./compress-result.ts'), loadUsualCounter(), encryptedStore()]).then(
+        ([{ compressResult }, counter, opened]) => {
           const count = (text: string) => counter.count(text);
-          return compressResult(request, { encryptedStore, count, recallTool: name, pendingWords });
+          return compressResult(request, { encryptedStore: opened, count, recallTool: name, pendingWords });
         },
       );
     },
@@ -225,13 +228,8 @@ function withCodec(
 }
 
 /** Returns an engine that is loaded with the first request, so that the root entry stays small. A request that cannot load it is sent as it is. */
-function openedLater(create: (from: typeof defaultEngine) => Engine): Engine {
-  let opened: Promise<Engine> | undefined;
-  const open = (): Promise<Engine> => {
-    opened ??= import('./default-engine.ts').then(create);
-    opened.catch(() => (opened = undefined));
-    return opened;
-  };
+function openedLater(create: (from: typeof defaultEngine) => Promise<Engine>): Engine {
+  const open = once(() => import('./default-engine.ts').then(create));
   return {
     prepare: (request) =>
       open().then(
@@ -249,12 +247,23 @@ function openedLater(create: (from: typeof defaultEngine) => Engine): Engine {
   };
 }
 
+/** Returns a function that opens something with its first call, and again after a failure. */
+function once<Opened>(open: () => Promise<Opened>): () => Promise<Opened> {
+  let opened: Promise<Opened> | undefined;
+  return () => {
+    opened ??= open();
+    opened.catch(() => (opened = undefined));
+    return opened;
+  };
+}
+
 function nothing(): void {}
 
 /** The parts of an instance that the adapters of this package use. */
 type LeporelloParts = {
   readonly engine: Engine;
-  readonly encryptedStore: EncryptedStore;
+  /** Opens the store with the first call, so that the root entry stays small. */
+  readonly encryptedStore: () => Promise<EncryptedStore>;
   readonly options: LeporelloOptions;
 };
 

@@ -309,20 +309,6 @@ export function checkedTenant(tenant: string): string {
   );
 }
 
-/**
- * Returns the secret for a store. Without a store, the originals end with the process, and a random secret will do. Throws `bad-config`
- * for a store without a secret: the next process could not read anything.
- */
-export function secretFor(given: Store | undefined, secret: Uint8Array | undefined): Uint8Array {
-  if (secret === undefined && given !== undefined) {
-    throw new LeporelloError(
-      'bad-config',
-      `secret is missing: without it, nothing in the ${given.name} store could be read after a restart. Create a secret once (openssl rand -base64 32), keep it where you keep passwords, and pass it with every start: secret: new TextEncoder().encode(text).`,
-    );
-  }
-  return secret ?? crypto.getRandomValues(new Uint8Array(32));
-}
-
 // Digests of bytes, and memory ids.
 
 const shape = new RegExp(`^${memoryIdPattern}$`);

@@ -4,17 +4,12 @@
  */
 import { openFixed } from '../caches.ts';
 import type { RecallTool } from '../codecs/codec.ts';
-import { allowed, type Check, checkSettings, object, positiveNumber } from '../checks.ts';
+import { allowed, type Check, checkSettings, object, positiveNumber, secretFor } from '../checks.ts';
 import { isRecord } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
-import {
-  checkedTenant,
-  createEncryptedStore,
-  secretFor,
-  type EncryptedStore,
-} from '../store/encrypted-store.ts';
+import { checkedTenant, createEncryptedStore, type EncryptedStore } from '../store/encrypted-store.ts';
 import type { Compression } from '../receipts/receipt.ts';
 import { addCompression, type CompressionTotals, noCompressions } from '../receipts/totals.ts';
 import { recallToolFor } from '../recall/tool.ts';

@@ -28,7 +28,7 @@ const sessionCheck = object<SessionOptions>({
 
 const thirtyDaysMs = 30 * 24 * 60 * 60 * 1_000;
 
-/** The last call of each session by its tenant and name, in each store. The next one waits for it, also that of another object. */
+/** The last call of each session by its tenant and name, for each Leporello. The next one waits for it, also that of another object. */
 const turns = new WeakMap<object, Map<string, Promise<unknown>>>();
 
 /** The list of a session: its items have the keys of their numbers. */
@@ -68,8 +68,9 @@ export class LeporelloSession implements Session {
       const count = await this.#count();
       const first = limit === undefined ? 0 : Math.max(0, count - Math.max(0, limit));
       const items = await this.#read(first, count);
+      const encryptedStore = await this.#parts.encryptedStore();
       for (const key of [this.#head(), ...this.#keys(0, count)])
-        this.#parts.encryptedStore.renewSealed(this.#tenant, key, this.#ttlMs);
+        encryptedStore.renewSealed(this.#tenant, key, this.#ttlMs);
       return items;
     });
   }
@@ -90,7 +91,9 @@ export class LeporelloSession implements Session {
       if (count === 0) return undefined;
       const [item] = await this.#read(count - 1, count);
       await this.#put(this.#head(), { count: count - 1 });
-      await this.#parts.encryptedStore.forget(this.#tenant, { sealed: this.#keys(count - 1, count) });
+      await (await this.#parts.encryptedStore()).forget(this.#tenant, {
+        sealed: this.#keys(count - 1, count),
+      });
       return item;
     });
   }
@@ -98,16 +101,15 @@ export class LeporelloSession implements Session {
   async clearSession(): Promise<void> {
     return this.#inTurn(async () => {
       const count = await this.#count();
-      await this.#parts.encryptedStore.forget(this.#tenant, {
+      await (await this.#parts.encryptedStore()).forget(this.#tenant, {
         sealed: [this.#head(), ...this.#keys(0, count)],
       });
     });
   }
 
   async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const { encryptedStore } = this.#parts;
-    const running = turns.get(encryptedStore) ?? new Map<string, Promise<unknown>>();
-    turns.set(encryptedStore, running);
+    const running = turns.get(this.#parts) ?? new Map<string, Promise<unknown>>();
+    turns.set(this.#parts, running);
     const key = `${this.#tenant}/${this.#id}`;
     const turn = Promise.resolve(running.get(key)).then(work);
     const ended = turn.catch(() => undefined);
@@ -126,11 +128,16 @@ export class LeporelloSession implements Session {
   }
 
   async #put(key: string, record: object): Promise<void> {
-    await this.#parts.encryptedStore.putSealed(this.#tenant, [key], encodeRecord(record), this.#ttlMs);
+    await (await this.#parts.encryptedStore()).putSealed(
+      this.#tenant,
+      [key],
+      encodeRecord(record),
+      this.#ttlMs,
+    );
   }
 
   async #records(keys: readonly string[]): Promise<readonly unknown[]> {
-    const found = await this.#parts.encryptedStore.getSealedMany(this.#tenant, keys);
+    const found = await (await this.#parts.encryptedStore()).getSealedMany(this.#tenant, keys);
     return found.map((bytes) => bytes && decodeRecord(bytes, 'An item of a session'));
   }
 
