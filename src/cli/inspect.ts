@@ -131,12 +131,12 @@ function spellOther({ id, receipt }: KeptReceipt): string {
   return `Receipt ${id}, ${new Date(at).toISOString()}\n  ${model ?? 'the model in the URL'}: ${otherWords({ receipt })}\n`;
 }
 
-function tokenLines({ tokensBefore, tokensAfter, window, replayed, usage, ms }: Receipt): readonly string[] {
+function tokenLines({ tokensBefore, tokensAfter, window, usage, ms }: Receipt): readonly string[] {
   const counted =
     tokensBefore === undefined || tokensAfter === undefined
       ? []
       : [
-          `  tokens: ${number(tokensBefore)} came, ${number(tokensAfter)} were sent${window === undefined ? '' : ` (window ${number(window)})`}; ${number(replayed)} edits repeated`,
+          `  tokens: ${number(tokensBefore)} came, ${number(tokensAfter)} were sent${window === undefined ? '' : ` (window ${number(window)})`}`,
         ];
   const billed =
     usage === undefined
@@ -170,8 +170,11 @@ function messageLines({ detail }: KeptReceipt): readonly string[] {
   ];
 }
 
+/** The states whose name differs from the word for people. */
+const stateWords: Partial<Record<MessageDetail['state'], string>> = { sent: '', replayed: 'repeated' };
+
 function messageCells({ index, role, what, before, after, state, kept }: MessageDetail): readonly string[] {
-  const note = kept === undefined ? (state === 'sent' ? '' : state) : `kept: ${wordsOfKept(kept)}`;
+  const note = kept === undefined ? (stateWords[state] ?? state) : `kept: ${wordsOfKept(kept)}`;
   return [String(index), `${role}: ${what}`, number(before), number(after), note];
 }
 

@@ -52,7 +52,7 @@ export function requestPage(view: RequestView): PageContent {
     under: pageRoot,
     body: html`<p class="crumb"><a href="${pageRoot}">Requests</a> / session ${sessionLink(receipt.session)}</p>
 <h1>Request at ${timeTag(receipt.at)}</h1>
-<p class="lead">${outcomeWords(receipt, receipt.outcome)}.${warning !== undefined && html` <strong class="alert">${warning}${receipt.problem !== undefined && `: ${receipt.problem}`}</strong>`}</p>
+<p class="lead">${outcomeWords(receipt, receipt.outcome).replace(/\.$/, '')}.${warning !== undefined && html` <strong class="alert">${warning}${receipt.problem !== undefined && `: ${receipt.problem}`}</strong>`}</p>
 ${kept.detail?.trigger && html`<p class="why"><strong>Why it was folded.</strong> ${wordsOfTrigger(kept.detail.trigger, receipt)}</p>`}
 ${fold && folded === fold && html`<p class="why"><strong>Repeated.</strong> This request repeats the fold of <a href="${pageRoot}requests/${fold.id}">an earlier request</a>, ${duration(receipt.at - fold.receipt.at)} before, byte for byte: that keeps the provider's cache valid. The replacements below are those of that fold.</p>`}
 ${factsOf(receipt)}

@@ -48,6 +48,7 @@ it('a session shows its folds, recalls, pauses and failures in the chart', () =>
     expect(drawing.match(/class="fold" /g)).toHaveLength(1);
     expect(drawing.match(/<circle class="recall"/g)).toHaveLength(1);
     expect(drawing).toContain('<title>pause of 6 min</title>');
+    expect(drawing).toContain('text-anchor="end">tokens</text>');
     expect(drawing).toContain('1,000 came, 400 sent, unstable from message 3</title>');
     expect(drawing.match(/<circle class="dot bad"/g)).toHaveLength(1);
   }
@@ -60,6 +61,16 @@ it('a session whose name is not well-formed has a link', () => {
 
 it('a session without receipts says so', () => {
   expect(sessionPage('none', []).body.markup).toContain('No request of this session is kept.');
+});
+
+it('a request whose reason is a sentence ends with one full stop', () => {
+  const outcome = { status: 'untouched', reason: 'not-this-format: expected { at byte 0.' } as const;
+  const one = kept(1, { outcome });
+  const view = { kept: one, fold: undefined, shown: 0, original: { text: undefined, total: 0 } };
+  const page = requestPage({ ...view, recalls: new Map(), pinnedTools: [], isUndone: false });
+  expect(page.body.markup).toContain(
+    '<p class="lead">not folded: not-this-format: expected { at byte 0.</p>',
+  );
 });
 
 it('a request says what was folded, by the title of each replacement', () => {

@@ -83,7 +83,7 @@ function drawingOf(counted: readonly Receipt[], { name, width, height }: ChartSi
   const label = `Tokens of ${counted.length} requests: the last one came with ${number(last.tokensBefore ?? 0)} and was sent with ${number(last.tokensAfter ?? 0)}.`;
   return html`<svg class="chart ${name}" viewBox="0 0 ${width} ${height}" role="img" aria-label="${label}">
 ${ticks}<path class="came" d="${area(({ came }) => came)}"/><path class="sent" d="${area(({ sent }) => sent)}"/><path class="cached" d="${area(({ cached }) => cached)}"/>${marks}
-<text x="${left}" y="${height - 10}">first request</text><text x="${right}" y="${height - 10}" text-anchor="end">newest</text></svg>`;
+<text x="${left - 8}" y="14" text-anchor="end">tokens</text><text x="${left}" y="${height - 10}">first request</text><text x="${right}" y="${height - 10}" text-anchor="end">newest</text></svg>`;
 }
 
 function marksOf(

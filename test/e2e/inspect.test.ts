@@ -76,7 +76,7 @@ it('inspect shows what was folded and why, after the gateway has ended', async (
     const table = /\n    message  what[^]*?\n    \((\d+) other messages/.exec(repeated.out)!;
     // The request has 11 messages: two that the fold replaced, and nine others, of which the fold itself knew seven.
     expect(table[1]).toBe('9');
-    expect(table[0].match(/replayed$/gm)).toHaveLength(2);
+    expect(table[0].match(/repeated$/gm)).toHaveLength(2);
     expect(table[0]).not.toContain('kept:');
     const json = await inspects('--last', '3', '--json');
     const receipts = json.out
@@ -115,7 +115,7 @@ const folded = `Receipt ID-1, TIME
   /v1/messages, model claude-sonnet-5, session jobs
   folded: token budget exceeded
   Why: The request had 40,000 tokens, more than its token budget (20 % of the window); the goal was at most 20,000 tokens.
-  tokens: 40,000 came, 20,000 were sent (window 200,000); 0 edits repeated
+  tokens: 40,000 came, 20,000 were sent (window 200,000)
   billed: 2,000 input tokens, 0 of them read from the cache; 20 output
   time added: MS
   offload-results: 2 edits saved 20,000 tokens

@@ -82,7 +82,12 @@ export async function dataFindings(
       },
     ];
   }
-  const mb = (size / 1e6).toFixed(1);
+  // SQLite keeps its newest pages beside the database until it merges them.
+  const newest = await stat(`${file}-wal`).then(
+    (found) => found.size,
+    () => 0,
+  );
+  const mb = ((size + newest) / 1e6).toFixed(1);
   const usable: Finding = {
     check,
     level: 'ok',

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { type AgentCliName, agentCliNamed, agentClis, clientHelp, upstreamsOf } from './clients.ts';
+import {
+  type AgentCliName,
+  agentCliNamed,
+  agentClis,
+  clientHelp,
+  clientSnippets,
+  upstreamsOf,
+} from './clients.ts';
 
 const url = 'http://127.0.0.1:8787';
 const defaults = {
@@ -58,10 +65,25 @@ describe('a client', () => {
 
   it('is named in the text at the start of the gateway', () => {
     const text = clientHelp(url, 'leporello wrap claude');
-    for (const { title, name, setting } of agentClis) {
+    for (const { title, name, setting, file } of agentClis) {
       expect(text).toContain(name);
-      expect(text).toContain(`  ${title.padEnd(14)}  ${setting(url)}\n`);
+      const place = file === undefined ? '' : ` in ${file}`;
+      expect(text).toContain(`  ${title.padEnd(14)}  ${setting(url)}${place}\n`);
     }
+  });
+
+  it('can be copied from the page into its settings file as it is', () => {
+    const base = `${url}/v1`;
+    const copied = clientSnippets(url, 'leporello wrap claude').filter(({ note }) => note?.startsWith('In '));
+    expect(copied).toEqual([
+      { name: 'Codex', text: `openai_base_url = "${base}"`, note: 'In ~/.codex/config.toml.' },
+      { name: 'opencode', text: expect.any(String) as string, note: 'In opencode.json.' },
+      { name: 'pi', text: expect.any(String) as string, note: 'In ~/.pi/agent/models.json.' },
+    ]);
+    expect(copied.slice(1).map(({ text }) => JSON.parse(text) as unknown)).toEqual([
+      { provider: { anthropic: { options: { baseURL: base } } } },
+      { providers: { anthropic: { baseUrl: url } } },
+    ]);
   });
 });
 

@@ -19,8 +19,10 @@ export type AgentCli = {
   /** The command that starts it. */
   readonly binary: string;
   readonly npmPackage: string;
-  /** How to connect it permanently, for the text at the start of `serve`. */
+  /** Connects it without `wrap`: a command line, or the content of `file`. */
   readonly setting: (url: string) => string;
+  /** The settings file that `setting` belongs in. */
+  readonly file?: string;
   /** Says how a run of it is connected. */
   readonly plan: (place: ClientPlace) => ClientPlan;
 };
@@ -246,7 +248,8 @@ export const agentClis: readonly AgentCli[] = [
     title: 'Codex',
     binary: 'codex',
     npmPackage: '@openai/codex',
-    setting: (url) => `openai_base_url = "${url}/v1" in ~/.codex/config.toml`,
+    setting: (url) => `openai_base_url = "${url}/v1"`,
+    file: '~/.codex/config.toml',
     plan: planCodex,
   },
   {
@@ -262,7 +265,8 @@ export const agentClis: readonly AgentCli[] = [
     title: 'opencode',
     binary: 'opencode',
     npmPackage: 'opencode-ai',
-    setting: (url) => `provider.anthropic.options.baseURL = "${url}/v1" in opencode.json`,
+    setting: (url) => `{ "provider": { "anthropic": { "options": { "baseURL": "${url}/v1" } } } }`,
+    file: 'opencode.json',
     plan: planOpencode,
   },
   {
@@ -270,7 +274,8 @@ export const agentClis: readonly AgentCli[] = [
     title: 'pi',
     binary: 'pi',
     npmPackage: '@mariozechner/pi-coding-agent',
-    setting: (url) => `providers.anthropic.baseUrl = "${url}" in ~/.pi/agent/models.json`,
+    setting: (url) => `{ "providers": { "anthropic": { "baseUrl": "${url}" } } }`,
+    file: '~/.pi/agent/models.json',
     plan: planPi,
   },
   {
@@ -310,10 +315,13 @@ export function agentCliIn(operands: readonly string[]): AgentCliName {
 export function clientHelp(url: string, wrap: string): string {
   const names = agentClis.map(({ name }) => name);
   const rows = [
-    ...agentClis.map(({ title, setting }) => [title, setting(url)] as const),
+    ...agentClis.map(
+      ({ title, setting, file }) =>
+        [title, `${setting(url)}${file === undefined ? '' : ` in ${file}`}`] as const,
+    ),
     ['OpenAI SDK', `OPENAI_BASE_URL=${url}/v1   (or baseURL / base_url; chat and responses)`],
     ['Anthropic SDK', `ANTHROPIC_BASE_URL=${url}   (or baseURL / base_url)`],
-    ['Gemini SDK', `httpOptions.baseUrl = ${url}`],
+    ['Gemini SDK', `httpOptions: { baseUrl: '${url}' }`],
   ] as const;
   return `Connect an agent for one run, without changing its settings:
 
@@ -333,14 +341,15 @@ export function clientSnippets(url: string, wrap: string): readonly ClientSnippe
   const toolSearch = 'Without ENABLE_TOOL_SEARCH, some versions send all tool definitions in every request.';
   return [
     { name: 'For one run', text: wrap, note: 'Or codex, gemini, opencode, pi, qwen.' },
-    ...agentClis.map(({ name, title, setting }) => ({
+    ...agentClis.map(({ name, title, setting, file }) => ({
       name: title,
       text: setting(url),
       ...(name === 'claude' ? { note: toolSearch } : {}),
+      ...(file === undefined ? {} : { note: `In ${file}.` }),
     })),
     { name: 'OpenAI SDK', text: `OPENAI_BASE_URL=${url}/v1`, note: 'Chat Completions and Responses.' },
     { name: 'Anthropic SDK', text: `ANTHROPIC_BASE_URL=${url}` },
-    { name: 'Gemini SDK', text: `httpOptions.baseUrl = ${url}` },
+    { name: 'Gemini SDK', text: `httpOptions: { baseUrl: '${url}' }`, note: 'An option of GoogleGenAI.' },
   ];
 }
 
