@@ -1,6 +1,6 @@
 /**
  * Checks the code in the README and the docs: each TypeScript block compiles as it is printed, each shell block is valid shell and names
- * only scripts, commands and files that exist, each link leads to a file. docs-commands.laws.test.ts runs the shell blocks.
+ * only scripts, commands and files that exist, each link leads to a file and a heading, each flag and variable of Leporello exists. docs-commands.laws.test.ts runs the shell blocks.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -16,6 +16,9 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { expect, it } from 'vitest';
+import { commandNames } from '../src/cli/command-args.ts';
+import { options } from '../src/cli/config/options.ts';
+import { helpText } from '../src/cli/help/help.ts';
 import { readManifest, sourceOf, subpathsOf } from './architecture/manifest.ts';
 import { codeBlocks, documents } from './support/code-blocks.ts';
 
@@ -88,6 +91,86 @@ it('npm scripts and files that documents name exist', () => {
   });
   expect(problems).toEqual([]);
 });
+
+it('links to a heading lead to one', () => {
+  const problems = documents().flatMap(({ path, text }) =>
+    [...text.matchAll(/\]\((?!https?:)([^)#]*)#([^)]+)\)/g)].flatMap(([, file = '', anchor = '']) => {
+      const to = file === '' ? path : join(dirname(path), file);
+      return anchorsOf(readFileSync(to, 'utf8')).has(anchor)
+        ? []
+        : [`${path}: ${to} has no heading #${anchor}`];
+    }),
+  );
+  expect(problems).toEqual([]);
+});
+
+/** Returns the anchors that GitHub gives to the headings of a page. */
+function anchorsOf(page: string): ReadonlySet<string> {
+  const headings = page.replaceAll(/^```.*?^```/gms, '').matchAll(/^#{1,6} (.+)$/gm);
+  return new Set(
+    [...headings].map(([, heading = '']) =>
+      heading
+        .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
+
+it('flags, options and variables of Leporello that documents name exist', () => {
+  const variables = new Set([
+    ...options.map(({ variable }) => variable),
+    ...[undefined, ...commandNames].flatMap((topic) => helpText(topic).match(/LEPORELLO_[A-Z_]+/g) ?? []),
+    // Set by bench-ab for the command that it runs.
+    'LEPORELLO_AB_TASK',
+    'LEPORELLO_AB_NAMESPACE',
+  ]);
+  const keys = new Set(options.map(({ key }) => key));
+  const allHelp = commandNames.map((name) => helpText(name)).join('');
+  let calls = 0;
+  const problems = documents().flatMap(({ path, text }) => {
+    // A call ends at a comment, at a pipe, or where the arguments of another command begin.
+    const called = [...text.matchAll(/\bleporello ([a-z-]+)\b([^`\n|#]*?)(?=`| -- |[\n|#])/g)].flatMap(
+      ([, name, given = '']) => {
+        const command = commandNames.find((one) => one === name);
+        if (command === undefined) return [];
+        const flags = flagsIn(given);
+        calls += flags.length;
+        return flags
+          .filter((flag) => !flagsIn(helpText(command)).includes(flag))
+          .map((flag) => `${name} ${flag}`);
+      },
+    );
+    const alone = [...text.matchAll(/`(--[a-z][a-z-]+)/g)].map(([, flag = '']) => flag);
+    const set = [...text.matchAll(/--set ([a-z][\w.]*)=/g)].map(([, key = '']) => key);
+    return [
+      ...called,
+      ...alone.filter((flag) => !flagsIn(allHelp).includes(flag) && !ofOthers.includes(flag)),
+      ...set.filter((key) => !keys.has(key)).map((key) => `--set ${key}`),
+      ...(text.match(/LEPORELLO_[A-Z_]*[A-Z]/g) ?? []).filter((name) => !variables.has(name)),
+    ].map((problem) => `${path}: ${problem}`);
+  });
+  expect(problems).toEqual([]);
+  expect(calls).toBeGreaterThan(10);
+});
+
+/** Flags of agents, harnesses and our own benchmarks that documents name by themselves. */
+const ofOthers: readonly string[] = [
+  '--agent-import-path',
+  '--cache-ttl',
+  '--dataset',
+  '--dataset-path',
+  '--items',
+  '--no-telemetry',
+  '--prefix',
+  '--settings',
+  '--static-share',
+];
+
+function flagsIn(text: string): readonly string[] {
+  return text.match(/(?<![\w-])--[a-z][a-z-]*/g) ?? [];
+}
 
 it('the page on architecture names every folder of src, and only files that exist', () => {
   const page = readFileSync('docs/architecture.md', 'utf8');
