@@ -57,6 +57,15 @@ export function whatItSaves(figures: ReplayFigures): string {
   return markdown(head, rows, '|---|---:|---:|---:|---:|');
 }
 
+/** Says in one sentence what was saved: for the long session relative to compaction, because its full context fits no window. */
+export function savingsSentence(figures: ReplayFigures): string {
+  const costOf = (source: string, policy: string) => bestPrices(ofPolicy(figures, source, policy));
+  const sessions = percent(1 - costOf('coding', 'Leporello'), 0);
+  const compacted = costOf('long', "client's own compaction at 160,000");
+  const long = percent(1 - costOf('long', 'Leporello') / compacted, 0);
+  return `In replays, recorded coding sessions cost ${sessions} less than without it, and one very long session ${long} less than with the client's own compaction ([figures and limits](#what-it-saves)).`;
+}
+
 function lostOf({ lost }: { readonly lost: number }): string {
   return lost === 0 ? 'none' : percent(lost, 1);
 }

@@ -11,6 +11,7 @@ import {
   costBySource,
   presetTable,
   type ReplayFigures,
+  savingsSentence,
   whatItSaves,
 } from './replay-tables.ts';
 
@@ -24,6 +25,7 @@ export type FigureBlock = {
 };
 
 export const blocks: Readonly<Record<string, FigureBlock>> = {
+  'in-short': { from: 'replay', text: (result) => savingsSentence(figuresOf(result)) },
   'what-it-saves': { from: 'replay', text: (result) => whatItSaves(figuresOf(result)) },
   'cost-sources': block('replay', (result) => costBySource(figuresOf(result))),
   'cost-policies': block('replay', (result) => costByPolicy(figuresOf(result))),
@@ -392,9 +394,6 @@ export function rowsOf(result: Result, key = 'rows'): readonly Row[] {
 
 /** Returns the last of several figures that was measured. */
 function last(list: Cell = ''): Cell {
-  return (
-    String(list)
-      .split(' ')
-      .findLast((one) => one !== '-') ?? ''
-  );
+  const measured = String(list).replaceAll(/(?:^| )-(?= |$)/g, '');
+  return measured.split(' ').at(-1) ?? '';
 }
