@@ -28,7 +28,7 @@ export function overviewPage({ totals, sessions, receipts, experiments, startedA
 <section aria-labelledby="sums"><h2 id="sums">What it cost, and what it saved</h2>
 <div id="totals">${totalsOf(totals)}</div>
 <p class="note">Since this gateway started, ${timeTag(startedAt)}. Paid is what providers bill at list prices. The estimate says what the same requests would have cost
-without Leporello: an estimate, not a bill.</p></section>
+without Leporello: an estimate, not a bill.${receipts.some(setsCacheMarks) && ' Leporello marked prompts for the cache whose client marks none. Their estimate counts no cache, so a part of the net comes from the cache and not from folds.'}</p></section>
 ${experiments.length > 0 && experimentsOf(experiments)}
 <section aria-labelledby="live"><div class="head"><h2 id="live">Newest requests</h2>
 <span class="live" id="state" role="status">not live: reload to see more</span></div>
@@ -36,6 +36,10 @@ ${tableOf('newest requests', requestColumns, rows, 'requests')}
 ${rows.length === 0 && html`<p id="empty" class="empty">No request has come yet. <a href="${pageRoot}setup">Set up a client</a>, and its requests appear here.</p>`}</section>
 ${sessions.length > 0 && sessionsOf(sessions.slice(0, maxSessions))}`,
   };
+}
+
+function setsCacheMarks(one: Overview['receipts'][number]): boolean {
+  return (requestReceipt(one)?.cacheMarks ?? 0) > 0;
 }
 
 function experimentsOf(experiments: readonly string[]): Html {

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import type { KeptReceipt } from '../receipts/detail.ts';
 import type { Receipt } from '../receipts/receipt.ts';
+import { noTotals } from '../receipts/totals.ts';
+import { overviewPage } from './overview.ts';
 import { requestPage } from './request.ts';
 import { sessionPage } from './session.ts';
 
@@ -107,4 +109,13 @@ it('a request says what was folded, by the title of each replacement', () => {
   expect(reason(1)).toBe(
     'Shortened when it arrived: result of run (message 38). It was never sent in full, so the cache stayed valid: 1,200 tokens became 9. The model has not recalled it.',
   );
+});
+
+it('the first page says that savings come from cache marks, too, if Leporello set some', () => {
+  const pageOf = (one: KeptReceipt) =>
+    overviewPage({ totals: noTotals, sessions: [], receipts: [one], experiments: [], startedAt: 0 }).body
+      .markup;
+  const words = 'a part of the net comes from the cache and not from folds';
+  expect(pageOf(kept(1, { cacheMarks: 2 }))).toContain(words);
+  expect(pageOf(kept(1))).not.toContain(words);
 });
