@@ -19,7 +19,7 @@ import {
   sentencesOf,
   spacedSentences,
 } from '../sentences.ts';
-import { bare } from './verdict.ts';
+import { bare, labeled } from './verdict.ts';
 
 // Summaries
 
@@ -118,9 +118,6 @@ const minHead = 50;
 
 /** Matches a sentence in bold letters. */
 const bold = /(?<![*\p{L}])\*\*([^*\n]{20,240}[.!。！])\*\*(?![*\p{L}])/gu;
-
-/** Matches a line with a label in bold letters: `**Root cause:** the lock is taken twice.` */
-const labeled = /^\*\*[^*\n]{2,40}(?:[:：]\*\*|\*\*[:：])[^\S\n]*\S/u;
 
 /** Matches a heading of so many words that it reads like a sentence. */
 const longHeading = /^#{1,6}[^\S\n]+(?:\S+[^\S\n]+){5}.*$/gm;

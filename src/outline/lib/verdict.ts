@@ -23,28 +23,12 @@ const maxReport = 60_000;
 /** UTF-16 units of the quoted words of a report. */
 const maxVerdict = 180;
 
-/** Words that name a conclusion, in headings and ahead of colons. */
-const concluding = [
-  'verdict|recommendation|conclusion|assessment|outcome|bottom line|root cause|final answer|tl;?dr',
-  'fazit|ergebnis|empfehlung|urteil|ursache',
-  'veredicto|recomendación|conclusión|resultado',
-  '結論|判定|推奨|原因|结论|建议|根本原因',
-].join('|');
-
-/** Matches a line with a label that names a conclusion: `**Verdict:** approve`. */
-const labeled = new RegExp(
-  String.raw`^[^\p{L}\p{N}]{0,8}(?:[\p{L}-]+ ){0,2}(?:${concluding})s?[^\p{L}\p{N}:：]{0,4}[:：][^\p{L}\p{N}]{0,6}(?=[\p{L}\p{N}].*[^:：]$)`,
-  'iu',
-);
+/** Matches a line with a label in bold letters: `**Root cause:** the lock is taken twice.` */
+export const labeled = /^\*\*[^*\n:：]{2,40}(?:\*\*)?[:：].*[^:：*\s]\**$/u;
 
 /** Matches a line with a label that names a state, in capitals: `Report: REQUEST CHANGES`. */
 const stated =
   /^[^\p{L}\p{N}]{0,8}(?:[\p{L}-]+ ){0,2}\p{L}+[^\p{L}\p{N}:：]{0,4}[:：][^\p{L}\p{N}]{0,6}(?:\p{Lu}{2,} ?)*\p{Lu}{4,}/u;
-
-/** Matches a heading that names a conclusion, or a summary of the report. */
-const concludes = new RegExp(String.raw`\b(?:${concluding})s?\b|(?:結論|判定|推奨|结论|建议)`, 'iu');
-const sumsUp =
-  /\b(?:summary|overview|findings?|zusammenfassung|resumen|hallazgos)\b|(?:要約|まとめ|摘要|总结)/iu;
 
 /** Matches a heading, or a line of emphasized words alone. */
 const heading = /^(?:#{1,6}\s|\*\*[^*]{1,80}\*\*:?$)/;
@@ -76,7 +60,7 @@ export function verdictOf(text: string): string | undefined {
 type Said = { readonly text: string; readonly at: number };
 
 /**
- * Returns sentences of a report, the most telling section first: a conclusion, a summary, its beginning; then its end. The items of a list say nothing without
+ * Returns sentences of a report: the first and the last one of its last section, then the others, in order. The items of a list say nothing without
  * the line that announces them, so they stand with it, behind all sentences.
  */
 function conclusionsIn(lines: readonly string[]): readonly Said[] {
@@ -104,12 +88,9 @@ function conclusionsIn(lines: readonly string[]): readonly Said[] {
   // Ahead of its first heading, a report says what it is going to tell.
   const [preamble, ...titled] = sections;
   const filled = titled.filter(({ said }) => said.length > 0);
-  const best =
-    filled.findLast(({ title }) => concludes.test(title)) ?? filled.find(({ title }) => sumsUp.test(title));
-  const rest = filled.filter((section) => section !== best);
-  const told = [...(best ? [best] : []), ...rest].flatMap(({ said }) => said);
-  const last = filled.at(-1)?.said.at(-1);
-  if (best === undefined && told.length > 1) return [told[0]!, last!, ...told.slice(1)];
+  const told = filled.flatMap(({ said }) => said);
+  const ends = filled.at(-1)?.said ?? [];
+  if (told.length > 1) return [ends[0]!, ends.at(-1)!, ...told];
   const all = [...told, ...lists.filter(({ text }) => !/[:：]$/.test(text))];
   return all.length > 0 ? all : preamble!.said;
 }
