@@ -103,7 +103,7 @@ describe.skipIf(isBrowserMissing)('the pages in a browser', () => {
       const heights = (await page.evaluate(
         '[...document.querySelectorAll(".chart text")].map((text) => text.getBoundingClientRect().height).filter((height) => height > 0)',
       )) as readonly number[];
-      expect(heights).toHaveLength(5);
+      expect(heights).toHaveLength(6);
       expect(Math.min(...heights)).toBeGreaterThan(10);
       await page.context().close();
     },
