@@ -9,7 +9,6 @@ import { isRecord } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
-import { checkedTenant, createEncryptedStore, type EncryptedStore } from '../store/encrypted-store.ts';
 import type { Compression } from '../receipts/receipt.ts';
 import { addCompression, type CompressionTotals, noCompressions } from '../receipts/totals.ts';
 import { recallToolFor } from '../recall/tool.ts';
@@ -189,8 +188,11 @@ async function open(options: TrajectoryOptions, settings: TrajectorySettings): P
   const counter = await counterOf(options);
   const measure = measureOf(counter, settings.budget);
   const { summarizer, summarizerTimeoutMs: timeoutMs = 30_000 } = options;
+  const { checkedTenant, createEncryptedStore } = await import('../store/encrypted-store.ts');
   const tenant = checkedTenant(options.tenant ?? 'local');
-  const encryptedStore = encryptedStoreOf(options);
+  const { store = inMemoryStore(), memoryTtlMs: ttlMs, storeDeadlineMs } = options;
+  const secret = secretFor(options.store, options.secret);
+  const encryptedStore = createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs });
   let state = checkedState(options.state) ?? emptyState(options.goal);
   let problem: string | undefined;
   let running: Promise<void> | undefined;
@@ -338,12 +340,6 @@ async function counterOf({ counter, model }: TrajectoryOptions): Promise<TokenCo
     'bad-config',
     `The trajectory's counter ${problem ?? 'is asynchronous, but context() is not'}: pass a function that returns the tokens of a text, or { count } with such a function.`,
   );
-}
-
-function encryptedStoreOf(options: TrajectoryOptions): EncryptedStore {
-  const { store = inMemoryStore(), memoryTtlMs: ttlMs, storeDeadlineMs } = options;
-  const secret = secretFor(options.store, options.secret);
-  return createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs });
 }
 
 function recordOf(work: FoldWork, id: string) {
