@@ -172,7 +172,6 @@ export function typedText(text: string, before = ''): TypedText {
     return { words: given.trim(), note: `skill ${skill.split('/').at(-1)}` };
   }
   if (/^\s*\[Request interrupted by user/.test(text)) return { words: '', note: interruptionNote };
-  // The words behind the name of a command stand beside it.
   if (announcesText.test(before)) return { words: '', note: textOfCommand(text, before) };
   const hook = ofHook.exec(text);
   if (hook) {
@@ -268,7 +267,7 @@ const maxQuestions = 480;
 const itemMark = /^(?:[-*•]\s+)?(?:\d{1,3}[.)]\s+)?/;
 
 /** Matches the number or letter of an option at the beginning of a line. */
-const optionMark = /^(?:\|\s*|[-*•]\s+)?(?:#{1,6}\s+)?\**(?:\p{L}+ )?(\d{1,2}|[A-Z])\**[.):：]/u;
+const optionMark = /^(?:\|\s*|[-*•]\s+)?(?:#{1,6}\s+)?\**\(?(?:\p{L}+ )?(\d{1,2}|[A-Za-z])\**[.):：]/u;
 
 /** Matches the number or letter of an option in an answer, with a word ahead of it that names another thing or a number of things. */
 const picked =
@@ -284,9 +283,8 @@ export function questionBefore(reply: string, answer: string): string {
   const lines = markedLines(reply, 20_000).map((line) => line.replaceAll('**', ''));
   const options = new Map<string, string>();
   for (const line of lines) {
-    const label = optionMark.exec(line)?.[1];
+    const label = optionMark.exec(line)?.[1]?.toUpperCase();
     if (label === undefined) continue;
-    // A row of a table tells an option in its cells.
     const bare = line.replaceAll(/^\|\s*|\s*\|$/g, '').replaceAll(/\s*\|\s*/g, ': ');
     // An answer has the numbers of the list that asks.
     if (isAsking(line) || !isAsking(options.get(label) ?? ''))
@@ -296,7 +294,10 @@ export function questionBefore(reply: string, answer: string): string {
   const isNumbered = isLabeled && numbers.length > 1;
   const named = isNumbered
     ? numbers.map((label) => ({ noun: '', label }))
-    : Array.from(answer.slice(0, 200).matchAll(picked), ([, noun = '', label = '']) => ({ noun, label }));
+    : Array.from(answer.slice(0, 200).matchAll(picked), ([, noun = '', label = '']) => ({
+        noun,
+        label: mayPick(answer, label) ? label.toUpperCase() : '',
+      }));
   const chosen = [
     ...new Set(
       named.flatMap(({ noun, label }) => {
@@ -326,6 +327,12 @@ export function questionBefore(reply: string, answer: string): string {
       : [`${first} ${wholeWords(question, maxOther)}`];
   const quoted = [...chosen, ...asked].map((text) => wholeWords(oneLine(text), maxQuestion));
   return wholeWords(quoted.filter((text) => text !== '').join(' / '), maxQuestions);
+}
+
+/** True for a letter that names an option: a small one is a word, such as `a`, unless a sign or nothing follows it, or it is nearly all of the answer. */
+function mayPick(answer: string, label: string): boolean {
+  const mayBeWord = /\p{Ll}/u.test(label) && answer.split(/\s+/).length > 2;
+  return !mayBeWord || new RegExp(`(?<![\\p{L}\\d])${label}\\s*(?:[.,:;!)]|$)`, 'u').test(answer);
 }
 
 /** UTF-16 units of one of several questions that an answer has the numbers of, and of a second question that offers something else. */

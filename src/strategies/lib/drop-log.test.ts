@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { chatBody, readChat, type Step } from '../../../test/support/chat-conversation.ts';
 import { foldView } from '../../../test/support/strategy-suite.ts';
-import { quotedWords } from '../../outline/lib/typed-text.ts';
+import { questionBefore, quotedWords } from '../../outline/lib/typed-text.ts';
 import { runSteps } from '../../conversation/steps.ts';
 import { dropOldest } from '../drop-messages.ts';
 import { knownNames, messagesLog } from './stubs.ts';
@@ -316,5 +316,19 @@ it('a log without space for more has the first demand, ahead of the words of the
   expect([log(0), log(130)]).toEqual([
     ['USER: Cancel both orders, but keep the gift.]'],
     ['USER: Cancel both orders, but keep the gift.', 'USER: The old one, too.]'],
+  ]);
+});
+
+it('an answer with a small letter stands with the option that it picks, and the word a picks none', () => {
+  const reply = 'Two ways:\n\na) Redis, in memory\nb) A table in Postgres\n\nWhich one?';
+  expect(
+    ['b', 'I think a) is fine', 'let us go with b', 'a good idea, go on'].map((one) =>
+      questionBefore(reply, one),
+    ),
+  ).toEqual([
+    'b) A table in Postgres / Which one?',
+    'a) Redis, in memory / Which one?',
+    'b) A table in Postgres / Which one?',
+    'Which one?',
   ]);
 });
