@@ -42,44 +42,62 @@ export function shrink(text: string, options: ShrinkOptions): Shrunk | undefined
 export function* shrinkInSteps(text: string, options: ShrinkOptions): Steps<Shrunk | undefined> {
   if (text.length < MIN_LENGTH || text.length > MAX_LENGTH || isShrunk(text)) return undefined;
   const sizes = new Map<string, number>();
-  const sizeOf = remembered(sizes, options.count ?? lengthOf);
-  const steps: (ShrinkDraft & { kind: Kind })[] = [];
-  const now = (): string => steps.at(-1)?.text ?? text;
-  function* measure(texts: readonly string[]): Steps<void> {
-    for (const one of texts) if (options.countInSteps) sizes.set(one, yield* options.countInSteps(one));
-  }
-  function* take(kind: Kind, drafts: readonly ShrinkDraft[]): Steps<void> {
-    yield;
-    if (drafts.length === 0 || options.without?.includes(kind)) return;
-    yield* measure([now(), ...drafts.map((draft) => draft.text)]);
-    const best = smallest([{ text: now(), isLossless: true, note: '' }, ...drafts], sizeOf);
-    if (best.note !== '') steps.push({ ...best, kind });
-  }
-
+  const taking: Taking = {
+    text,
+    options,
+    sizes,
+    sizeOf: remembered(sizes, options.count ?? lengthOf),
+    steps: [],
+  };
+  const { steps } = taking;
   let recognized = yield* detect(text);
   if (recognized?.kind !== 'numbered-lines') {
     if (options.mayBeEdited === true) return undefined;
     const mayHide = !options.lossless && mayLose(text);
-    yield* take(
-      'terminal',
-      renderTerminal(text).filter(({ isLossless }) => isLossless || mayHide),
-    );
-    const drafts = options.lossless ? [] : withoutBlobs(now());
-    if (drafts.length > 0 && mayLose(now()) && (recognized?.kind === 'json' || !isCode(now())))
-      yield* take('blob', drafts);
-    if (steps.length > 0) recognized = yield* detect(now());
+    const rendered = renderTerminal(text).filter(({ isLossless }) => isLossless || mayHide);
+    yield* take(taking, 'terminal', rendered);
+    const now = textNow(taking);
+    const drafts = options.lossless ? [] : withoutBlobs(now);
+    if (drafts.length > 0 && mayLose(now) && (recognized?.kind === 'json' || !isCode(now)))
+      yield* take(taking, 'blob', drafts);
+    if (steps.length > 0) recognized = yield* detect(textNow(taking));
   }
-  if (recognized) yield* take(recognized.kind, recognized.drafts(options));
+  if (recognized) yield* take(taking, recognized.kind, recognized.drafts(options));
 
   const last = steps.at(-1);
-  if (last) yield* measure([text, last.text]);
-  if (!last || !isWorthIt(text, last.text, sizeOf, options)) return undefined;
+  if (last) yield* measure(taking, [text, last.text]);
+  if (!last || !isWorthIt(text, last.text, taking.sizeOf, options)) return undefined;
   return {
     text: last.text,
     kind: last.kind,
     isLossless: steps.every(({ isLossless }) => isLossless),
     notes: steps.map(({ note }) => note),
   };
+}
+
+/** A text that is made smaller in several steps. */
+type Taking = {
+  readonly text: string;
+  readonly options: ShrinkOptions;
+  readonly sizes: Map<string, number>;
+  readonly sizeOf: (text: string) => number;
+  /** The drafts that were taken, each made of the one before. */
+  readonly steps: (ShrinkDraft & { kind: Kind })[];
+};
+
+const textNow = ({ text, steps }: Taking): string => steps.at(-1)?.text ?? text;
+
+function* measure({ options, sizes }: Taking, texts: readonly string[]): Steps<void> {
+  for (const one of texts) if (options.countInSteps) sizes.set(one, yield* options.countInSteps(one));
+}
+
+function* take(taking: Taking, kind: Kind, drafts: readonly ShrinkDraft[]): Steps<void> {
+  yield;
+  if (drafts.length === 0 || taking.options.without?.includes(kind)) return;
+  const now = textNow(taking);
+  yield* measure(taking, [now, ...drafts.map((draft) => draft.text)]);
+  const best = smallest([{ text: now, isLossless: true, note: '' }, ...drafts], taking.sizeOf);
+  if (best.note !== '') taking.steps.push({ ...best, kind });
 }
 
 /** Maximum size of a lossy draft relative to the smallest lossless one: a loss must save much. */

@@ -85,15 +85,12 @@ export function bytesHeld({ shown, made }: ReferenceMemo): number {
   return shown.bytes() + 60 * (made.at(-1)?.lines ?? 0);
 }
 
-/** Counts the tokens of a text that may be very long. */
-type CountInSteps = (text: string) => Steps<number>;
-
-/** Returns the edits that shorten these texts, with references, in the order of the conversation. */
+/** Returns the edits that shorten these texts, with references, in the order of the conversation. `count` counts the tokens of a text. */
 export function* withReferences(
   memo: ReferenceMemo,
   conversation: Conversation,
   texts: readonly ArrivedText[],
-  count: CountInSteps,
+  count: (text: string) => Steps<number>,
 ): Steps<readonly Shrink[]> {
   // A paused request of the same conversation may be using the memo. An empty memo gives the same result.
   const own = memo.isInUse ? createReferenceMemo() : memo;
@@ -110,20 +107,14 @@ function* referring(
   { shown, made }: ReferenceMemo,
   conversation: Conversation,
   texts: readonly ArrivedText[],
-  count: CountInSteps,
+  count: (text: string) => Steps<number>,
 ): Steps<readonly Shrink[]> {
   let common = 0;
   while (common < texts.length && isSame(made[common]?.arrived, texts[common]!)) common++;
   made.length = common;
   yield* shown.truncate(common);
-  const linesByOrder = new Map<number, readonly string[]>();
-  function* linesOf({ order }: { readonly order: number }): Steps<readonly string[]> {
-    const known = linesByOrder.get(order);
-    if (known) return known;
-    const lines = yield* splitLines(yield* textWithoutReferences(conversation, texts[order]!));
-    linesByOrder.set(order, lines);
-    return lines;
-  }
+  const split = new Map<ArrivedText, readonly string[]>();
+  const linesOf = ({ order }: { readonly order: number }) => splitOnce(split, conversation, texts[order]!);
   for (let order = common; order < texts.length; order++) {
     yield;
     const arrived = texts[order]!;
@@ -144,6 +135,18 @@ function* referring(
   return shrinks;
 }
 
+/** Splits a text into lines once. */
+function* splitOnce(
+  split: Map<ArrivedText, readonly string[]>,
+  conversation: Conversation,
+  arrived: ArrivedText,
+): Steps<readonly string[]> {
+  const lines =
+    split.get(arrived) ?? (yield* splitLines(yield* textWithoutReferences(conversation, arrived)));
+  split.set(arrived, lines);
+  return lines;
+}
+
 /** Returns the tokens that shrinks save in each message, by its index. */
 export function savedByMessage(shrinks: readonly Shrink[]): ReadonlyMap<number, number> {
   const tokens = new Map<number, number>();
@@ -157,7 +160,7 @@ function* shrinkTo(
   arrived: ArrivedText,
   conversation: Conversation,
   texts: readonly ArrivedText[],
-  count: CountInSteps,
+  count: (text: string) => Steps<number>,
 ): Steps<Shrink | undefined> {
   const { at, shrink } = arrived;
   const before = yield* textWithoutReferences(conversation, arrived);
@@ -217,9 +220,8 @@ function keyOf({ at, result, shrink }: ArrivedText): ReadKey {
 /** Reads the lines of a text. */
 function* linesIn(conversation: Conversation, arrived: ArrivedText): Steps<TextLines> {
   const key = keyOf(arrived);
-  const remembered = linesByText.get(key);
-  if (remembered) return remembered;
-  const lines = yield* readLines(yield* textWithoutReferences(conversation, arrived));
+  const lines =
+    linesByText.get(key) ?? (yield* readLines(yield* textWithoutReferences(conversation, arrived)));
   linesByText.set(key, lines);
   return lines;
 }
@@ -229,9 +231,9 @@ const isListing = ({ numbers }: TextLines): boolean => numbers.some((number) => 
 /** True for a text that reports a failure. Its lines are always shown. */
 function* isFailureIn(conversation: Conversation, arrived: ArrivedText, lines: TextLines): Steps<boolean> {
   const key = keyOf(arrived);
-  const remembered = failures.get(key);
-  if (remembered !== undefined) return remembered;
-  const isFailure = !isListing(lines) && reportsFailure(yield* textWithoutReferences(conversation, arrived));
+  const isFailure =
+    failures.get(key) ??
+    (!isListing(lines) && reportsFailure(yield* textWithoutReferences(conversation, arrived)));
   failures.set(key, isFailure);
   return isFailure;
 }
@@ -291,9 +293,8 @@ export function* refer(
 function* referWhole(
   own: readonly string[],
   lines: TextLines,
-  earlier: Earlier,
+  { shown, linesOf }: Earlier,
 ): Steps<Referring | undefined> {
-  const { shown, linesOf } = earlier;
   const characters = charactersOf(own);
   for (const source of shown.same(lines)) {
     const note = sameText(source.label);
