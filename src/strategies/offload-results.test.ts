@@ -39,6 +39,31 @@ describe('offload-results', () => {
     });
   });
 
+  it('does not count an edit that failed or that the user refused', () => {
+    const call = (name: string, path: string, result: string): Step => ({
+      calls: [{ name, input: JSON.stringify({ file_path: path, old_string: 'a', new_string: 'b' }), result }],
+    });
+    const refused =
+      "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file).";
+    const conversation = readChat(
+      chatBody([
+        { user: 'Go' },
+        ...['a.ts', 'b.ts', 'c.ts'].map((path) => call('Read', path, file)),
+        call('Edit', 'a.ts', refused),
+        call('Edit', 'b.ts', 'Error: String to replace not found in file.'),
+        call('Edit', 'c.ts', 'The file c.ts has been updated.'),
+      ]),
+    );
+    const stubs = offloadResults()
+      .propose(foldView(conversation, { idOf: () => 'mem_1' }))
+      .map((edit) => (edit.kind === 'replace-text' ? edit.stub.replace(/ read_memory .*/, '') : ''));
+    expect(stubs).toEqual([
+      '[Folded result: 101 lines of the file as it was then.',
+      '[Folded result: 101 lines of the file as it was then.',
+      '[Folded result: 101 lines of the file as it was then (edited since).',
+    ]);
+  });
+
   it('says which lines were read and whether the file was edited since, what failed, and what a command ended with', () => {
     const call = (name: string, input: unknown, result: string): Step => ({
       calls: [{ name, input: JSON.stringify(input), result }],

@@ -21,10 +21,10 @@ import {
 } from './lib/editable-texts.ts';
 import { resultStub, argumentStub, mediaStub } from './lib/stubs.ts';
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
-import { bytesOf, inputOf } from '../conversation/messages.ts';
+import { bytesOf, inputOf, textInSteps } from '../conversation/messages.ts';
 import { label, quoted } from '../outline/outcome.ts';
 import { filesRead, findsPlaces, isSamePath } from '../outline/files-shown.ts';
-import { type CallWords, callWords, type StepCall } from '../outline/step-line.ts';
+import { type CallWords, callWords, type StepCall, stepWords } from '../outline/step-line.ts';
 import { type PartPlace, beginsReply, callsByResult, pairCalls, placeKey } from '../conversation/turns.ts';
 import { type Splice, applySplices, literalBytes } from '../conversation/json-scan.ts';
 
@@ -129,8 +129,10 @@ function* callsOfResults({ conversation }: FoldView): Steps<ResultCalls> {
     yield;
     const message = conversation.messages[place.message]!;
     const part = message.parts[place.part] as ToolCallPart;
-    const call = readOrOther({ tool: name, input: inputOf(conversation.body, message, part) });
+    const sent = { tool: name, input: inputOf(conversation.body, message, part) };
+    const call = readOrOther(sent);
     calls.set(placeKey(result), call);
+    if (call.kind === 'edit' && (yield* hasFailed(conversation, sent, result))) continue;
     for (const path of call.kind === 'edit' ? [call.path] : call.writes) {
       const edited = edits.get(lastName(path)) ?? new Map<string, number>();
       if (edited.size < maxSameName || edited.has(path)) edited.set(path, place.message);
@@ -147,6 +149,20 @@ function* callsOfResults({ conversation }: FoldView): Steps<ResultCalls> {
       isEditedSince: edited.some(([other, at]) => at > result.message && isSamePath(other, path)),
     };
   };
+}
+
+/** True if a call failed, or the user refused it: its file is as it was. */
+function* hasFailed(
+  { body, messages }: Conversation,
+  call: Pick<StepCall, 'tool' | 'input'>,
+  place: PartPlace,
+): Steps<boolean> {
+  const message = messages[place.message]!;
+  const part = message.parts[place.part];
+  if (part?.type !== 'tool-result') return false;
+  const texts: string[] = [];
+  for (const span of part.texts) texts.push(yield* textInSteps(body, message, span));
+  return stepWords({ ...call, result: texts.join('\n'), isError: part.isError }).hasFailed;
 }
 
 /** Returns a call in words. A command that only prints one file, such as `cat a.ts`, counts as a read of that file. */
