@@ -89,12 +89,15 @@ it('a text for people is told by its headings, and a whole one by its title', ()
   ]).toEqual(['+"Open ends"', '"Steps", this → that', '', '"Plan"', '', '']);
 });
 
-it('several edits of one call are told together, by two names at most', () => {
+it('several edits of one call are told together, by two names and a sign for more', () => {
   const edits = ['one', 'two', 'three'].map((name) => ({
     oldText: '}',
     newText: `}\nfunction ${name}() {}`,
   }));
-  expect(changedNames({ path: 'a.ts', edits }, 'a.ts')).toEqual(['+one', '+two']);
+  expect(changedNames({ path: 'a.ts', edits }, 'a.ts')).toEqual(['+one', '+two', '…']);
+  expect(changedNames({ path: 'a.ts', edits: edits.slice(0, 2) }, 'a.ts')).toEqual(['+one', '+two']);
+  const moved = { old_string: 'function gone() {}', new_string: 'function a() {}\nfunction b() {}' };
+  expect(changedNames(moved, 'a.ts')).toEqual(['+a', '-gone', '…']);
   expect(changedNames({ path: 'a.ts', edits: ['x'] }, 'a.ts')).toEqual([]);
   expect(changedNames({ path: 'a.ts' }, 'a.ts')).toEqual([]);
 });

@@ -16,7 +16,10 @@ const maxText = 20_000;
 const oldText = /^(?:old_?(?:string|str|text|source|content)|search|find)$/i;
 const newText = /^(?:new_?(?:string|str|text|source|content)|replace(?:ment)?|with)$/i;
 
-/** Returns the names that tell what an edit changed, at most two; none if nothing tells it. */
+/** Stands for names that are not told. */
+export const more = '…';
+
+/** Returns the names that tell what an edit changed: two, and `more` behind them if it changed others; none if nothing tells it. */
 export function changedNames(sent: JsonRecord, path: string): readonly string[] {
   const { content, edits } = sent;
   const isProse = /\.(?:md|mdx|markdown|txt|rst|adoc|org)$/i.test(path);
@@ -29,7 +32,8 @@ export function changedNames(sent: JsonRecord, path: string): readonly string[] 
       ? []
       : namesOf(linesOf(before), linesOf(after), path, isProse);
   });
-  return [...new Set(names)].filter((name) => name !== '').slice(0, maxNames);
+  const told = [...new Set(names)].filter((name) => name !== '');
+  return told.length > maxNames ? [...told.slice(0, maxNames), more] : told;
 }
 
 function textOf(part: JsonRecord, key: RegExp): string | undefined {
@@ -67,8 +71,10 @@ function namesOf(
   const added = newIn(are!, known!);
   const removed = newIn(were!, left!);
   if (added.length === 1 && removed.length === 1) return [`${removed[0]} → ${added[0]}`];
-  if (added.length + removed.length > 0)
-    return [...added.map((name) => `+${name}`), ...removed.map((name) => `-${name}`)];
+  // Names that are gone are told beside new ones.
+  const signed = [...added.map((name) => `+${name}`), ...removed.map((name) => `-${name}`)];
+  if (signed.length > 0)
+    return [...new Set([signed[0]!, signed.at(removed.length > 0 ? -1 : 0)!, ...signed])];
   // A comment may be about what stands below it.
   if (!isProse && [...gone, ...made].join('').trim() === '') return [word ?? ''];
   // A line that both have is changed, or stands above what is.

@@ -175,7 +175,7 @@ function rankOf(entry: LogEntry, { plan, repaired }: KnownNames): number {
   // A failure that was repaired stays no longer than the repair: alone, it would read as if it were still there.
   if (repaired.has(step)) return step.kind === 'command' ? ranks.outcome : ranks.search;
   if (step.hasFailed) return ranks.failure;
-  if (step.kind === 'edit') return ranks.edit;
+  if (step.kind === 'edit' || step.writes.length > 0) return ranks.edit;
   if (step.kind === 'read') return ranks.reading;
   if (step.kind === 'search') return ranks.search;
   if (hasEffect(step)) return ranks.verdict;
