@@ -7,10 +7,10 @@ export type Document = { readonly path: string; readonly text: string };
 /** A fenced block of code. `line` is the line of its fence, from 1. */
 export type CodeBlock = { readonly path: string; readonly line: number; readonly code: string };
 
-/** Returns the README, the guide for contributors, the policies and the pages of docs/, without the decisions: these are a record. */
+/** Returns the README, the guide for contributors, the changes, the policies and the pages of docs/, without the decisions: these are a record. */
 export function documents(): readonly Document[] {
   const others = globSync(['.github/**/*.md', 'docs/*.md']).toSorted();
-  return ['README.md', 'CONTRIBUTING.md', ...others].map((path) => ({
+  return ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...others].map((path) => ({
     path,
     text: readFileSync(path, 'utf8'),
   }));
