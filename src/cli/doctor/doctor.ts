@@ -16,7 +16,7 @@ import { helpText } from '../help/help.ts';
 import { type GatewayState, getJson, portUser, urlFor } from '../running-gateway.ts';
 import type { WrapSums } from '../serve/wraps.ts';
 import { count, spelledSums } from '../wrap/wrap.ts';
-import { ago, gatewayFindings } from './gateway-checks.ts';
+import { ago, gatewayFindings, settingsInUse } from './gateway-checks.ts';
 import {
   type DoctorDeps,
   type Finding,
@@ -105,16 +105,19 @@ async function setupFindings(
         ];
   const secret = await secretFindings(dataDir, terminal.env, config.memory);
   const wrap = wrapCommand('claude', { port: config.port, dataDir, home: homeOf(terminal.env) });
-  const gateway = await gatewayFindings(config, secret.secret, deps, wrap);
+  const user = await portUser(config, secret.secret, deps.deadlineMs);
+  const { used, findings } = settingsInUse(config, user);
+  const gateway = await gatewayFindings(used, user, deps, wrap);
   return [
     ...configuration,
+    ...findings,
     ...(await dataFindings(dataDir, config.memory, secret.secret)),
     ...secret.findings,
     ...(await storeFindings(config.memory, deps.deadlineMs, secret.secret)),
-    ...(await upstreamFindings(config, deps)),
+    ...(await upstreamFindings(used, deps)),
     ...proxyFindings(terminal.env),
     ...gateway,
-    ...(await clientFindings(config, terminal, deps.deadlineMs, wrap)),
+    ...(await clientFindings(used, terminal, deps.deadlineMs, wrap)),
   ];
 }
 

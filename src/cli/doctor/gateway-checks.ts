@@ -1,26 +1,46 @@
 /** Checks of `leporello doctor` on the gateway that runs on the configured port: whose it is, its last requests, and the models that it saw. */
 import { type KeptReceipt, isOfRequest } from '../../receipts/detail.ts';
 import type { Receipt } from '../../receipts/receipt.ts';
-import { loadModelInfo } from '../../tokens/models.ts';
+import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
 import type { Config } from '../config/schema.ts';
 import { gatewaySettings } from '../config/to-settings.ts';
 import { ownCommand, packageVersion } from '../home.ts';
-import { type GatewayState, anotherPort, getJson, portUser, urlFor } from '../running-gateway.ts';
+import { type GatewayState, type PortUser, anotherPort, getJson, urlFor } from '../running-gateway.ts';
 import type { DoctorDeps, Finding } from './setup-checks.ts';
 
 /** The receipts that are looked at. */
 const maxReceipts = 500;
 
+/**
+ * Returns the settings to check: this shell's, but the upstreams and the tenant of the gateway that runs for this user, which may have been started
+ * elsewhere. Says so if the upstreams differ.
+ */
+export function settingsInUse(
+  config: Config,
+  user: PortUser,
+): { readonly used: Config; readonly findings: readonly Finding[] } {
+  if (user.kind !== 'leporello' || !user.isOurs) return { used: config, findings: [] };
+  const { urls, tenant } = user.state;
+  const upstreams = { openaiUrl: urls.openai, anthropicUrl: urls.anthropic, geminiUrl: urls.gemini };
+  const different = Object.entries(upstreams).filter(([key, url]) => config[key as keyof Config] !== url);
+  // A header or a claim is spelled as JSON, and matters to no check.
+  const used = { ...config, ...upstreams, tenant: tenant === 'credential' ? tenant : 'local' };
+  if (different.length === 0) return { used, findings: [] };
+  const list = different.map(([key, url]) => `${key} ${url}`).join(', ');
+  const says = `The running gateway was started with other settings than this shell has. The checks use its own: ${list}.`;
+  const fix = `Nothing, if that is meant. To use the settings of this shell, stop the gateway and run ${ownCommand} serve here.`;
+  return { used, findings: [{ check: 'configuration', level: 'ok', says, fix }] };
+}
+
 export async function gatewayFindings(
   config: Config,
-  secret: Uint8Array | undefined,
+  user: PortUser,
   { now, deadlineMs }: Pick<DoctorDeps, 'now' | 'deadlineMs'>,
   wrap: string,
 ): Promise<readonly Finding[]> {
   const { port } = config;
   const check = 'gateway';
   const url = urlFor(config);
-  const user = await portUser(config, secret, deadlineMs);
   const another = `${ownCommand} serve --port ${anotherPort(port)}`;
   switch (user.kind) {
     case 'nobody': {
@@ -156,7 +176,7 @@ function statusFix(status: number, id: string): string {
   return `${ownCommand} inspect ${id} shows what was sent.`;
 }
 
-/** Reports models that the catalog does not know, so that a window is assumed or no money can be computed. */
+/** Reports models for which the gateway assumed a window, or could compute no money, because neither the catalog nor its settings know them. */
 async function modelFindings(receipts: readonly Receipt[], config: Config): Promise<readonly Finding[]> {
   const check = 'models';
   const { models: overrides = {} } = gatewaySettings(config);
@@ -164,7 +184,10 @@ async function modelFindings(receipts: readonly Receipt[], config: Config): Prom
   const unknown: string[] = [];
   for (const name of names) {
     const { window, maxInput } = await loadModelInfo(name, overrides);
-    if (window === undefined && maxInput === undefined) unknown.push(name);
+    // The gateway's own settings are not known here, but its receipts have the window that it used.
+    const used = receipts.find((receipt) => receipt.model === name && receipt.window !== undefined)?.window;
+    const isAssumed = used === undefined || used === FALLBACK_WINDOW;
+    if (window === undefined && maxInput === undefined && isAssumed) unknown.push(name);
   }
   const unpriced = names.filter((name) => {
     const own = receipts.filter(({ model, usage }) => model === name && usage !== undefined);
@@ -188,7 +211,13 @@ async function modelFindings(receipts: readonly Receipt[], config: Config): Prom
       }),
     ),
     ...(names.length > 0 && unknown.length + unpriced.length === 0
-      ? [{ check, level: 'ok', says: `The catalog knows all models seen: ${names.join(', ')}.` } as const]
+      ? [
+          {
+            check,
+            level: 'ok',
+            says: `The windows and prices of all models seen are known: ${names.join(', ')}.`,
+          } as const,
+        ]
       : []),
   ];
 }

@@ -24,12 +24,22 @@ beforeEach(async () => {
         ? { type: 'error', status: 429, body: { error: { message: 'Too many requests' } } }
         : { type: 'turn', parts: [{ type: 'text', text: 'Hello' }] },
   });
-  const terminal = testTerminal({ cwd: home, env: variables() });
+  await started({});
+});
+
+async function started(env: Readonly<Record<string, string>>): Promise<void> {
+  const terminal = testTerminal({ cwd: home, env: { ...variables(), ...env } });
   ended = run(['serve', '--json', '--port', '0'], terminal);
   await terminal.shows('\n');
   const { url, port } = JSON.parse(terminal.written.out()) as { readonly url: string; readonly port: number };
   gateway = { url, port, terminal };
-});
+}
+
+async function restarted(env: Readonly<Record<string, string>>): Promise<void> {
+  gateway.terminal.stop();
+  expect(await ended).toBe(0);
+  await started(env);
+}
 
 afterEach(async () => {
   gateway.terminal.stop();
@@ -49,11 +59,11 @@ const deps: DoctorDeps = {
   deadlineMs: 60_000,
 };
 
-async function examined(env: Readonly<Record<string, string>> = {}) {
+async function examined(env: Readonly<Record<string, string>> = {}, change: Partial<DoctorDeps> = {}) {
   const port = String(gateway.port);
   const terminal = testTerminal({ cwd: home, env: { ...variables(), LEPORELLO_PORT: port, ...env } });
   const settings = { file: undefined, values: [] };
-  const code = await doctor({ command: 'doctor', settings, json: true }, terminal, deps);
+  const code = await doctor({ command: 'doctor', settings, json: true }, terminal, { ...deps, ...change });
   const { findings } = JSON.parse(terminal.written.out()) as { readonly findings: readonly Finding[] };
   return { code, findings };
 }
@@ -83,7 +93,7 @@ describe('leporello doctor beside a gateway', () => {
         undefined,
       ],
       ['ok', 'The last request was N s ago; there was no fold yet.', undefined],
-      ['ok', 'The catalog knows all models seen: gpt-4o.', undefined],
+      ['ok', 'The windows and prices of all models seen are known: gpt-4o.', undefined],
       ['ok', `The base URL in OPENAI_BASE_URL leads to the gateway on ${gateway.url}.`, undefined],
     ]);
     // SQLite has not yet merged what the gateway wrote: the database alone has 4 kB.
@@ -110,6 +120,14 @@ describe('leporello doctor beside a gateway', () => {
     expect(code).toBe(1);
   });
 
+  it('assumes no window that the gateway was told', async () => {
+    await restarted({ LEPORELLO_MODELS: '{"a-model-of-ours":{"windowTokens":32000}}' });
+    await ask('a-model-of-ours');
+    expect(said((await examined()).findings, 'models').map(([, says]) => says)).toEqual([
+      'The catalog has no price of the model a-model-of-ours, so receipts show no money.',
+    ]);
+  });
+
   it('finds the last failure', async () => {
     await ask('refused');
     expect(said((await examined()).findings, 'failures')).toEqual([
@@ -118,6 +136,45 @@ describe('leporello doctor beside a gateway', () => {
         'The provider answered a request N s ago with status 429 (/v1/chat/completions).',
         "The provider's rate limit was reached: wait, or use another key.",
       ],
+    ]);
+  });
+
+  it('checks the settings of the gateway where those of this shell differ', async () => {
+    const asked: string[] = [];
+    const reach: DoctorDeps['reach'] = async (url) => {
+      asked.push(url);
+      if (url === 'https://wrong.example/v1') throw new Error('nobody is there');
+    };
+    const other = { LEPORELLO_OPENAI_URL: 'https://wrong.example/v1' };
+    const { findings } = await examined(other, { reach });
+    expect(asked.toSorted()).toEqual([
+      `${provider.url}/v1`,
+      'https://api.anthropic.com',
+      'https://generativelanguage.googleapis.com',
+    ]);
+    expect(said(findings, 'configuration', 'upstream')).toEqual([
+      ['ok', 'The configuration is valid.', undefined],
+      [
+        'ok',
+        `The running gateway was started with other settings than this shell has. The checks use its own: openaiUrl ${provider.url}/v1.`,
+        `Nothing, if that is meant. To use the settings of this shell, stop the gateway and run ${ownCommand} serve here.`,
+      ],
+      ['ok', 'https://api.anthropic.com can be reached.', undefined],
+      ['ok', `${provider.url}/v1 can be reached.`, undefined],
+      ['ok', 'https://generativelanguage.googleapis.com can be reached.', undefined],
+    ]);
+    // An own upstream that nobody can reach is a failure, and one that is not used is none.
+    const ours = `${provider.url}/v1`;
+    const failing: DoctorDeps['reach'] = (url) =>
+      url === ours ? Promise.reject(new Error('nobody is there')) : Promise.resolve();
+    const { code } = await examined(other, { reach: failing });
+    expect(code).toBe(2);
+    // A gateway of somebody else decides nothing here.
+    asked.length = 0;
+    const stranger = await examined({ ...other, LEPORELLO_DATA: join(home, 'other') }, { reach });
+    expect(asked).toContain('https://wrong.example/v1');
+    expect(said(stranger.findings, 'configuration')).toEqual([
+      ['ok', 'The configuration is valid.', undefined],
     ]);
   });
 
