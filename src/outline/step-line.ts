@@ -24,7 +24,7 @@ import {
   wholeWords,
   wordsOf,
 } from './outcome.ts';
-import { changedNames, more, pathKeys, valuesOf } from './lib/subject-words.ts';
+import { changedNames, otherNames, pathKeys, valuesOf } from './lib/subject-words.ts';
 import { failureWords, filesWritten, newWords, successWords } from './lib/call-outcome.ts';
 import {
   isTaskCall,
@@ -290,9 +290,9 @@ function subjectOf(
 ): string {
   const file = path === '' || !pathOf ? path : pathOf(path);
   if (kind === 'edit') {
-    const names = changes.filter((name) => name !== more);
+    const names = changes.filter((name) => name !== otherNames);
     const isCut = names.length > maxChanges || names.length < changes.length;
-    const named = isCut ? [...names.slice(0, maxChanges - 1), more] : names;
+    const named = isCut ? [...names.slice(0, maxChanges - 1), otherNames] : names;
     const told = [...named, about.slice(1, -1)].filter((words) => words !== '');
     return told.length === 0 ? file : `${file} (${told.join(', ')})`;
   }

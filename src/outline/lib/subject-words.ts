@@ -17,9 +17,9 @@ const oldText = /^(?:old_?(?:string|str|text|source|content)|search|find)$/i;
 const newText = /^(?:new_?(?:string|str|text|source|content)|replace(?:ment)?|with)$/i;
 
 /** Stands for names that are not told. */
-export const more = '…';
+export const otherNames = '…';
 
-/** Returns the names that tell what an edit changed: two, and `more` behind them if it changed others; none if nothing tells it. */
+/** Returns the names that tell what an edit changed: two, and `otherNames` behind them if it changed others; none if nothing tells it. */
 export function changedNames(sent: JsonRecord, path: string): readonly string[] {
   const { content, edits } = sent;
   const isProse = /\.(?:md|mdx|markdown|txt|rst|adoc|org)$/i.test(path);
@@ -33,7 +33,7 @@ export function changedNames(sent: JsonRecord, path: string): readonly string[] 
       : namesOf(linesOf(before), linesOf(after), path, isProse);
   });
   const told = [...new Set(names)].filter((name) => name !== '');
-  return told.length > maxNames ? [...told.slice(0, maxNames), more] : told;
+  return told.length > maxNames ? [...told.slice(0, maxNames), otherNames] : told;
 }
 
 function textOf(part: JsonRecord, key: RegExp): string | undefined {
