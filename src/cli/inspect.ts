@@ -2,6 +2,7 @@
 import { LeporelloError } from '../errors.ts';
 import type { KeptReceipt, MessageDetail } from '../receipts/detail.ts';
 import {
+  count,
   duration,
   foldRepeatedBy,
   number,
@@ -89,11 +90,11 @@ export function spellReceipt(one: KeptReceipt, fold?: KeptReceipt): string {
     ...tokenLines(receipt),
     ...receipt.steps.map(
       ({ strategy, edits, tokensSaved, refused }) =>
-        `  ${strategy}: ${number(edits)} edits saved ${number(tokensSaved)} tokens${refused === undefined ? '' : `; refused: ${refused}`}`,
+        `  ${strategy}: ${count(edits, 'edit')} saved ${count(tokensSaved, 'token')}${refused === undefined ? '' : `; refused: ${refused}`}`,
     ),
     ...asked.map(
       ({ found, tokens, asked: query }) =>
-        `  recall ${query}: ${found ? `${number(tokens)} tokens` : 'not found'}`,
+        `  recall ${query}: ${found ? count(tokens, 'token') : 'not found'}`,
     ),
     ...moneyLines(receipt.money),
     ...(receipt.cutOff === undefined
@@ -109,7 +110,7 @@ export function spellReceipt(one: KeptReceipt, fold?: KeptReceipt): string {
   if (!fold) return `${lines.join('\n')}\n`;
   const since = duration(receipt.at - fold.receipt.at);
   lines.push(
-    `  Repeats the fold of receipt ${fold.id}, made ${since} before: ${number(receipt.replayed)} edits.`,
+    `  Repeats the fold of receipt ${fold.id}, made ${since} before: ${count(receipt.replayed, 'edit')}.`,
     ...messageLines(asRepeated(fold, detail)),
     ...editLines(fold),
   );
@@ -142,7 +143,7 @@ function tokenLines({ tokensBefore, tokensAfter, window, usage, ms }: Receipt): 
     usage === undefined
       ? []
       : [
-          `  billed: ${number(usage.input)} input tokens, ${number(usage.cacheRead)} of them read from the cache; ${number(usage.output)} output`,
+          `  billed: ${count(usage.input, 'input token')}, ${number(usage.cacheRead)} of them read from the cache; ${number(usage.output)} output`,
         ];
   return [...counted, ...billed, `  time added: ${duration(ms.prepare)}`];
 }
@@ -166,7 +167,7 @@ function messageLines({ detail }: KeptReceipt): readonly string[] {
   const left = detail.messageCount - detail.messages.length;
   return [
     ...[heads, ...rows].map(line),
-    ...(left > 0 ? [`    (${number(left)} other messages were sent as before)`] : []),
+    ...(left > 0 ? [`    (${count(left, 'other message')}, sent as before)`] : []),
   ];
 }
 
@@ -181,7 +182,7 @@ function messageCells({ index, role, what, before, after, state, kept }: Message
 function editLines({ detail }: KeptReceipt): readonly string[] {
   if (!detail || detail.edits.length === 0) return [];
   return detail.edits.flatMap(({ message, title, memory, stub, before, after, requests, by }) => [
-    `    ${by === 'fold' ? 'folded' : 'shortened on arrival'}: message ${message}, ${title}, ${number(before)} → ${number(after)} tokens, sent with ${requests} earlier requests${memory === undefined ? '' : `, original ${memory}`}`,
+    `    ${by === 'fold' ? 'folded' : 'shortened on arrival'}: message ${message}, ${title}, ${number(before)} → ${count(after, 'token')}, sent with ${count(requests, 'earlier request')}${memory === undefined ? '' : `, original ${memory}`}`,
     ...stub.split('\n').map((text) => `      | ${text}`),
   ]);
 }

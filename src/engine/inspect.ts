@@ -295,7 +295,8 @@ function titleOf({ body }: Conversation, messages: readonly Message[]): string {
   }
   const [message] = messages;
   const span = message && message.parts.flatMap(textsOf)[0];
-  if (messages.length > 1 || !span) return `${messages.length} messages`;
+  if (messages.length > 1) return `${messages.length} messages`;
+  if (!span) return 'a message';
   return `${message.role}: ${wholeWords(oneLine(textOf(body, message, span)), 60)}`;
 }
 

@@ -1,5 +1,5 @@
 /** Writes the pages of recalls and originals: what the model asked for and got, and everything that was folded, to search, read and forget. */
-import { number } from '../receipts/detail.ts';
+import { count, number } from '../receipts/detail.ts';
 import { type PageContent, actionButton, pageRoot, tableOf } from './frame.ts';
 import { type Html, html, timeTag } from './html.ts';
 import { sessionLink } from './overview.ts';
@@ -33,7 +33,7 @@ export function recallsPage({ recalls, onlyMisses, originals, recalled }: Recall
     title: 'Recalls',
     under,
     body: html`<h1>Recalls</h1>
-<p class="lead">${number(recalls.length)} recalls in the newest requests, ${number(misses.length)} of them found nothing. Originals that were folded: ${number(originals)}; recalled by their id: ${number(recalled)}${share}. A high share means that folds come too early.</p>
+<p class="lead">${count(recalls.length, 'recall')} in the newest requests, ${number(misses.length)} of them found nothing. Originals that were folded: ${number(originals)}; recalled by their id: ${number(recalled)}${share}. A high share means that folds come too early.</p>
 <p><a class="button" href="${onlyMisses ? under : `${under}?misses=1`}">${onlyMisses ? 'Show all recalls' : 'Show only misses'}</a></p>
 ${rows.length === 0 ? html`<p class="empty">${onlyMisses ? 'Every recall found something.' : 'The model has recalled nothing yet.'}</p>` : tableOf('recalls', ['Time', 'Session', 'What the model asked for', 'Result', { numeric: 'Tokens' }], rows)}`,
   };
@@ -73,8 +73,8 @@ export function originalsPage({ query, originals, total }: OriginalList): PageCo
   );
   const found =
     query === ''
-      ? `${number(total)} originals in the newest requests.`
-      : `${number(originals.length)} of ${number(total)} originals contain “${query}”.`;
+      ? `${count(total, 'original')} in the newest requests.`
+      : `“${query}” is in ${number(originals.length)} of ${count(total, 'original')}.`;
   return {
     title: 'Originals',
     under: originalsPath,
@@ -92,7 +92,7 @@ export function originalPage({ id, text, bytes }: OriginalView): PageContent {
     title: `Original ${id}`,
     under: originalsPath,
     body: html`<p class="crumb"><a href="${originalsPath}">Originals</a></p><h1>Original <code>${id}</code></h1>
-<p class="lead">${number(bytes)} bytes, kept for 30 days after its last use unless you set another time.</p>
+<p class="lead">${count(bytes, 'byte')}, kept for 30 days after its last use unless you set another time.</p>
 <div class="actions"><a class="button" href="${pageRoot}memory/${id}" download="${id}.json">Download the exact bytes</a>
 <details class="confirm"><summary>Forget it …</summary><p>This deletes the original from the store. Its stub stays in the conversation, and the model can read it only while the client still sends it.</p>${actionButton('forget', { id }, 'Forget this original', 'danger')}</details></div>
 <pre tabindex="0" aria-label="Text of the original">${text}</pre>`,

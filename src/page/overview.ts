@@ -1,6 +1,6 @@
 /** Writes the first page: the sums with their scope, the newest requests, and the sessions. Its rows are also sent to open pages. */
 import type { KeptReceipt } from '../receipts/detail.ts';
-import { isNewFold, number, otherWords, outcomeWords, requestReceipt } from '../receipts/detail.ts';
+import { count, isNewFold, number, otherWords, outcomeWords, requestReceipt } from '../receipts/detail.ts';
 import type { Receipt } from '../receipts/receipt.ts';
 import type { NamedTotals, Totals } from '../receipts/totals.ts';
 import { type PageContent, type TableColumn, pageRoot, tableOf } from './frame.ts';
@@ -66,10 +66,10 @@ export function totalsOf({
       ? undefined
       : Math.round((1 - tokensAfter / tokensBefore) * 100);
   return html`<dl class="sums">
-${sum('Paid', usdText(money?.paid.total), `${number(priced)} of ${number(requests)} requests have a known price`)}
+${sum('Paid', usdText(money?.paid.total), `${number(priced)} of ${count(requests, 'request')} with a known price`)}
 ${sum('Estimate without Leporello', usdText(money?.untouched.total), 'the same requests, unfolded')}
 ${sum('Net', usdText(net), 'estimate minus paid', sign)}
-${sum('Cost of folds and recalls', usdText(money && money.folds + money.recalls + money.summaries), `part of paid: ${number(folds)} folds, ${number(recalls)} recalls`)}
+${sum('Cost of folds and recalls', usdText(money && money.folds + money.recalls + money.summaries), `part of paid: ${count(folds, 'fold')}, ${count(recalls, 'recall')}`)}
 ${sum('Tokens sent', tokensAfter === undefined ? 'unknown' : number(tokensAfter), saved === undefined ? 'none counted yet' : `${Math.abs(saved)} % ${saved < 0 ? 'more' : 'fewer'} than the ${number(tokensBefore ?? 0)} that came`)}
 ${measuring !== undefined && sum('Cost of measuring', usdText(measuring), 'requests that were sent again: in no other sum')}
 </dl>`;
@@ -130,7 +130,7 @@ export function warningOf(receipt: Receipt): string | undefined {
 function recallWords({ recalls }: Receipt): Html | undefined {
   if (recalls.length === 0) return undefined;
   const missed = recalls.filter(({ found }) => !found).length;
-  const words = `${recalls.length} recall${recalls.length === 1 ? '' : 's'}${missed > 0 ? `, ${missed} missed` : ''}`;
+  const words = `${count(recalls.length, 'recall')}${missed > 0 ? `, ${missed} missed` : ''}`;
   return html`<span class="tag">${words}</span>`;
 }
 

@@ -3,6 +3,7 @@ import {
   type EditDetail,
   type KeptReceipt,
   type MessageDetail,
+  count,
   duration,
   number,
   otherWords,
@@ -78,7 +79,7 @@ function factsOf(receipt: Receipt): Html {
       ? [
           [
             'Billed',
-            `${number(usage.input)} input tokens, ${number(usage.cacheRead)} of them from the cache; ${number(usage.output)} output`,
+            `${count(usage.input, 'input token')}, ${number(usage.cacheRead)} of them from the cache; ${number(usage.output)} output`,
           ] as const,
         ]
       : []),
@@ -98,7 +99,7 @@ function factsOf(receipt: Receipt): Html {
             steps
               .map(
                 ({ strategy, edits, tokensSaved, refused }) =>
-                  `${strategy}: ${number(edits)} edits, ${number(tokensSaved)} tokens${refused === undefined ? '' : ` (refused: ${refused})`}`,
+                  `${strategy}: ${count(edits, 'edit')}, ${count(tokensSaved, 'token')}${refused === undefined ? '' : ` (refused: ${refused})`}`,
               )
               .join('; '),
           ] as const,
@@ -131,7 +132,7 @@ function foldView(
   const recalled =
     times === 0
       ? 'The model has not recalled it.'
-      : `The model recalled it ${times === 1 ? 'once' : `${times} times`}.`;
+      : `The model recalled it ${times === 1 ? 'once' : count(times, 'time')}.`;
   const { tool } = edit;
   const place = { receipt: kept.id, edit: String(edits.indexOf(edit)) };
   const pin =
@@ -150,14 +151,12 @@ function foldView(
 
 function reasonOf(edit: EditDetail, { detail }: KeptReceipt): string {
   const { title, message, messages, before, after, requests, by } = edit;
-  const where = messages > 1 ? `${messages} messages from message ${message} on` : `message ${message}`;
-  const size = `${number(before)} tokens became ${number(after)}`;
+  const where =
+    messages > 1 ? `${count(messages, 'message')} from message ${message} on` : `message ${message}`;
+  const size = `${count(before, 'token')} became ${number(after)}`;
   if (by === 'shrink')
     return `Shortened when it arrived: ${title} (${where}). It was never sent in full, so the cache stayed valid: ${size}.`;
-  const age =
-    requests === 0
-      ? 'this was new'
-      : `this had been sent with ${number(requests)} request${requests === 1 ? '' : 's'}`;
+  const age = requests === 0 ? 'this was new' : `this had been sent with ${count(requests, 'request')}`;
   const trigger =
     detail?.trigger === undefined
       ? ''
@@ -171,7 +170,7 @@ function originalBox(edit: EditDetail, { text, total }: OriginalText): Html {
   if (text === undefined)
     return html`<p class="note">The original is no longer stored: it has expired, or it was forgotten.</p>`;
   const more = total > text.length;
-  return html`<pre tabindex="0" aria-label="Original">${text}</pre>${more && html`<p class="note">The first ${number(text.length)} of ${number(total)} characters. <a href="${pageRoot}originals/${edit.memory}">All of it</a></p>`}`;
+  return html`<pre tabindex="0" aria-label="Original">${text}</pre>${more && html`<p class="note">The first ${number(text.length)} of ${count(total, 'character')}. <a href="${pageRoot}originals/${edit.memory}">All of it</a></p>`}`;
 }
 
 function conversationActions({ kept, isUndone }: RequestView): Html {
@@ -181,15 +180,15 @@ function conversationActions({ kept, isUndone }: RequestView): Html {
 <div class="actions">${isUndone ? actionButton('redo', { receipt: kept.id }, 'Fold this conversation again') : actionButton('undo', { receipt: kept.id }, 'Undo for this conversation')}</div></section>`;
 }
 
-function messagesOf(messages: readonly MessageDetail[], count: number, isRepeated: boolean): Html {
+function messagesOf(messages: readonly MessageDetail[], total: number, isRepeated: boolean): Html {
   if (messages.length === 0) return html``;
   const shown = messages.slice(-maxShownRows);
   const maxBefore = Math.max(...shown.map(({ before }) => before), 1);
   const rows = shown.map(({ index, role, what, before, after, state, kept }) => {
     const note = kept === undefined ? stateWords[state] : `kept: ${wordsOfKept(kept)}`;
-    return html`<tr class="${state}"><td data-label="Message" class="n">${index}</td><td data-label="What">${role}: ${what}</td><td data-label="Before → after" class="n">${number(before)} → ${number(after)}</td><td data-label="Share" class="bar"><meter min="0" max="${maxBefore}" value="${after}" aria-label="${number(after)} tokens after"></meter></td><td data-label="Why">${note}</td></tr>`;
+    return html`<tr class="${state}"><td data-label="Message" class="n">${index}</td><td data-label="What">${role}: ${what}</td><td data-label="Before → after" class="n">${number(before)} → ${number(after)}</td><td data-label="Share" class="bar"><meter min="0" max="${maxBefore}" value="${after}" aria-label="${count(after, 'token')} after"></meter></td><td data-label="Why">${note}</td></tr>`;
   });
-  return html`<details><summary>${isRepeated ? 'All messages when the fold was made' : 'All messages'}, before and after (${number(shown.length)} of ${number(count)})</summary>
+  return html`<details><summary>${isRepeated ? 'All messages when the fold was made' : 'All messages'}, before and after (${number(shown.length)} of ${number(total)})</summary>
 ${tableOf('messages', [{ numeric: 'Message' }, 'What', { numeric: 'Before → after' }, 'Share', 'Why'], rows)}</details>`;
 }
 

@@ -2,7 +2,9 @@ import { expect, it } from 'vitest';
 import type { KeptReceipt } from '../receipts/detail.ts';
 import type { Receipt } from '../receipts/receipt.ts';
 import { noTotals } from '../receipts/totals.ts';
+import { originalPage, originalsPage, recallsPage } from './memory.ts';
 import { overviewPage } from './overview.ts';
+import { setupPage } from './setup.ts';
 import { requestPage } from './request.ts';
 import { sessionPage } from './session.ts';
 
@@ -118,4 +120,73 @@ it('the first page says that savings come from cache marks, too, if Leporello se
   const words = 'a part of the net comes from the cache and not from folds';
   expect(pageOf(kept(1, { cacheMarks: 2 }))).toContain(words);
   expect(pageOf(kept(1))).not.toContain(words);
+});
+
+it('one of a kind is no plural', async () => {
+  const receipt: Partial<Receipt> = {
+    trigger: 'token-budget',
+    usage: { input: 1, cacheRead: 1, cacheWrite: 0, output: 1 },
+    steps: [{ strategy: 'offload-results', edits: 1, tokensSaved: 1 }],
+    recalls: [{ round: 1, found: true, tokens: 1 }],
+    shrunk: 1,
+    tokensBefore: 2,
+    tokensAfter: 1,
+  };
+  const { receipt: one } = kept(1, receipt);
+  const edit = { message: 1, messages: 1, tool: undefined, memory: 'mem_1', title: 'a result', stub: '' };
+  const edits = [{ ...edit, by: 'fold' as const, before: 1, after: 0, requests: 1 }];
+  const messages = [{ index: 1, role: 'user', what: 'text', before: 2, after: 1, state: 'sent' as const }];
+  const trigger = { name: 'must-fit', tokens: 1, messages: 1, window: 2, idleMs: undefined, atMost: 12_000 };
+  const goal = { unit: 'messages', target: 1 } as const;
+  const detail = {
+    trigger: { ...trigger, goal, force: false },
+    triggers: [],
+    messages,
+    messageCount: 1,
+    edits,
+  };
+  const totals = { ...noTotals, requests: 1, folds: 1, recalls: 1, tokensBefore: 2, tokensAfter: 1 };
+  const at = { at: 1, receipt: 'r', session: 'jobs' };
+  const listed = { id: 'mem_1', title: 'a result', tokens: 1, at: 1, receipt: 'r', recalls: 1 };
+  const setup = { url: '', snippets: [], pinnedTools: [], undone: [] };
+  const checked = setupPage({ ...setup, findings: Promise.resolve([{ level: 'ok', says: 'Well.' }]) });
+  const request = {
+    kept: { id: 'r', receipt: one, detail },
+    fold: undefined,
+    shown: 0,
+    original: { text: '', total: 1 },
+    recalls: new Map([['mem_1', 1]]),
+    pinnedTools: [],
+    isUndone: false,
+  };
+  const texts = [
+    overviewPage({ totals, sessions: [], receipts: [kept(1, receipt)], experiments: [], startedAt: 0 }).body,
+    sessionPage('jobs', [kept(1, receipt)]).body,
+    requestPage(request).body,
+    recallsPage({
+      recalls: [{ ...at, asked: 'a', found: false, tokens: 1 }],
+      onlyMisses: false,
+      originals: 1,
+      recalled: 1,
+    }).body,
+    originalsPage({ query: '', originals: [listed], total: 1 }).body,
+    originalsPage({ query: 'a', originals: [listed], total: 1 }).body,
+    originalPage({ id: 'mem_1', text: 'a', bytes: 1 }).body,
+    (await checked.later)!,
+  ].map(({ markup }) =>
+    markup.replaceAll(/<[^>]*?aria-label="([^"]*)"[^>]*>/g, ' $1 ').replaceAll(/<[^>]*>/g, ''),
+  );
+  expect(texts.join('\n').match(/(?<![\d.,])1 (?!ms|this)[a-z]+s\b.{0,20}/g) ?? []).toEqual([]);
+  expect(texts[0]).toContain('part of paid: 1 fold, 1 recall');
+  expect(texts[1]).toContain('Tokens of 1 request: the last one came with 2 and was sent with 1.');
+  expect(texts[2]).toContain('offload-results: 1 edit, 1 token');
+  expect(texts[2]).toContain('1 input token, 1 of them from the cache; 1 output');
+  expect(texts[2]).toContain(
+    'With its earlier folds repeated, the request had 1 token and would not fit: at most 12,000 fit beside the reply; the goal was at most 1 message.',
+  );
+  expect(texts[3]).toContain('1 recall in the newest requests, 1 of them found nothing.');
+  expect(texts[4]).toContain('1 original in the newest requests.');
+  expect(texts[5]).toContain('“a” is in 1 of 1 original.');
+  expect(texts[6]).toContain('1 byte, kept for 30 days');
+  expect(texts[7]).toContain('1 of 1 check found nothing wrong');
 });

@@ -1,5 +1,5 @@
 /** Writes the page of a session: its requests as a chart (what came, what was sent, what was cached) and as a table. */
-import { type KeptReceipt, duration, isNewFold, number, requestReceipt } from '../receipts/detail.ts';
+import { type KeptReceipt, count, duration, isNewFold, number, requestReceipt } from '../receipts/detail.ts';
 import type { Receipt } from '../receipts/receipt.ts';
 import { type PageContent, pageRoot, tableOf } from './frame.ts';
 import { type Html, html } from './html.ts';
@@ -80,7 +80,7 @@ function drawingOf(counted: readonly Receipt[], { name, width, height }: ChartSi
   );
   const marks = points.flatMap((point, at) => marksOf(point, points[at - 1], base));
   const last = counted.at(-1)!;
-  const label = `Tokens of ${counted.length} requests: the last one came with ${number(last.tokensBefore ?? 0)} and was sent with ${number(last.tokensAfter ?? 0)}.`;
+  const label = `Tokens of ${count(counted.length, 'request')}: the last one came with ${number(last.tokensBefore ?? 0)} and was sent with ${number(last.tokensAfter ?? 0)}.`;
   return html`<svg class="chart ${name}" viewBox="0 0 ${width} ${height}" role="img" aria-label="${label}">
 ${ticks}<path class="came" d="${area(({ came }) => came)}"/><path class="sent" d="${area(({ sent }) => sent)}"/><path class="cached" d="${area(({ cached }) => cached)}"/>${marks}
 <text x="${left - 8}" y="14" text-anchor="end">tokens</text><text x="${left}" y="${height - 10}">first request</text><text x="${right}" y="${height - 10}" text-anchor="end">newest</text></svg>`;
@@ -99,7 +99,7 @@ function marksOf(
   const words = [
     about,
     ...(isFold ? ['fold'] : []),
-    ...(recalls.length > 0 ? [`${recalls.length} recalls`] : []),
+    ...(recalls.length > 0 ? [count(recalls.length, 'recall')] : []),
     ...(warning === undefined ? [] : [warning]),
   ].join(', ');
   return [

@@ -1,4 +1,5 @@
 /** Writes the page that says how to connect clients to this gateway, and lists what was decided on these pages. */
+import { count, number } from '../receipts/detail.ts';
 import { type PageContent, actionButton, pageRoot } from './frame.ts';
 import { type Html, html, timeTag } from './html.ts';
 
@@ -62,7 +63,7 @@ function findingsList(findings: readonly SetupFinding[]): Html {
   const faults = findings.filter(({ level }) => level !== 'ok');
   const sound = findings.filter(({ level }) => level === 'ok');
   return html`${faults.length > 0 && html`<ul class="decisions">${faults.map(findingItem)}</ul>`}
-<details><summary>${sound.length} of ${findings.length} checks found nothing wrong</summary><ul class="decisions">${sound.map(findingItem)}</ul></details></section>`;
+<details><summary>${number(sound.length)} of ${count(findings.length, 'check')} found nothing wrong</summary><ul class="decisions">${sound.map(findingItem)}</ul></details></section>`;
 }
 
 const noFindings = html`<p class="note">The checks could not be made. Run leporello doctor in a terminal.</p></section>`;

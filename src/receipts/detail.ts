@@ -166,20 +166,20 @@ export function wordsOfKept(reason: KeptReason): string {
 export function wordsOfTrigger(figures: TriggerFigures, { replayed }: Pick<FoldReport, 'replayed'>): string {
   const { name, tokens, messages, window, idleMs, goal, atMost } = figures;
   const request = replayed > 0 ? 'With its earlier folds repeated, the request' : 'The request';
-  const had = `${replayed > 0 ? 'with its earlier folds repeated, ' : ''}the request had ${number(tokens)} tokens`;
-  const goalWords = `the goal was at most ${number(goal.target)} ${goal.unit}`;
+  const had = `${replayed > 0 ? 'with its earlier folds repeated, ' : ''}the request had ${count(tokens, 'token')}`;
+  const goalWords = `the goal was at most ${count(goal.target, goal.unit.slice(0, -1))}`;
   const share = window === undefined ? '' : `, ${Math.round((tokens / window) * 100)} % of the window`;
   switch (name) {
     case 'must-fit':
-      return `${request} had ${number(tokens)} tokens and would not fit: at most ${number(atMost ?? 0)} fit beside the reply; ${goalWords}.`;
+      return `${request} had ${count(tokens, 'token')} and would not fit: at most ${number(atMost ?? 0)} fit beside the reply; ${goalWords}.`;
     case 'overflow':
-      return `The provider refused the request as too long (${number(tokens)} tokens by our count); ${goalWords}.`;
+      return `The provider refused the request as too long (${count(tokens, 'token')} by our count); ${goalWords}.`;
     case 'window-fraction':
-      return `${request} had ${number(tokens)} tokens${share}, more than the share that is allowed; ${goalWords}.`;
+      return `${request} had ${count(tokens, 'token')}${share}, more than the share that is allowed; ${goalWords}.`;
     case 'token-budget':
-      return `${request} had ${number(tokens)} tokens, more than its token budget${share && ` (${share.slice(2)})`}; ${goalWords}.`;
+      return `${request} had ${count(tokens, 'token')}, more than its token budget${share && ` (${share.slice(2)})`}; ${goalWords}.`;
     case 'message-count':
-      return `${request} had ${number(messages)} messages, more than allowed; ${goalWords}.`;
+      return `${request} had ${count(messages, 'message')}, more than allowed; ${goalWords}.`;
     case 'cold-cache':
       return `The conversation paused for ${duration(idleMs ?? 0)}, so the provider's cache had expired and a fold cost nothing extra; ${had}, and ${goalWords}.`;
     case 'cache-rent':
@@ -216,8 +216,8 @@ export function outcomeWords(
   const isNew = trigger !== undefined && isNewFold(report);
   const parts = [
     ...(isNew ? [`folded: ${shortTrigger(trigger)}`] : []),
-    ...(replayed > 0 ? [`${number(replayed)} earlier edit${replayed === 1 ? '' : 's'} repeated`] : []),
-    ...(shrunk > 0 ? [`${number(shrunk)} result${shrunk === 1 ? '' : 's'} shortened on arrival`] : []),
+    ...(replayed > 0 ? [`${count(replayed, 'earlier edit')} repeated`] : []),
+    ...(shrunk > 0 ? [`${count(shrunk, 'result')} shortened on arrival`] : []),
   ];
   const done = parts.length === 0 ? 'the recall tool was added' : parts.join('; ');
   return outcome.status === 'observed' ? `observed only: would be ${done}` : done;
@@ -226,6 +226,11 @@ export function outcomeWords(
 /** Spells a number with thousands separators. */
 export function number(value: number): string {
   return Math.round(value).toLocaleString('en-US');
+}
+
+/** Spells a number of things: `2 folds`. */
+export function count(value: number, noun: string): string {
+  return `${number(value)} ${noun}${Math.round(value) === 1 ? '' : 's'}`;
 }
 
 /** Spells dollars with as many digits as small amounts need. */

@@ -212,7 +212,7 @@ describe.skipIf(isBrowserMissing)('the pages in a browser', () => {
     await page.goto(`${stack.url}/_leporello/originals`);
     await page.getByLabel('Search in them').fill('export async function session');
     await page.keyboard.press('Enter');
-    await page.getByText('originals contain').waitFor();
+    await page.getByText('“export async function session” is in').waitFor();
     await page.locator('td a').first().click();
     await page.waitForURL('**/originals/mem_*');
     const id = page.url().split('/').at(-1)!;

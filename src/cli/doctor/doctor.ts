@@ -7,6 +7,7 @@ import { lookup } from 'node:dns/promises';
 import { connect as connectPlain } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
 import { LeporelloError, reasonOf } from '../../errors.ts';
+import { count } from '../../receipts/detail.ts';
 import type { DoctorArgs } from '../command-args.ts';
 import { type LoadedConfig, loadConfig } from '../config/load-config.ts';
 import { homeOf, ownCommand, withCheckoutNote, wrapCommand } from '../home.ts';
@@ -15,7 +16,7 @@ import { clientFindings } from './client-checks.ts';
 import { helpText } from '../help/help.ts';
 import { type GatewayState, getJson, portUser, urlFor } from '../running-gateway.ts';
 import type { WrapSums } from '../serve/wraps.ts';
-import { count, spelledSums } from '../wrap/wrap.ts';
+import { spelledSums } from '../wrap/wrap.ts';
 import { ago, gatewayFindings, settingsInUse } from './gateway-checks.ts';
 import {
   type DoctorDeps,

@@ -22,7 +22,7 @@ import { loadConfig } from '../config/load-config.ts';
 import type { Config } from '../config/schema.ts';
 import type { SettingArgs } from '../flags.ts';
 import { homeOf, ownCommand } from '../home.ts';
-import { number, usdText } from '../../receipts/detail.ts';
+import { count, number, usdText } from '../../receipts/detail.ts';
 import { getJson, type LocalAddress, portUser, urlFor, wrapsPath } from '../running-gateway.ts';
 import type { WrapSums } from '../serve/wraps.ts';
 import type { Environment, Terminal } from '../terminal.ts';
@@ -278,14 +278,9 @@ export function spelledSums({
   return parts.join(', ');
 }
 
-/** Spells a number of things: `2 folds`. */
-export function count(value: number, noun: string): string {
-  return `${number(value)} ${noun}${value === 1 ? '' : 's'}`;
-}
-
 function tokensText(before: number, after: number): string {
-  if (before === after || before === 0) return `${number(after)} tokens`;
+  if (before === after || before === 0) return count(after, 'token');
   const percent = (100 * Math.abs(before - after)) / before;
   const share = `${percent.toFixed(1)} % ${after < before ? 'fewer' : 'more'}`;
-  return `${number(after)} tokens instead of ${number(before)} (${share})`;
+  return `${count(after, 'token')} instead of ${number(before)} (${share})`;
 }
