@@ -157,7 +157,9 @@ export function gatewayParts(
   const { memoryTtlMs: ttlMs, storeDeadlineMs, cacheMb = defaultCacheMb } = settings;
   // The main thread and the two threads that fold large bodies have an engine each.
   const engines = deps.foldThread ? 3 : 1;
-  const budget = { max: cacheMb * 1e6, used: new Uint32Array(new SharedArrayBuffer(4 * engines)) };
+  // Pages of browsers may have no memory that threads share.
+  const used = deps.foldThread ? new Uint32Array(new SharedArrayBuffer(4 * engines)) : new Uint32Array(1);
+  const budget = { max: cacheMb * 1e6, used };
   const caches = createCaches(new CacheBudget(budget));
   const log = unfailing(deps.log, ['info', 'warn']);
   const metrics = deps.metrics && {
