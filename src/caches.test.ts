@@ -116,7 +116,7 @@ describe('engines with one budget', () => {
     first.fill(50);
     second.fill(50);
     expect([first.cache.total, second.cache.total]).toEqual([3_000_000, 1_000_000]);
-    first.own.trim();
+    first.own.makeRoom(0);
     expect([first.cache.total, second.cache.total]).toEqual([2_000_000, 1_000_000]);
     third.fill(50);
     first.cache.set('new', 'x'.repeat(99_500));

@@ -39,17 +39,20 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
   readonly #entries = new Map<K, { value: V; size: number; isUsed: boolean }>();
   readonly #budget: CacheBudget;
   readonly #sizeOf: (value: V, key: K) => number;
+  /** Its share of the budget, in thousandths. */
+  readonly share: number;
   #total = 0;
   /** Stays at the oldest entry while entries are dropped: to begin at the start of a map takes long where many were. */
   #oldest: MapIterator<[K, { value: V; size: number; isUsed: boolean }]> | undefined;
   /** Changes since the iterator moved. One that stands still keeps all earlier tables of the map alive, with what was in them. */
   #changes = 0;
 
-  /** `bound` is the largest size, or a budget of which this map has a share, in thousandths. */
+  /** `bound` is the largest size, or a budget of which this map has a share. */
   constructor(bound: number | CacheBudget, sizeOf: (value: V, key: K) => number, share = 1_000) {
     this.#budget = typeof bound === 'number' ? ownBudget(bound) : bound;
-    this.#budget.caches.push({ cache: this, share });
+    this.#budget.add(this);
     this.#sizeOf = sizeOf;
+    this.share = share;
   }
 
   get size(): number {
@@ -83,7 +86,7 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
   /** Adds a value, or replaces that of the key. A value that is larger than the bound is not kept. */
   set(key: K, value: V): void {
     const size = this.#sizeOf(value, key);
-    const isTooLarge = size > this.#budget.maxEntry(this);
+    const isTooLarge = size > this.#budget.maxEntry(this.share);
     const entry = this.#entries.get(key);
     if (entry && !isTooLarge && this.#budget.excess(size - entry.size) <= 0) {
       this.#resize(size - entry.size);
@@ -102,7 +105,7 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
 
   /** Drops entries until the free size is at least `size`, or all. */
   makeRoom(size: number): void {
-    while (this.#budget.excess(size) > 0 && this.#budget.fullest(this, size)?.dropOldest());
+    this.#budget.makeRoom(size, this);
   }
 
   /** Drops the oldest entry that was not used lately; false if there is none. */
@@ -152,7 +155,7 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
 const maxChanges = 32;
 
 export type Cache<K extends Cacheable, V extends Cacheable> = BoundedMap<K, V>;
-type AnyCache = Pick<Cache<string, object>, 'size' | 'total' | 'dropOldest'>;
+type AnyCache = Pick<Cache<string, object>, 'size' | 'total' | 'share' | 'dropOldest'>;
 
 /** The default and the smallest budget of a gateway, or of a Leporello in process, in megabytes. */
 export const defaultCacheMb = 160;
@@ -173,13 +176,17 @@ export type SharedBudget = {
 export class CacheBudget {
   readonly #shared: SharedBudget;
   readonly #engine: number;
-  readonly caches: { readonly cache: AnyCache; readonly share: number }[] = [];
+  readonly #caches: AnyCache[] = [];
   #used = 0;
 
   /** `engine` is the place of the engine in `used`. */
   constructor(shared: SharedBudget, engine = 0) {
     this.#shared = shared;
     this.#engine = engine;
+  }
+
+  add(cache: AnyCache): void {
+    this.#caches.push(cache);
   }
 
   /** Counts bytes that a cache uses from now on, or no longer if negative. */
@@ -193,25 +200,25 @@ export class CacheBudget {
     return this.#used + bytes - this.#max();
   }
 
-  /** Returns the size of the largest entry that a cache keeps. */
-  maxEntry(of: object): number {
-    return Math.ceil((this.#max() * this.caches.find(({ cache }) => cache === of)!.share) / 1_000);
+  /** Returns the size of the largest entry that a cache with this share keeps. */
+  maxEntry(share: number): number {
+    return Math.ceil((this.#max() * share) / 1_000);
   }
 
-  /** Returns the cache that exceeds its share the most once one has grown; undefined if that one is empty. */
-  fullest(grown: object, bytes: number): AnyCache | undefined {
+  /** Drops entries until so many bytes are free for a cache, or none is left. Without a cache, it drops what other engines need now. */
+  makeRoom(bytes: number, grown?: AnyCache): void {
+    while (this.excess(bytes) > 0 && this.#fullest(bytes, grown)?.dropOldest());
+  }
+
+  /** Returns the cache with entries that exceeds its share the most once one has grown. */
+  #fullest(bytes: number, grown: AnyCache | undefined): AnyCache | undefined {
     let fullest: AnyCache | undefined;
     let most = 0;
-    for (const { cache, share } of this.caches) {
-      const total = (cache.total + (cache === grown ? bytes : 0)) / share;
-      if (total > most && cache.size > 0) [fullest, most] = [cache, total];
+    for (const cache of this.#caches) {
+      const used = (cache.total + (cache === grown ? bytes : 0)) / cache.share;
+      if (used > most && cache.size > 0) [fullest, most] = [cache, used];
     }
     return fullest;
-  }
-
-  /** Drops what other engines need now. */
-  trim(): void {
-    while (this.excess(0) > 0 && this.fullest(this, 0)?.dropOldest());
   }
 
   /** Returns the bytes that this engine may use: at least an equal part. */

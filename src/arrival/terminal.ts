@@ -42,6 +42,7 @@ function hidesWords(text: string): boolean {
 }
 
 const word = /[\p{L}\p{N}]+/gu;
+/** Matches a state of a progress bar: `40 %`, `3/8`, `3 of 8`, `####`, `...`. */
 const progress = /\d ?%|\d ?(?:\/|of) ?\d|[#=━█]{2}|\.{3}|…/;
 
 /** Matches colors, and sequences that set titles or links. */

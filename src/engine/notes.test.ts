@@ -41,7 +41,7 @@ describe('a note', () => {
     expect(text(body)).toContain('The deadline is on Friday.');
   });
 
-  it('is a call as any other when notes are not offered', async () => {
+  it('is a call like any other when notes are not offered', async () => {
     const { body } = await prepare(steps, { offerNotes: false });
     expect(calls(body)).toBe(0);
   });

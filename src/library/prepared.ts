@@ -24,7 +24,7 @@ import type { RequestBody } from './request-body.ts';
 export type Prepared = {
   /** The bytes to send. */
   readonly body: Uint8Array<ArrayBuffer>;
-  /** Returns the body as an object, for SDKs that take one. Numbers above 2^53 lose digits: send `body` if yours has any. */
+  /** Returns the body as an object, for SDKs that take one. Numbers above 2^53 lose digits: send `body` if yours has such numbers. */
   readonly json: () => unknown;
   /** Says whether the body was changed, and why not. */
   readonly outcome: Outcome;

@@ -62,7 +62,7 @@ describe('a transient entry', () => {
     expect(await both.seen.getFirst(['durable', 'transient'])).toEqual({ at: 0, value: found[0] });
   });
 
-  it('guards writes, and is guarded, as any other', async () => {
+  it('guards writes, and is guarded, like any other', async () => {
     await using both = await opened();
     const one = new Uint8Array([1]);
     expect(await both.seen.putUnless(['a', 'b'], [entry('b', 1, true)])).toBeUndefined();

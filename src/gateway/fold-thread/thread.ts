@@ -33,7 +33,7 @@ export type ThreadData = {
 };
 
 /** Milliseconds between two looks at whether other engines need memory that this one has borrowed. */
-const trimMs = 5_000;
+const returnMs = 5_000;
 
 /** A request as it is sent to the thread. */
 export type ThreadRequest = Omit<EngineRequest, 'codec' | 'leftMs'> & {
@@ -63,7 +63,7 @@ const copiedFields = [
 
 type CopiedField = (typeof copiedFields)[number];
 
-/** The other fields, which the main thread makes by itself. All must be named, so that none is lost, a new one least of all. */
+/** The other fields, which the main thread makes by itself. All must be named, so that a new field cannot be forgotten. */
 export type RemadeFields = Required<Omit<PreparedRequest, CopiedField>>;
 
 /** The parts of a prepared request that can be copied back. The rest stays in the thread and is requested with `handle`. */
@@ -118,7 +118,7 @@ function openThread(data: ThreadData) {
   const store = storeOf(data.storeName);
   const memory = new CacheBudget(data.budget, data.engine);
   const caches = createCaches(memory);
-  setInterval(() => memory.trim(), trimMs).unref();
+  setInterval(() => memory.makeRoom(0), returnMs).unref();
   const engine = createDefaultEngine(
     settings,
     createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs, caches }),
