@@ -179,10 +179,10 @@ type Asked = {
 
 async function askAll(request: Asked, totals: Totals): Promise<void> {
   const { context, prepared, missing } = request;
-  const originals = prepared.report.memories.map((id) => {
-    const original = prepared.original(id);
-    return original === undefined ? '' : readOriginal(new TextDecoder().decode(original)).text;
-  });
+  const found = await Promise.all(prepared.report.memories.map(async (id) => prepared.original(id)));
+  const originals = found.map((original) =>
+    original === undefined ? '' : readOriginal(new TextDecoder().decode(original)).text,
+  );
   const stubs = stubsIn(context, prepared);
   const lacking = missing.map(({ value }) => value.text).sort((one, other) => other.length - one.length);
   const before = { likely: totals.likely, found: { ...totals.foundLikely } };

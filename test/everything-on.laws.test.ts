@@ -117,7 +117,7 @@ describe.each(ways)('everything on, for $name', ({ codec, fixture, settings: cho
           before = sent;
           const clientBody = new TextDecoder().decode(body);
           for (const id of memories) {
-            const original = prepared.original(id)!;
+            const original = (await prepared.original(id))!;
             expect(await encryptedStore().recall(tenant, id)).toEqual({ status: 'found', original });
             for (const piece of piecesOf(original))
               expect(isOurs(piece) || clientBody.includes(piece)).toBe(true);

@@ -163,9 +163,10 @@ describe.each(variants)('the laws for $name', ({ codec, inFormat, shrinks, strat
         const body = bodyOf(steps);
         const prepared = await prepare(inMemoryStore(), steps);
         const sent = new Set(rawMessages(codec, prepared.body));
-        const recallable = prepared.report.memories
-          .map((id) => new TextDecoder().decode(prepared.original(id)))
-          .join('\n');
+        const originals = await Promise.all(
+          prepared.report.memories.map(async (id) => prepared.original(id)),
+        );
+        const recallable = originals.map((original) => new TextDecoder().decode(original)).join('\n');
         for (const message of codec.read(body, freshReading()).messages) {
           const raw = new TextDecoder().decode(body.subarray(message.span.start, message.span.end));
           if (sent.has(raw) || recallable.includes(raw)) continue;

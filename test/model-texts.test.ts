@@ -224,8 +224,7 @@ async function recallTexts(): Promise<readonly string[]> {
   });
   const failing = {
     counter: undefined,
-    original: () => undefined,
-    lookUpOriginal: () => Promise.reject(new Error('down')),
+    original: () => Promise.reject(new Error('down')),
     searched: () => [],
   };
   const call = { id: 'c1', name: 'read_memory', argumentsJson: JSON.stringify({ id: memory }) };

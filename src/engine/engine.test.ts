@@ -127,10 +127,10 @@ describe('a fold', () => {
       const expected = JSON.stringify(log(`job ${at}`));
       const recalled = await encryptedStore.recall('tenant', id);
       expect(recalled.status === 'found' && new TextDecoder().decode(recalled.original)).toBe(expected);
-      expect(new TextDecoder().decode(prepared.original(id))).toBe(expected);
+      expect(new TextDecoder().decode(await prepared.original(id))).toBe(expected);
       expect(await encryptedStore.recall('another', id)).toEqual({ status: 'missing' });
     }
-    expect(prepared.original('mem_0000000000000000')).toBeUndefined();
+    expect(await prepared.original('mem_0000000000000000')).toBeUndefined();
   });
 
   it('never folds pinned tools and texts', async () => {

@@ -256,17 +256,13 @@ export type PreparedRequest = {
   readonly notesTool?: string | undefined;
   /** True when the client asks for structured output. */
   readonly wantsJson?: boolean | undefined;
-  /** Returns the original for an id of this conversation, as exact JSON bytes; undefined for any other id. */
-  readonly original: (id: string) => Uint8Array | undefined;
   /**
-   * Does the same as `original` when the originals are held elsewhere, such as in another thread. Undefined when `original` has them all.
-   * Rejects with `store-failed`.
+   * Returns the original for an id of this conversation, as exact JSON bytes; undefined for any other id. Returns a promise when the originals
+   * are held elsewhere, such as in another thread; it rejects with `store-failed`.
    */
-  readonly lookUpOriginal?: (id: string) => Promise<Uint8Array | undefined>;
-  /** Returns the title of an original; undefined for ids that have none. */
-  readonly titleOf: (id: string) => OriginalTitle | undefined;
-  /** Does the same where the originals are held elsewhere. Rejects with `store-failed`. */
-  readonly lookUpTitle?: (id: string) => Promise<OriginalTitle | undefined>;
+  readonly original: (id: string) => Uint8Array | undefined | Promise<Uint8Array | undefined>;
+  /** Returns the title of an original, or a promise of it, as `original` does; undefined for ids that have none. */
+  readonly titleOf: (id: string) => OriginalTitle | undefined | Promise<OriginalTitle | undefined>;
   /** Returns the ids that a recall without an id searches, the most likely first. */
   readonly searched: () => readonly string[];
   /** The images and documents among the originals, by id. */

@@ -96,8 +96,7 @@ describe('a round of private calls', () => {
     const notes: unknown[] = [];
     const prepared = {
       ...source,
-      original: () => undefined,
-      lookUpOriginal: async (id: string) => {
+      original: async (id: string) => {
         if (id === 'mem_1') throw new TypeError('not for the log');
         return new TextEncoder().encode('The text.');
       },

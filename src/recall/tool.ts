@@ -106,13 +106,10 @@ export function noteAnswer(argumentsJson: string): string {
 type RecallSource = {
   /** Counts the tokens of the answer; if undefined, its characters are counted. */
   readonly counter: { count(text: string): number } | undefined;
-  readonly original: (id: string) => Uint8Array | undefined;
-  /** Does the same as `original` when the originals are held elsewhere; undefined when `original` has them all. */
-  readonly lookUpOriginal?: (id: string) => Promise<Uint8Array | undefined>;
+  /** Returns an original; undefined for an id that is unknown in this conversation. */
+  readonly original: (id: string) => Uint8Array | undefined | Promise<Uint8Array | undefined>;
   /** Returns the title of an original. */
-  readonly titleOf?: (id: string) => OriginalTitle | undefined;
-  /** Does the same as `titleOf` when the originals are held elsewhere. */
-  readonly lookUpTitle?: (id: string) => Promise<OriginalTitle | undefined>;
+  readonly titleOf?: (id: string) => OriginalTitle | undefined | Promise<OriginalTitle | undefined>;
   /** Returns the ids that a recall without an id searches, the most likely first. */
   readonly searched: () => readonly string[];
   /** The images and documents among the originals, by id. */
@@ -155,11 +152,11 @@ export async function answerRecall(
   const text = await resolveRecall({
     argumentsJson,
     async lookup(id) {
-      const original = await (request.lookUpOriginal ?? request.original)(id);
+      const original = await request.original(id);
       found ||= original !== undefined;
       return original && new TextDecoder().decode(original);
     },
-    titleOf: (id) => (request.lookUpTitle ?? request.titleOf)?.(id),
+    titleOf: (id) => request.titleOf?.(id),
     all: request.searched(),
     maxTokens,
     countTokens: count,
@@ -170,7 +167,7 @@ export async function answerRecall(
 
 /** Returns the image or document that the call names as it was; undefined when it names something else. */
 async function recallMedia(
-  { media, lookUpOriginal, original }: RecallSource,
+  { media, original }: RecallSource,
   argumentsJson: string,
   maxTokens: number,
 ): Promise<Pick<RecallText, 'text' | 'tokens' | 'media'> | undefined> {
@@ -179,7 +176,7 @@ async function recallMedia(
   const parsed = parseArguments(argumentsJson);
   const id = parsed.status === 'ok' && parsed.value.of === 'one' ? parsed.value.id : '';
   const folded = media.get(id);
-  const stored = folded && (await (lookUpOriginal ?? original)(id));
+  const stored = folded && (await original(id));
   if (!folded || !stored) return undefined;
   const { name, tokens, inResult } = folded;
   if (tokens > maxTokens)

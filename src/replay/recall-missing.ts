@@ -35,7 +35,7 @@ export type RecallMissingResult = {
 };
 
 export async function recallMissing(request: RecallMissingInput): Promise<RecallMissingResult> {
-  const memories = originalIdsOf(request);
+  const memories = await originalIdsOf(request);
   let left = memories.found;
   let lost = memories.unknown;
   const exchange = openRounds(request);
@@ -62,15 +62,17 @@ export async function recallMissing(request: RecallMissingInput): Promise<Recall
 type Remembered = { readonly id: string; readonly value: Value };
 
 /** Finds the original of each value: the one folded last among those that contain it. `unknown` values are in none. */
-function originalIdsOf({ prepared, missing }: RecallMissingInput): {
+async function originalIdsOf({ prepared, missing }: RecallMissingInput): Promise<{
   readonly found: readonly Remembered[];
   readonly unknown: number;
-} {
+}> {
   const tool = prepared.recallTool;
   const texts =
     tool === undefined
       ? []
-      : prepared.report.memories.map((id) => ({ id, text: originalText(prepared, id) }));
+      : await Promise.all(
+          prepared.report.memories.map(async (id) => ({ id, text: await originalText(prepared, id) })),
+        );
   const found = missing.flatMap(({ value }): readonly Remembered[] => {
     const memory = texts.findLast(({ text }) => holds(text, value));
     return memory ? [{ id: memory.id, value }] : [];
@@ -79,8 +81,8 @@ function originalIdsOf({ prepared, missing }: RecallMissingInput): {
 }
 
 /** Returns the text of an original as recall shows it. */
-function originalText(prepared: PreparedRequest, id: string): string {
-  const original = prepared.original(id);
+async function originalText(prepared: PreparedRequest, id: string): Promise<string> {
+  const original = await prepared.original(id);
   return original === undefined ? '' : readOriginal(new TextDecoder().decode(original)).text;
 }
 

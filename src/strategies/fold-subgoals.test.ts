@@ -200,8 +200,9 @@ describe('a fold of sub-goals', () => {
     expect(phases.length).toBe(5);
     const subgoals = (await Promise.all(phases.map(recall))).flatMap(idsIn);
     expect(subgoals.length).toBe(50);
-    const originals = subgoals.flatMap(
-      (id) => JSON.parse(new TextDecoder().decode(prepared.original(id))) as readonly unknown[],
+    const stored = await Promise.all(subgoals.map(async (id) => prepared.original(id)));
+    const originals = stored.flatMap(
+      (json) => JSON.parse(new TextDecoder().decode(json)) as readonly unknown[],
     );
     expect(originals).toEqual(chatMessages(long).slice(2, 2 + originals.length));
     expect(originals.length).toBe(50 * 10);
@@ -230,7 +231,7 @@ describe('a fold of sub-goals', () => {
     const sent = messagesOf(later.body);
     expect(sent.slice(0, -2)).toEqual(messagesOf(once.body));
     const [overview = ''] = idsIn(recordsIn(later)[0]!);
-    expect(later.original(overview)).toEqual(once.original(overview));
+    expect(await later.original(overview)).toEqual(await once.original(overview));
   });
 
   it('continues level by level as the conversation grows, and keeps the sent prefix', async () => {

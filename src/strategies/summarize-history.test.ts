@@ -360,8 +360,9 @@ describe('a fold with summaries', () => {
     const prepared = await prepare(testEngine(options).engine, long);
     const messages = chatMessages(long);
     const ids = String(messagesOf(prepared.body)[1]!.content).match(/mem_[0-9a-z]{16}/g) ?? [];
-    const originals = ids.flatMap(
-      (id) => JSON.parse(new TextDecoder().decode(prepared.original(id))) as readonly unknown[],
+    const stored = await Promise.all(ids.map(async (id) => prepared.original(id)));
+    const originals = stored.flatMap(
+      (json) => JSON.parse(new TextDecoder().decode(json)) as readonly unknown[],
     );
     expect(originals.length).toBeGreaterThan(90);
     expect(originals).toEqual(messages.slice(1, 1 + originals.length));

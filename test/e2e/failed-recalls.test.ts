@@ -26,7 +26,7 @@ const unreadable: GatewayTracing = {
   parts(parts) {
     const prepare: Engine['prepare'] = async (request) => ({
       ...(await parts.engine.prepare(request)),
-      lookUpOriginal: () => Promise.reject(new LeporelloError('store-failed', 'The file is gone.')),
+      original: () => Promise.reject(new LeporelloError('store-failed', 'The file is gone.')),
     });
     return { ...parts, engine: { ...parts.engine, prepare } };
   },

@@ -128,7 +128,7 @@ describe('a thread that folds large bodies', () => {
           await answerRecall(here, argumentsJson, 8_000),
         );
       }
-      expect(await there.lookUpOriginal?.('mem_0000000000000000')).toBeUndefined();
+      expect(await there.original('mem_0000000000000000')).toBeUndefined();
     },
   );
 
@@ -140,7 +140,7 @@ describe('a thread that folds large bodies', () => {
     await folded.known;
     expect(await encryptedStore.recall('tenant', id!)).toEqual({
       status: 'found',
-      original: await folded.lookUpOriginal!(id!),
+      original: await folded.original(id!),
     });
     const small = chatBody([{ user: 'Hello.' }], { model: 'gpt-4o' });
     const untouched = await engine.prepare(requestOf(openaiChat, small));
@@ -152,8 +152,8 @@ describe('a thread that folds large bodies', () => {
   it('leaves smaller bodies to the main thread', async () => {
     const { engine } = open({ fromBytes: chat.length + 1 });
     const here = await engine.prepare(requestOf(openaiChat, chat));
-    expect(here.lookUpOriginal).toBeUndefined();
-    expect(here.original(here.searched()[0]!)).toBeDefined();
+    expect(here.conversation).toBeDefined();
+    expect(await here.original(here.searched()[0]!)).toBeDefined();
   });
 
   it('keeps a reply for requests of both threads', async () => {
@@ -237,12 +237,12 @@ describe('a conversation that changes its engine', () => {
     const seen: string[] = [];
     for (const [results, systemBytes] of turns) {
       const request = requestOf(anthropicMessages, growing(results, systemBytes));
-      const { report, prompt, reportPromptTokens, known, lookUpOriginal } = await engine.prepare(request);
+      const { report, prompt, reportPromptTokens, known, original } = await engine.prepare(request);
       // The provider counts half as many tokens.
       reportPromptTokens(Math.round(prompt!.counted * 0.51));
       await known;
       // When the thread has answered this question, the main thread has what it learned.
-      await lookUpOriginal?.('mem_0000000000000000');
+      await original('mem_0000000000000000');
       const { tokensBefore, tokensAfter, trigger = 'no fold', cacheMarks, unstableFrom = 'stable' } = report;
       seen.push(
         `${request.body.length} bytes, ${tokensBefore} > ${tokensAfter} tokens, ${trigger}, ${cacheMarks} marks, ${unstableFrom}`,
@@ -308,12 +308,12 @@ describe('a thread that ends', () => {
     const { engine, thread } = open();
     const folded = await engine.prepare(requestOf(openaiChat, chat));
     const [id] = folded.searched();
-    const original = await folded.lookUpOriginal!(id!);
+    const original = await folded.original(id!);
     const going = engine.prepare(requestOf(openaiChat, chat));
     await thread.close();
     expect((await going).body).toBe(chat);
     expect((await engine.prepare(requestOf(openaiChat, chat))).outcome.status).toBe('failed');
-    expect(await folded.lookUpOriginal!(id!)).toEqual(original);
+    expect(await folded.original(id!)).toEqual(original);
     await expect(folded.remember({ rounds: [], closing: undefined })).rejects.toThrow('ended');
   });
 

@@ -229,11 +229,9 @@ function foldInThread(
       body,
       counter,
       conversation: undefined,
-      original: () => undefined,
-      titleOf: () => undefined,
       searched: () => searched,
-      lookUpTitle: (id) => remote.titleOf(kept.handle, id).catch(() => undefined),
-      async lookUpOriginal(id) {
+      titleOf: (id) => remote.titleOf(kept.handle, id).catch(() => undefined),
+      async original(id) {
         const here = await remote.original(kept.handle, id).catch(() => undefined);
         if (here) return here;
         if (!copied.report.memories.includes(id)) return undefined;

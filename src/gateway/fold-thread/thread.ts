@@ -18,7 +18,6 @@ import { type ServedSettings, createDefaultEngine } from '../../library/default-
 import type { SummaryRequest } from '../../outline/summarizer.ts';
 import { createEncryptedStore } from '../../store/encrypted-store.ts';
 import type { RequestDetail } from '../../receipts/detail.ts';
-import type { OriginalTitle } from '../../recall/read-original.ts';
 import type { Store } from '../../store/store.ts';
 import { type loadVocabulary, provideVocabularies } from '../../tokens/load-counter.ts';
 
@@ -142,16 +141,16 @@ function openThread(data: ThreadData) {
     disableFolding: (asked: ThreadRequest): Promise<void> => engine.disableFolding(requestOf(asked)),
     learnFrom: (asked: ThreadRequest, reported: number): Promise<void> =>
       engine.reportPromptTokens(requestOf(asked), reported),
-    original(handle: number, id: string): Uint8Array | undefined {
+    async original(handle: number, id: string): Promise<Uint8Array | undefined> {
       // Sending a view would copy the whole body.
-      return held.get(handle)?.original(id)?.slice();
+      return (await held.get(handle)?.original(id))?.slice();
     },
     /** Holds the request with the fold that was held back, too. */
     async heldBack(handle: number): Promise<ThreadPrepared | undefined> {
       const folded = await held.get(handle)?.heldBack?.prepared();
       return folded && hold(folded, noBytes);
     },
-    titleOf: (handle: number, id: string): OriginalTitle | undefined => held.get(handle)?.titleOf(id),
+    titleOf: (handle: number, id: string) => held.get(handle)?.titleOf(id),
     detail: async (handle: number): Promise<RequestDetail | undefined> => held.get(handle)?.detail?.(),
     known: (handle: number): Promise<void> => held.get(handle)?.known ?? Promise.resolve(),
     reportPromptTokens: (handle: number, reported: number): void =>
