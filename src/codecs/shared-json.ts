@@ -131,6 +131,12 @@ export function numberAt(value: unknown, key: string): number {
   return typeof found === 'number' ? found : 0;
 }
 
+/** Returns a number of tokens. Some servers report -1 for "unknown", and JSON has numbers beyond every limit: both are 0 here. */
+export function tokensAt(value: unknown, key: string): number {
+  const found = numberAt(value, key);
+  return found > 0 && Number.isFinite(found) ? found : 0;
+}
+
 export function stringIn(value: unknown, key: string): string | undefined {
   const found = isRecord(value) ? value[key] : undefined;
   return typeof found === 'string' ? found : undefined;

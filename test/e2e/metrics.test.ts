@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import type { Reply, ScriptRequest } from '../support/fake-provider/script.ts';
-import { longBody, post, requestBody } from './bodies.ts';
+import { formats, longBody, post, requestBody } from './bodies.ts';
 import { startStack } from './stack.ts';
 
 const says = (text: string): Reply => ({ type: 'turn', parts: [{ type: 'text', text }] });
@@ -161,6 +161,27 @@ describe('metrics', () => {
       'summaries_failed_total 0',
     ]);
   });
+
+  it.each(formats)(
+    'count negative tokens, which some servers report for "unknown", as none: %s',
+    async (format) => {
+      const reply: Reply = {
+        type: 'turn',
+        parts: [{ type: 'text', text: 'Hello.' }],
+        usage: { input: 100, cacheRead: -1, output: -1 },
+      };
+      await using stack = await startStack(() => reply, { openMetrics: true });
+      expect((await post(stack.url, format, requestBody(format))).status).toBe(200);
+      const { lines } = await metricsOf(stack.url);
+      const kinds = values(lines).filter((line) => line.startsWith('provider_tokens_total'));
+      expect(kinds.map((line) => line.replace(/^.*kind=/, ''))).toEqual([
+        '"input"} n',
+        '"cache_read"} 0',
+        '"cache_write"} 0',
+        '"output"} 0',
+      ]);
+    },
+  );
 
   it('cover all tenants: with an adminToken only its bearer may read them, without one only if the settings allow it', async () => {
     await using guarded = await startStack([], { openMetrics: true, adminToken: 'operator-operator' });

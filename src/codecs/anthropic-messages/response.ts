@@ -7,7 +7,7 @@ import {
   addUsage,
   jsonList,
   memberBytes,
-  numberAt,
+  tokensAt,
   recordAt,
   setMembers,
   stringIn,
@@ -89,15 +89,15 @@ export function clientStop(reply: ModelReply): string | null {
 /** Reads the usage. Anthropic counts cached tokens in addition to `input_tokens`, not as a part of them. */
 export function usageFrom(raw: unknown): Usage | undefined {
   if (!isRecord(raw)) return undefined;
-  const cacheRead = numberAt(raw, 'cache_read_input_tokens');
-  const cacheWrite = numberAt(raw, 'cache_creation_input_tokens');
-  const cacheWriteLong = numberAt(recordAt(raw, 'cache_creation'), 'ephemeral_1h_input_tokens');
+  const cacheRead = tokensAt(raw, 'cache_read_input_tokens');
+  const cacheWrite = tokensAt(raw, 'cache_creation_input_tokens');
+  const cacheWriteLong = tokensAt(recordAt(raw, 'cache_creation'), 'ephemeral_1h_input_tokens');
   return {
-    input: numberAt(raw, 'input_tokens') + cacheRead + cacheWrite,
+    input: tokensAt(raw, 'input_tokens') + cacheRead + cacheWrite,
     cacheRead,
     cacheWrite,
     ...(cacheWriteLong > 0 ? { cacheWriteLong } : {}),
-    output: numberAt(raw, 'output_tokens'),
+    output: tokensAt(raw, 'output_tokens'),
     ...sentPromptIn(raw),
   };
 }
@@ -117,7 +117,7 @@ function sentPromptIn(raw: Readonly<Record<string, unknown>>): Pick<Usage, 'sent
   if (!/^(?:fallback_)?message$/.test(stringIn(first, 'type') ?? '')) return { sentPrompt: 'unknown' };
   if (rounds.length === 1) return {};
   const tokens = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'];
-  return { sentPrompt: tokens.reduce((sum, key) => sum + numberAt(first, key), 0) };
+  return { sentPrompt: tokens.reduce((sum, key) => sum + tokensAt(first, key), 0) };
 }
 
 const errorTypes: Readonly<Record<number, string>> = {

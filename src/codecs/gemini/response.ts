@@ -7,7 +7,7 @@ import {
   elementsOf,
   jsonList,
   memberBytes,
-  numberAt,
+  tokensAt,
   parseResponse,
   withMembers,
 } from '../shared-json.ts';
@@ -129,13 +129,13 @@ export function candidateContent(body: Uint8Array): Uint8Array | undefined {
  */
 export function usageFrom(raw: unknown): Usage | undefined {
   if (!isRecord(raw)) return undefined;
-  const sentPrompt = numberAt(raw, 'promptTokenCount');
-  const ofTools = numberAt(raw, 'toolUsePromptTokenCount');
+  const sentPrompt = tokensAt(raw, 'promptTokenCount');
+  const ofTools = tokensAt(raw, 'toolUsePromptTokenCount');
   return {
     input: sentPrompt + ofTools,
-    cacheRead: numberAt(raw, 'cachedContentTokenCount'),
+    cacheRead: tokensAt(raw, 'cachedContentTokenCount'),
     cacheWrite: 0,
-    output: numberAt(raw, 'candidatesTokenCount') + numberAt(raw, 'thoughtsTokenCount'),
+    output: tokensAt(raw, 'candidatesTokenCount') + tokensAt(raw, 'thoughtsTokenCount'),
     ...(ofTools > 0 ? { sentPrompt } : {}),
   };
 }

@@ -5,7 +5,7 @@ import {
   addUsage,
   jsonList,
   memberBytes,
-  numberAt,
+  tokensAt,
   objectBytes,
   parseResponse,
   recordAt,
@@ -135,13 +135,13 @@ export function usageFrom(raw: unknown): Usage | undefined {
   if (!isRecord(raw)) return undefined;
   const details = recordAt(raw, 'prompt_tokens_details');
   return {
-    input: numberAt(raw, 'prompt_tokens'),
+    input: tokensAt(raw, 'prompt_tokens'),
     cacheRead:
-      numberAt(details, 'cached_tokens') ||
-      numberAt(raw, 'prompt_cache_hit_tokens') ||
-      numberAt(raw, 'cached_tokens'),
-    cacheWrite: numberAt(details, 'cache_write_tokens'),
-    output: numberAt(raw, 'completion_tokens'),
+      tokensAt(details, 'cached_tokens') ||
+      tokensAt(raw, 'prompt_cache_hit_tokens') ||
+      tokensAt(raw, 'cached_tokens'),
+    cacheWrite: tokensAt(details, 'cache_write_tokens'),
+    output: tokensAt(raw, 'completion_tokens'),
   };
 }
 

@@ -11,7 +11,7 @@ import {
   addUsage,
   jsonList,
   memberBytes,
-  numberAt,
+  tokensAt,
   recordAt,
   setMembers,
   stringIn,
@@ -87,10 +87,10 @@ export function usageFrom(raw: unknown, items: readonly JsonElement[]): Usage | 
   if (!isRecord(raw)) return undefined;
   const details = recordAt(raw, 'input_tokens_details');
   return {
-    input: numberAt(raw, 'input_tokens'),
-    cacheRead: numberAt(details, 'cached_tokens'),
-    cacheWrite: numberAt(details, 'cache_write_tokens'),
-    output: numberAt(raw, 'output_tokens'),
+    input: tokensAt(raw, 'input_tokens'),
+    cacheRead: tokensAt(details, 'cached_tokens'),
+    cacheWrite: tokensAt(details, 'cache_write_tokens'),
+    output: tokensAt(raw, 'output_tokens'),
     ...(didProviderWork(items) ? { sentPrompt: 'unknown' as const } : {}),
   };
 }

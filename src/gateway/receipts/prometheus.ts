@@ -21,8 +21,10 @@ export function prometheusMetrics(): GatewayMetrics {
     return opened;
   };
   const record = (add: (metrics: GatewayMetrics) => void): void => {
-    // Without the package, `page` rejects.
-    open().then(add, () => undefined);
+    // Without the package, `page` rejects. A number that the package refuses must not end the process as an unhandled rejection.
+    open()
+      .then(add)
+      .catch(() => undefined);
   };
   return {
     requestEnded: (format, receipt) => record((metrics) => metrics.requestEnded(format, receipt)),
