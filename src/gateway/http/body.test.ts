@@ -54,6 +54,18 @@ describe('readBody', () => {
     expect(await readBody(chunksOf(bytes('ab'), bytes(''), bytes('c')), 3)).toEqual(bytes('abc'));
   });
 
+  it('frees the chunks that it has joined if the body owns them', async () => {
+    const whole = [bytes('ab'), bytes('cd')];
+    const part = bytes('efgh').subarray(1, 3);
+    const lengths = () => [...whole, part].map(({ length }) => length);
+    expect(await readBody(chunksOf(...whole, part), 6)).toEqual(bytes('abcdfg'));
+    expect(lengths()).toEqual([2, 2, 2]);
+    const owning = Object.assign(chunksOf(...whole, part), { ownsChunks: true } as const);
+    expect(await readBody(owning, 6)).toEqual(bytes('abcdfg'));
+    // Others may see the rest of the memory of a part.
+    expect(lengths()).toEqual('transfer' in ArrayBuffer.prototype ? [0, 0, 2] : [2, 2, 2]);
+  });
+
   it('returns a single chunk without copying it', async () => {
     const only = bytes('abc');
     expect(await readBody(chunksOf(only), 3)).toBe(only);

@@ -13,12 +13,15 @@ export type HeaderList = readonly (readonly [name: string, value: string])[];
 /** Bytes of the headers of a request or response at most. Node's own 16,384 are too few for some tokens of logins. */
 export const maxHeaderBytes = 64 * 1024;
 
+/** A request body. `ownsChunks`: nobody else uses the memory of its chunks, so a reader that has copied them frees it. */
+export type RequestBody = AsyncIterable<Uint8Array> & { readonly ownsChunks?: true };
+
 export type GatewayRequest = {
   readonly method: string;
   /** Path with query, as the client sent it. */
   readonly target: string;
   readonly headers: HeaderList;
-  readonly body: AsyncIterable<Uint8Array> | undefined;
+  readonly body: RequestBody | undefined;
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
 };
