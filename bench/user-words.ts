@@ -15,7 +15,7 @@ import type { Conversation } from '../src/conversation/conversation.ts';
 import { textOf, textsOf } from '../src/conversation/messages.ts';
 import { maxUserWords, oneLine, userReply, wholeWords } from '../src/outline/outcome.ts';
 import { typedText } from '../src/outline/lib/typed-text.ts';
-import { textBefore } from '../src/strategies/lib/drop-log.ts';
+import { textBefore } from '../src/strategies/lib/summaries.ts';
 import { createClient } from '../src/replay/client.ts';
 import { messageText } from '../src/replay/needs.ts';
 import { enginePolicy } from '../src/replay/policies.ts';

@@ -143,6 +143,76 @@ describe('what a reply that ended a turn says', () => {
     ).toBe('The shop sells cups below their cost.');
   });
 
+  it('is the section about what was asked, whatever else comes first', () => {
+    const reply = [
+      'Now I see the whole picture:',
+      '',
+      '**Both shops had this fault:**',
+      '1. `readCart()` opens the cart of the session that came before',
+      '2. `writeCart()` writes it back, as if it were the new one',
+      '',
+      '**Why old carts grew:**',
+      '```ts',
+      'carts.push(cart);',
+      '```',
+      'Old carts were never closed.',
+      '',
+      '**Why the web_shop sent two mails:**',
+      '',
+      'It had a copy of the loop, which ran once more at the end:',
+      '```ts',
+      'for (const mail of mails) send(mail);',
+      '```',
+      'The other one sends mails in a queue.',
+    ];
+    expect([
+      replyVerdict(reply.join('\n'), 160, 'Was this in both? And why did the web-shop do that with mails?'),
+      replyVerdict(reply.join('\n'), 160, 'Look at the carts.'),
+      replyVerdict(
+        'You have a point.\n\n**Counter sales**: are booked when the drawer is closed, and that is when the report shows them to everybody.\n\n**Invoice sales**: are not booked then. The bank sends a file.',
+        130,
+        'When does this happen with invoice sales?',
+      ),
+      replyVerdict(
+        '## 概要\n- 一つ目の項目\n## 在庫の更新はいつ\n在庫の更新は毎晩零時に行われます。\n## その他\n以上で終わりです、と書いてあります。',
+        80,
+        '在庫の更新はいつですか？',
+      ),
+    ]).toEqual([
+      'Both shops had this fault … Why the web_shop sent two mails: It had a copy of the loop, which ran once more at the end',
+      'Both shops had this fault … The other one sends mails in a queue.',
+      'You have a point. … Invoice sales: are not booked then. The bank sends a file.',
+      '在庫の更新はいつ: 在庫の更新は毎晩零時に行われます。',
+    ]);
+  });
+
+  it('is what it reports ahead of code, but no line that only says that a report comes', () => {
+    const code = ['```yaml', 'rule: no-cwd', '```', 'This finds such calls before they are merged.'];
+    expect([
+      told("Done. I've added a rule that finds calls of `cwd()` in the program:", ...code),
+      told("Done. I've made these changes:", ...code),
+    ]).toEqual([
+      "Done. I've added a rule that finds calls of `cwd()` in the program: … This finds such calls before they are merged.",
+      'Done. … This finds such calls before they are merged.',
+    ]);
+  });
+
+  it('says nothing twice', () => {
+    expect(
+      told(
+        'All tests pass and the linter is happy. Let me sum it up:',
+        '## Summary',
+        'I have mended both faults in `readStock()`:',
+        '### 1. Added a log line for silent errors',
+        '### 2. Read the shelf instead of the list',
+        '',
+        'All tests pass, and the linter is happy.',
+      ),
+    ).toBe(
+      'All tests pass and the linter is happy. … I have mended both faults in `readStock()`: 1. Added a log line for …; 2. Read the shelf instead of the …',
+    );
+  });
+
   it('is the same verdict in summaries', () => {
     const reply =
       'I looked at all three of them, and at their tests.\n1. one of them waits for the lock of the other one\n2. the other one waits for the lock of the first\n\n**Causa**: la cerradura se tomó dos veces.\n\nYa no está.';

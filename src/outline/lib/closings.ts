@@ -18,6 +18,7 @@ import {
   partsOf,
   sentencesOf,
   spacedSentences,
+  termsOf,
 } from '../sentences.ts';
 import { bare, labeled } from './verdict.ts';
 
@@ -119,8 +120,8 @@ const minHead = 50;
 /** Matches a sentence in bold letters. */
 const bold = /(?<![*\p{L}])\*\*([^*\n]{20,240}[.!。！])\*\*(?![*\p{L}])/gu;
 
-/** Matches a heading of so many words that it reads like a sentence. */
-const longHeading = /^#{1,6}[^\S\n]+(?:\S+[^\S\n]+){5}.*$/gm;
+/** Matches a heading of so many words that it reads like a sentence, unless it is an item of a list. */
+const longHeading = /^#{1,6}[^\S\n]+(?!\d{1,3}[.)]\s)(?:\S+[^\S\n]+){5}.*$/gm;
 
 /** Matches code, which is no part of what a reply says. */
 const fenced = /(?:```|~~~)[^]*?(?:```|~~~|$)/g;
@@ -128,9 +129,10 @@ const fenced = /(?:```|~~~)[^]*?(?:```|~~~|$)/g;
 /** Matches a beginning that answers a question in a word. */
 const answering = /^\p{L}{1,5}(?=[,，、])/u;
 
-/** Match a line that only announces what follows it, and a sentence that offers more work. */
+/** Match a line that only announces what follows it, one that does unless it has a name, and a sentence that offers more work. */
 const announcing =
-  /\bhere(?:['’]s| is| are)\b|^(?:let(?: me|['’]s)|i(?:['’]ve| have| made| found)|now (?:i|let)\b|looking at|based on|there are|summary|the (?:changes|following)|hier|voici|aquí|以下)/i;
+  /\bhere(?:['’]s| is| are)\b|^(?:let(?: me|['’]s)|now (?:i|let)\b|looking at|based on|there are|summary|the (?:changes|following)|hier|voici|aquí|以下)/i;
+const reporting = /^i(?:['’]ve| have| made| found)\b/i;
 const offering = /^(?:alternatively|if you|let me know|feel free|ready (?:to|for|when)|(?:do|would) you)\b/i;
 
 /** Matches the beginning of a sentence that refers to another one. */
@@ -138,29 +140,137 @@ const referring =
   /^(?:it|this|that|these|those|they|both|er|es|das|dies\w*|sie|esto|eso|cela|これ|それ|这|那)\b/i;
 
 /** UTF-16 units of a line that announces a list and says enough to stand alone. */
-const maxLead = 90;
+const maxLead = 120;
 
 /**
- * Returns what a reply that ended a turn says: its first sentences, and its verdict or conclusion where the first sentences are few and a list, code or a table
- * follows them. The items of a list are told only if the reply says nothing else.
+ * Returns what a reply that ended a turn says: its first sentences, and where these are few and a list, code or a table follows them, what answers the user's
+ * message, its verdict, or its conclusion. The items of a list are told only if the reply says nothing else.
  */
-export function replyVerdict(reply: string, max: number): string {
+export function replyVerdict(reply: string, max: number, message = ''): string {
   const said = reply.slice(0, maxReply).replaceAll(longHeading, '');
   const lines = markedLines(said.replaceAll(fenced, '\n'), maxReply);
   // A reply that begins with code answers with it.
   const [, shown = ''] = /^\s*(?:```|~~~)[^\n]*\n\s*([^\n]+)/.exec(said) ?? [];
   if (shown !== '') return quoted(shown, max);
-  const whole = firstSentences(said, max).replace(/[:：]$/, '');
-  const begin = firstSentences(beginningOf(lines), max);
-  if (begin.length >= minHead && whole.startsWith(begin) && !/^[:：]/.test(whole.slice(begin.length)))
+  const whole = firstSentences(said, max).replace(/[:：]$/, '') || codeWords(reply, max);
+  const beginning = beginningOf(lines);
+  const begin = firstSentences(beginning, max);
+  const wanted = subjectsAsked(message);
+  const section = sectionAbout(lines, wanted);
+  const isWhole = whole.startsWith(begin) && !/^[:：]/.test(whole.slice(begin.length));
+  if (begin.length >= minHead && isWhole && (section === '' || whole.includes(section.slice(0, minHead))))
     return whole;
-  const room = max - (begin === '' ? 0 : begin.length + 3);
-  const verdict = wholeWords(oneLine(verdictIn(said) || conclusionIn(lines).join(' ')), room);
+  const short = section !== '' && max - begin.length < minRoom ? shortOpening(beginning) : begin;
+  const opening = isRepeated(short, section) ? '' : short;
+  const room = max - (opening === '' ? 0 : opening.length + 3);
+  const isNew = (text: string): boolean => text !== '' && !isRepeated(text, opening);
+  const ends = [conclusionIn(lines).join(' '), sentenceAbout(lines, wanted)].filter(isNew);
+  const about = ends.find((text) => sharedWith(text, wanted) > 0) ?? '';
+  const found = [section, verdictIn(said), about, ...ends].map(oneLine).find(isNew) ?? '';
+  const verdict = room < minHead ? '' : wholeWords(found, room);
   const isScrap = verdict.endsWith(' …') && verdict.length < minHead;
   if (verdict === '' || isScrap || whole.includes(verdict.replace(/ …$/, ''))) return whole;
   // A word such as `This` says nothing without what it refers to.
-  if (begin === '' && isProse(whole) && referring.test(verdict)) return whole;
-  return begin === '' ? verdict : joinedApart(begin, verdict);
+  if (opening === '' && isProse(whole) && referring.test(verdict)) return whole;
+  return opening === '' ? verdict : joinedApart(opening, verdict);
+}
+
+/** Returns the beginning of a reply that is all code. */
+function codeWords(reply: string, max: number): string {
+  const plain = reply.slice(0, maxReply).replaceAll(/```\w*/g, '');
+  return firstSentences(plain, max) || wholeWords(oneLine(plain), max);
+}
+
+/** UTF-16 units of the least room for a verdict behind the first sentences. */
+const minRoom = 70;
+
+/** Returns the first sentence of a beginning that takes the room of the verdict, if it is short. */
+function shortOpening(beginning: string): string {
+  const [first = ''] = beginning.split('\n');
+  return first.length > maxOpening ? '' : first;
+}
+
+/** UTF-16 units of the shortest words beside a call that say more than the call, and of those that answer a question: shorter ones mostly announce the work. */
+const minBeside = 80;
+const minAnswer = 40;
+
+/** Returns what words beside a call say, without the last sentence, which announces the call. `message` is what they answer. Empty for hardly more than that. */
+export function wordsBeside(said: string, max: number, message = ''): string {
+  const at = said.lastIndexOf(sentencesOf(said).at(-1) ?? '');
+  const words = replyVerdict(said.slice(0, at < 0 ? said.trimEnd().lastIndexOf('\n') : at), max, message);
+  const isAsked = asking.test(message.trim());
+  return words.length < (isAsked && hasName(words) ? minAnswer : minBeside) ? '' : words;
+}
+
+/** True for a sentence most of whose words are said already. */
+function isRepeated(sentence: string, said: string): boolean {
+  if (sentence === '' || said === '') return false;
+  const known = termsOf(said);
+  const terms = [...termsOf(sentence)];
+  return terms.filter((term) => known.has(term)).length * 2 > terms.length;
+}
+
+/** Matches the end of a question. */
+const asking = /[?？؟]["'”’»」)*]*$/;
+
+/** Returns what the questions of a message are about. */
+function subjectsAsked(message: string): ReadonlySet<string> {
+  const sentences = message.slice(0, maxReply).split('\n').flatMap(partsOf);
+  return subjectsOf(sentences.filter((sentence) => asking.test(sentence)).join('\n'));
+}
+
+/** UTF-16 units of the shortest word that tells what a message is about, in languages with spaces. */
+const minWord = 5;
+
+/** Returns the words of a text that tell what it is about: names, longer words, and pairs of characters. */
+function subjectsOf(text: string): ReadonlySet<string> {
+  const terms = [...termsOf(text.toLowerCase().replaceAll('_', '-'))].map((term) => term.replace(/^=/, ''));
+  return new Set(terms.filter((term) => term.length >= minWord || /[^\p{Script=Latin}\d]/u.test(term)));
+}
+
+/** Counts the subjects that a text is about, too. */
+function sharedWith(text: string, subjects: ReadonlySet<string>): number {
+  return [...subjectsOf(text)].filter((subject) => subjects.has(subject)).length;
+}
+
+/** The least subjects that a heading or a sentence shares with the question that it answers. */
+const minShared = 2;
+
+/** Matches a heading, or a label in bold letters with what it says. */
+const titled = /^(?:#{1,6}\s+(.+)|\*\*([^*\n]{2,80}?)[:：]?\*\*[:：]?\s*(.*))$/u;
+
+/** Returns the section of a reply whose heading or label is most about what was asked: the label with its line, or the heading with the next sentence. */
+function sectionAbout(lines: readonly string[], wanted: ReadonlySet<string>): string {
+  let most = minShared - 1;
+  let section = '';
+  for (const [at, line] of lines.entries()) {
+    const [, heading = '', label = '', said = ''] = titled.exec(line) ?? [];
+    const title = bare(heading || label).replace(/[:：]$/, '');
+    const shared = title === '' ? 0 : sharedWith(title, wanted);
+    if (shared <= most) continue;
+    const text = said === '' ? (lines[at + 1] ?? '') : said;
+    if (isItem(text) || isApart(text) || /^#{1,6}\s/.test(text)) continue;
+    const [first = ''] = said === '' ? partsOf(bare(text)) : [withoutLead(bare(text))];
+    if (!isProse(first.replace(/[:：]$/, ''))) continue;
+    [most, section] = [
+      shared,
+      `${title}${/[.!?。！？]$/.test(title) ? '' : ':'} ${first.replace(/[:：]$/, '')}`,
+    ];
+  }
+  return section;
+}
+
+/** Returns the first sentence of the line that is most about what was asked. */
+function sentenceAbout(lines: readonly string[], wanted: ReadonlySet<string>): string {
+  let most = minShared - 1;
+  let best = '';
+  for (const line of lines) {
+    if (isItem(line) || isApart(line)) continue;
+    const [first = ''] = partsOf(bare(line));
+    const shared = isProse(first) && !asking.test(first) ? sharedWith(first, wanted) : 0;
+    if (shared > most) [most, best] = [shared, first];
+  }
+  return best;
 }
 
 /** Returns the sentences ahead of the first list or table, behind headings; of lines that announce others, only those that say enough. */
@@ -172,7 +282,8 @@ function beginningOf(lines: readonly string[]): string {
   return parts
     .map((part) => {
       if (!/[:：]$/.test(part)) return part;
-      const isTelling = part.length <= maxLead && !announcing.test(part) && isProse(part.slice(0, -1));
+      const isReport = !announcing.test(part) && (!reporting.test(part) || hasName(part));
+      const isTelling = part.length <= maxLead && isReport && isProse(part.slice(0, -1));
       return isTelling ? part.slice(0, -1) : (answering.exec(part)?.[0] ?? '');
     })
     .join('\n');
@@ -180,16 +291,18 @@ function beginningOf(lines: readonly string[]): string {
 
 /** Returns the verdict of a reply: a sentence in bold letters, or a line with a label in bold letters that is no item; or nothing. */
 function verdictIn(reply: string): string {
-  const strong = boldVerdict(reply);
-  if (strong !== '') return strong;
-  const lines = markedLines(reply.slice(0, maxReply).replaceAll(fenced, '\n'), maxReply);
-  return bare(lines.find((line) => labeled.test(line) && isProse(bare(line))) ?? '');
+  const said = reply.slice(0, maxReply);
+  const strong = Array.from(said.matchAll(bold), ([, words = '']) => oneLine(words));
+  const labels = markedLines(said.replaceAll(fenced, '\n'), maxReply)
+    .map(withoutLead)
+    .filter((line) => labeled.test(line));
+  return [...strong.filter((words) => !referring.test(words)), ...labels.map(bare)].find(isProse) ?? '';
 }
 
-/** Returns the first sentence that a reply has in bold letters: it is the verdict more often than the first words are. Empty if there is none. */
-function boldVerdict(reply: string): string {
-  const sentences = Array.from(reply.slice(0, maxReply).matchAll(bold), ([, words = '']) => oneLine(words));
-  return sentences.find((words) => isProse(words) && !referring.test(words)) ?? '';
+/** Returns a line without the sentence at its end that announces what follows it. */
+function withoutLead(line: string): string {
+  const parts = partsOf(line);
+  return parts.length > 1 && /[:：]$/.test(parts.at(-1)!) ? parts.slice(0, -1).join(' ') : line;
 }
 
 /** Lines at the end of a reply among which its conclusion is. */
@@ -206,7 +319,7 @@ function proseIn(line: string): readonly string[] {
   if (isItem(line) || isApart(line)) return [];
   const all = partsOf(bare(line));
   // Words behind a question are about what it asks.
-  const asked = all.findIndex((part) => /[?？]["'”’»」)]*$/.test(part));
+  const asked = all.findIndex((part) => asking.test(part));
   const parts = (asked < 0 ? all : all.slice(0, asked)).filter(
     (part) => !/[:：]["'”’»」)]*$/.test(part) && !offering.test(part),
   );

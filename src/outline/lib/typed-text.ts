@@ -388,13 +388,3 @@ export function replyBefore(reply: string, told: string, answer: string): string
   if (before === '') return pieces.join(' / ');
   return at < 0 ? joinedApart(before, pieces.join(' / ')) : `${before} ${pieces.join(' / ')}`;
 }
-
-/** UTF-16 units of the shortest words beside a call that say more than the call: shorter ones mostly announce the work. */
-const minBeside = 80;
-
-/** Returns what words beside a call say, without the last sentence, which announces the call. Empty for hardly more than that. */
-export function wordsBeside(said: string, max: number): string {
-  const at = said.lastIndexOf(sentencesOf(said).at(-1) ?? '');
-  const words = firstSentences(said.slice(0, at < 0 ? said.trimEnd().lastIndexOf('\n') : at), max);
-  return words.length < minBeside ? '' : words;
-}

@@ -78,6 +78,27 @@ describe('words beside a call', () => {
     ]);
   });
 
+  it('answer a question that the user asked when refusing a call, however short', () => {
+    expect(
+      linesOf(
+        { user: 'Export the orders.' },
+        run(
+          'export --all',
+          "The user doesn't want to proceed. The user said: why not only those of May?",
+          'Let me export them all.',
+        ),
+        run('export --month 5', '31 orders', 'Because `report.py` wants the whole year. I take May now.'),
+        long,
+      ),
+    ).toEqual([
+      'USER: Export the orders.',
+      'Bash export --all → REFUSED by the user: why not only those of May?',
+      'YOU: Because `report.py` wants the whole year.',
+      'Bash export --month 5: "31 orders"',
+      'Bash npm test: "12 passed"',
+    ]);
+  });
+
   it('are left out if they only announce the call', () => {
     expect(
       linesOf({ user: 'Run the tests.' }, run('npm test', '12 passed', 'Let me run the tests.'), long),

@@ -4,12 +4,12 @@
  */
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { type Edit, isLog, originalOfMessages } from '../../conversation/edit.ts';
-import { inputOf, messagesPerStep, textInSteps, textOf, textsOf } from '../../conversation/messages.ts';
+import { inputOf, messagesPerStep, textInSteps } from '../../conversation/messages.ts';
 import type { Steps } from '../../conversation/steps.ts';
 import { type PartPlace, pairCalls, placeKey, unitsInSteps, userSpeaks } from '../../conversation/turns.ts';
-import { maxUserWords, oneLine, wholeWords } from '../../outline/outcome.ts';
-import { endsOf, firstSentences } from '../../outline/sentences.ts';
-import { replyVerdict } from '../../outline/lib/closings.ts';
+import { maxUserWords } from '../../outline/outcome.ts';
+import { endsOf } from '../../outline/sentences.ts';
+import { replyVerdict, wordsBeside } from '../../outline/lib/closings.ts';
 import { repairedSteps } from '../../outline/lib/call-outcome.ts';
 import {
   clientSummary,
@@ -18,11 +18,11 @@ import {
   replyBefore,
   summaryLines,
   typedText,
-  wordsBeside,
 } from '../../outline/lib/typed-text.ts';
 import { type CallWords, type StepWords, callWords, stepWords } from '../../outline/step-line.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited } from './editable-texts.ts';
+import { textBefore } from './summaries.ts';
 import {
   addNamesIn,
   knownNames,
@@ -275,7 +275,7 @@ const maxBrief = 240;
 const maxRead = 6_000;
 
 /** The entries of a page, and those of the page before it. */
-type PageEntries = { readonly entries: LogEntry[]; readonly earlier: LogEntry[] };
+type PageEntries = Readonly<Record<'entries' | 'earlier', LogEntry[]>>;
 
 /** Adds what was said and done in the messages of a unit. */
 function* addEntries(
@@ -303,16 +303,16 @@ function* addEntries(
         for (const span of part.texts) {
           const said = yield* textInSteps(body, message, span);
           if (!isStep) {
-            const read = endsOf(said, maxRead);
-            const text = firstWords(read, maxReply);
-            if (text !== '')
-              entries.push({ kind: 'reply', text, said, verdict: firstWords(read, maxVerdict) });
+            const asked = messageBefore(page, false);
+            const told = (max: number): string => replyVerdict(endsOf(said, maxRead), max, asked);
+            const text = told(maxReply);
+            if (text !== '') entries.push({ kind: 'reply', text, said, verdict: told(maxVerdict) });
             continue;
           }
-          const text = wordsBeside(said.slice(0, maxRead), maxReply);
+          const answered = messageBefore(page, true);
+          const text = wordsBeside(said.slice(0, maxRead), maxReply, answered);
           if (text === '') continue;
-          const isAnswer = (entries.length > 0 ? entries : page.earlier).at(-1)?.kind === 'user';
-          if (isAnswer) entries.push({ kind: 'reply', text });
+          if (answered !== undefined) entries.push({ kind: 'reply', text });
           else beside = text;
         }
       } else if (part.type === 'media' && userSpeaks(conversation, message)) {
@@ -340,10 +340,16 @@ function* addEntries(
   }
 }
 
-/** Returns what a reply says; of one that is all code, the beginning of the code. */
-function firstWords(said: string, max: number): string {
-  const plain = said.replaceAll(/```\w*/g, '');
-  return replyVerdict(said, max) || firstSentences(plain, max) || wholeWords(oneLine(plain), max);
+/** Returns what the user said last, in a message or about a call: right before, if `isNext`. */
+function messageBefore({ entries, earlier }: PageEntries, isNext: boolean): string | undefined {
+  const isFound = (entry: LogEntry): boolean =>
+    isNext ? entry.kind !== 'note' : wordsOf(entry) !== undefined;
+  return wordsOf(entries.findLast(isFound) ?? earlier.findLast(isFound));
+}
+
+function wordsOf(entry: LogEntry | undefined): string | undefined {
+  if (entry?.kind === 'step') return entry.step.user?.words;
+  return entry?.kind === 'user' ? entry.text : undefined;
 }
 
 function addSaid({ entries, earlier }: PageEntries, text: string, before: string): void {
@@ -385,16 +391,4 @@ function* typedIn(conversation: Conversation, message: Message): Steps<string> {
       words.push(typedText(yield* textInSteps(conversation.body, message, span), before).words);
   }
   return words.join('\n').trim();
-}
-
-/** Bytes of the longest text that is read as one that may announce another. */
-const maxAnnouncing = 4_000;
-
-/** Returns the text right ahead of a part, of a user message or a result: it may announce the text of a skill. Empty for a long one. */
-export function textBefore({ body, messages }: Conversation, message: Message, part: number): string {
-  const other = part > 0 ? message : messages[message.index - 1];
-  if (other === undefined || other.role === 'assistant') return '';
-  const before = part > 0 ? other.parts[part - 1] : other.parts.at(-1);
-  const span = before && textsOf(before).at(-1);
-  return span && span.end - span.start <= maxAnnouncing ? textOf(body, other, span) : '';
 }

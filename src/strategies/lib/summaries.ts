@@ -6,7 +6,6 @@ import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { textOf, textsOf, inputOf } from '../../conversation/messages.ts';
 import { isSummary } from '../../conversation/edit.ts';
 import type { FoldView } from '../strategy.ts';
-import { textBefore } from './drop-log.ts';
 import { placesEdited } from './editable-texts.ts';
 import { type PartPlace, isReminder, pairCalls, placeKey } from '../../conversation/turns.ts';
 import { countOf } from '../../outline/outcome.ts';
@@ -147,6 +146,18 @@ export function stayingTexts(
     if (text !== '') texts.push({ at, text, question });
   }
   return texts;
+}
+
+/** Bytes of the longest text that is read as one that may announce another. */
+const maxAnnouncing = 4_000;
+
+/** Returns the text right ahead of a part, of a user message or a result: it may announce the text of a skill. Empty for a long one. */
+export function textBefore({ body, messages }: Conversation, message: Message, part: number): string {
+  const other = part > 0 ? message : messages[message.index - 1];
+  if (other === undefined || other.role === 'assistant') return '';
+  const before = part > 0 ? other.parts[part - 1] : other.parts.at(-1);
+  const span = before && textsOf(before).at(-1);
+  return span && span.end - span.start <= maxAnnouncing ? textOf(body, other, span) : '';
 }
 
 /** Returns the reply directly before a message of the user; empty if something else is there. */
