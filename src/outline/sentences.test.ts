@@ -1,6 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { firstSentences, linesOf } from './sentences.ts';
+import { firstSentences, isApart, linesOf, sentencesOf } from './sentences.ts';
 import { interruptionNote, questionBefore, summaryLines, typedText } from './lib/typed-text.ts';
+
+it('reads a heading with a long address, and the end of a long member, in linear time', () => {
+  // With a pattern that backtracks, these take longer than anybody waits.
+  const address = `https://example.com/${'a'.repeat(20_000)}`;
+  expect(isApart(`**${address} tells why this was left out**`)).toBe(false);
+  expect(isApart(`## ${address} tells why this was left out`)).toBe(false);
+  expect(isApart(`**${address} tells why**`)).toBe(true);
+  expect(isApart('## One two three four five')).toBe(true);
+  expect(isApart('## One two three four five six')).toBe(false);
+  expect(sentencesOf(`"result": "It was left out."${' }'.repeat(50_000)}`)).toEqual(['It was left out.']);
+  expect(sentencesOf(`"result": "It was left out."${' }'.repeat(50_000)} x`)).toHaveLength(2);
+});
 
 describe('the question before a short answer', () => {
   const options = [

@@ -62,7 +62,10 @@ function sentencesIn(line: string): readonly string[] {
 /** Returns the text of a member of JSON, which models write in replies; other lines unchanged. */
 function memberText(line: string): string {
   const begin = /^(?:"[\w.-]{1,40}": *[{[]? *)+/.exec(line)?.[0];
-  return begin === undefined ? line : line.slice(begin.length).replace(/^"|"?[ ,\]}]*$/g, '');
+  if (begin === undefined) return line;
+  let end = line.length;
+  while (end > begin.length && ' ,]}'.includes(line.charAt(end - 1))) end--;
+  return line.slice(begin.length, end).replaceAll(/^"|"$/g, '');
 }
 
 /** True for a row of a table, or a heading without a colon: no part of a sentence. */
@@ -71,7 +74,7 @@ export function isApart(line: string): boolean {
 }
 
 /** Matches a heading of at most five words: it names what follows and says nothing of it. */
-const shortHeading = /^(?:#{1,6}\s+(?:\S+\s*){1,5}|\*\*(?:[^*\s]+\s*){1,5}\*\*:?)$/;
+const shortHeading = /^(?:#{1,6}\s+\S+(?:\s+\S+){0,4}\s*|\*\*[^*\s]+(?:\s+[^*\s]+){0,4}\s*\*\*:?)$/;
 
 /** Matches the end of a sentence. A number or a single letter before the sign is an ordinal or an initial. */
 const ending =
