@@ -291,7 +291,7 @@ it('calls in short hide no failure, in however many summaries they are joined', 
     'Edit a.ts: failed, "String to replace not found in file."',
     'Edit a.ts (+scan)',
     'Bash npm test (Run tests): ok',
-    '(4 calls left out: Edit ×3 (1 failed), Grep)',
+    '(4 calls left out: Edit ×3 (1 failed) · Grep)',
   ];
   const told = spellRuns(lines.flatMap((line) => runsIn(line)));
   expect(told).toBe(

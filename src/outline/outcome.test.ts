@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addCall, type CallCounts, spellLeftOut, userReply, wholeWords } from './outcome.ts';
+import { userReply, wholeWords } from './outcome.ts';
 import { isFileContent } from './files-shown.ts';
 import { typedText } from './lib/typed-text.ts';
 
@@ -101,11 +101,4 @@ describe('isFileContent', () => {
     expect(isFileContent(call('Bash', { command: `ls${lines}x` }))).toBe(false);
     expect(isFileContent(call('Bash', { command: `ls${lines}cat a.ts` }))).toBe(true);
   });
-});
-
-it('calls that a log leaves out are counted by tool, with those that failed', () => {
-  const counts: CallCounts = new Map();
-  for (const tool of ['Edit', 'Read', 'Edit', 'Grep']) addCall(counts, tool, false);
-  addCall(counts, 'Edit', true);
-  expect(spellLeftOut(counts)).toBe('(5 calls left out: Edit ×3 (1 failed), Read, Grep)');
 });

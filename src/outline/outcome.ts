@@ -350,36 +350,6 @@ function scalarsOf(sent: JsonRecord): readonly string[] {
   });
 }
 
-/** Numbers of calls by tool, and how many of them failed. */
-export type CallCounts = Map<string, { readonly count: number; readonly failed: number }>;
-
-/** Calls named for each gap in a log; the tools of others are not named. */
-const maxToolsNamed = 4;
-
-/** Writes the item for calls that a log leaves out: `(5 calls left out: Edit ×4 (1 failed), Grep)`. */
-export function spellLeftOut(counts: CallCounts): string {
-  const tools = [...counts].toSorted(([, a], [, b]) => b.count - a.count);
-  const named = tools
-    .slice(0, maxToolsNamed)
-    .map(
-      ([tool, { count, failed }]) =>
-        `${tool}${count > 1 ? ` ×${count}` : ''}${failed > 0 ? ` (${failed} failed)` : ''}`,
-    );
-  const more = tools.length > maxToolsNamed ? ', …' : '';
-  return `(${countOf(countIn(counts), 'call')} left out: ${named.join(', ')}${more})`;
-}
-
-/** Adds a call to counts. */
-export function addCall(counts: CallCounts, tool: string, hasFailed: boolean): void {
-  const { count, failed } = counts.get(tool) ?? { count: 0, failed: 0 };
-  counts.set(tool, { count: count + 1, failed: failed + (hasFailed ? 1 : 0) });
-}
-
-/** Counts all calls. */
-export function countIn(counts: CallCounts): number {
-  return [...counts.values()].reduce((sum, { count }) => sum + count, 0);
-}
-
 /** Maximum segments of a path in its short name. */
 const maxSegments = 8;
 

@@ -52,7 +52,7 @@ describe('drop-oldest', () => {
     const kept = chatMessages(steps);
     expect(messagesAfter(2)).toEqual([
       kept[0],
-      log(4, 'USER: First', '(2 calls left out: run, read_file)'),
+      log(4, 'USER: First', '(2 calls left out: run · read_file)'),
       ...kept.slice(5),
     ]);
   });
@@ -66,7 +66,7 @@ describe('drop-oldest', () => {
     const kept = chatMessages(steps);
     expect(messagesAfter(100)).toEqual([
       kept[0],
-      log(6, 'USER: First', '(3 calls left out: run ×2, read_file)'),
+      log(6, 'USER: First', '(3 calls left out: run ×2 · read_file)'),
       kept.at(-1),
     ]);
   });

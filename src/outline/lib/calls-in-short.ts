@@ -5,7 +5,8 @@
  */
 import { countOf, wholeWords, wordsOf } from '../outcome.ts';
 import type { OutlineLine } from '../rank.ts';
-import { isEditing } from '../step-line.ts';
+import { isEditing, type StepWords } from '../step-line.ts';
+import { hasEffect } from './effects.ts';
 
 /** Calls of one tool: how often each file, command or title was used, and what came of the last one, if a few words tell that. */
 export type Run = {
@@ -29,9 +30,8 @@ const maxLine = 10_000;
 
 /** Reads the calls in a line of a log. */
 export function runsIn(line: string): readonly Run[] {
-  const [, told = 'in short', inShort] = /^\(\d+ calls? (left out|in short): (.*)\)$/.exec(line) ?? [];
-  const text = (inShort ?? line).slice(0, maxLine);
-  const parts = split(text, told === 'left out' ? ', ' : ' · ');
+  const [, inShort] = /^\(\d+ calls? (?:left out|in short): (.*)\)$/.exec(line) ?? [];
+  const parts = split((inShort ?? line).slice(0, maxLine), ' · ');
   return parts.flatMap((part) => runIn(part.replace(/^then /, '')) ?? []);
 }
 
@@ -117,6 +117,30 @@ export function spellRuns(runs: readonly Run[], detail: Detail = 'names'): strin
   return all < minCounted && / (?!·)/.test(text.replaceAll(' · ', ''))
     ? text
     : `(${countOf(all, 'call')} in short: ${text})`;
+}
+
+/** Reads a call that a log leaves out. What it edited, what it changed elsewhere and what failed for good is named: `file` spells its file. */
+export function runOf(step: StepWords, { file, isRepaired }: LeftOutCall): Run {
+  const failed = step.hasFailed && !isRepaired ? 1 : 0;
+  const commands = step.kind === 'command' ? step.about.split(/&& |; |\| /) : [];
+  const command =
+    commands.find((about) => hasEffect({ ...step, about })) ?? (failed ? commands[0] : undefined);
+  const name = step.kind === 'edit' ? file : (commandName.exec(command ?? '')?.[0].trim() ?? '');
+  const names = name === '' ? [] : [[name, { count: 1, failed, outcome: '' }] as const];
+  return { tool: step.tool, count: 1, failed, names: new Map(names) };
+}
+
+type LeftOutCall = { readonly file: string; readonly isRepaired: boolean };
+
+/** Matches the words that name a command: `git push origin`, `npm test`. */
+const commandName = /(?<=^(?:\w+=\S* )*)[\w./-]+(?: [\w:-]+){0,2}(?= |$)/;
+
+/** Writes calls that a log leaves out: `(8 calls left out: Edit ×3: a.ts ×2, b.ts · Bash: git push · Read ×4)`. */
+export function spellLeftOut(runs: readonly Run[]): string {
+  const told = joinedRuns(runs).toSorted(
+    (a, b) => Math.sign(b.names.size) - Math.sign(a.names.size) || b.count - a.count,
+  );
+  return `(${countOf(runs.length, 'call')} left out: ${told.map((run) => spellRun(run, 'names')).join(' · ')})`;
 }
 
 function spellRun({ tool, count, failed, names: all }: Run, detail: Detail): string {

@@ -190,7 +190,7 @@ describe('without space for all lines', () => {
       '(1 call left out: Grep)',
       'YOU: No. It is taken off in `checkout.ts`, after the price was read, so carts show …',
       'USER: Leave it as it is, and only write down in the readme what we found out about it today.',
-      '(1 call left out: Edit)',
+      '(1 call left out: Edit README.md)',
       'YOU: Done. `README.md` says it now.',
     ]);
   });

@@ -3,17 +3,15 @@
  * same fold gives the same bytes. Quotes from the original are short: a stub is data, not instructions. Dropped messages leave a log of them.
  */
 import { failureWords } from '../../outline/lib/call-outcome.ts';
+import { type Run, runOf, spellLeftOut } from '../../outline/lib/calls-in-short.ts';
 import { hasEffect } from '../../outline/lib/effects.ts';
 import {
-  addCall,
   answerWords,
-  countIn,
   countOf,
   isLongCommand,
   previewWords,
   resultEnds,
   shortNames,
-  spellLeftOut,
 } from '../../outline/outcome.ts';
 import { newestPlan, planWords, wholePlan } from '../../outline/lib/plans.ts';
 import { verdictOf } from '../../outline/lib/verdict.ts';
@@ -228,7 +226,7 @@ function* spellPages(
   const start = rank === ranks.words ? from - all.length : from;
   let at = 0;
   const spelled: { readonly memory: string; readonly lines: string[] }[] = [];
-  const leftOut: Parameters<typeof addCall>[0] = new Map();
+  const leftOut: Run[] = [];
   for (const { memory, entries } of pages) {
     yield;
     const lines: string[] = [];
@@ -242,14 +240,16 @@ function* spellPages(
       const isKept = own < rank || (own === rank && at >= start) || at === Math.max(0, demand);
       at++;
       if (at % entriesPerStep === 0) yield;
-      if (!isKept && entry.kind === 'step') addCall(leftOut, entry.step.tool, entry.step.hasFailed);
+      if (!isKept && entry.kind === 'step') {
+        const { step } = entry;
+        leftOut.push(runOf(step, { file: known.shortName(step.path), isRepaired: known.repaired.has(step) }));
+      }
       if (!isKept) continue;
       // Calls of a turn stay ahead of its end and of the words of the user.
       const isSaid = own <= ranks.verdict && (entry.kind !== 'step' || entry.step.user !== undefined);
-      if (countIn(leftOut) >= (isSaid ? 1 : minLeftOut)) {
+      if (leftOut.length >= (isSaid ? 1 : minLeftOut)) {
         flush();
-        lines.push(spellLeftOut(leftOut));
-        leftOut.clear();
+        lines.push(spellLeftOut(leftOut.splice(0)));
       }
       if (entry.kind === 'step') {
         // Steps beyond this number are joined in another line, because a line is written at once.
@@ -270,7 +270,7 @@ function* spellPages(
     flush();
     spelled.push({ memory, lines });
   }
-  if (countIn(leftOut) > 0)
+  if (leftOut.length > 0)
     (spelled.findLast(({ lines }) => lines.length > 0) ?? spelled[0])?.lines.push(spellLeftOut(leftOut));
   return spelled;
 }

@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+import { stepWords } from '../step-line.ts';
+import { runOf, runsIn, spellLeftOut, spellRuns } from './calls-in-short.ts';
+
+const call = (tool: string, input: object, result: string, isRepaired = false) => {
+  const step = stepWords({ tool, input: JSON.stringify(input), result, isError: undefined });
+  return runOf(step, { file: step.path.replace('/app/', ''), isRepaired });
+};
+
+it('calls that a log leaves out are counted, with files that were edited, what changed elsewhere, and what failed for good', () => {
+  const left = [
+    call('Read', { file_path: '/app/cart.ts' }, '1→export'),
+    call('Edit', { file_path: '/app/cart.ts', old_string: 'a', new_string: 'b' }, 'Updated.'),
+    call('Bash', { command: 'npm test 2>&1 | tail -3' }, '2 failed', true),
+    call('Edit', { file_path: '/app/cart.ts', old_string: 'b', new_string: 'c' }, 'Updated.'),
+    call('Edit', { file_path: '/app/order.ts', old_string: 'a', new_string: 'b' }, 'Updated.'),
+    call('Bash', { command: 'npm test 2>&1 | tail -5' }, 'ok'),
+    call('Bash', { command: 'TOKEN=x gh api repos/shop/pulls/7 -q .url' }, 'gh: Not Found (HTTP 404)'),
+    call('Bash', { command: 'git add -A && git push origin main' }, 'Everything up-to-date'),
+    call('Read', { file_path: '/app/readme.md' }, '1→# Shop'),
+    call('Read', { file_path: '/app/order.ts' }, '1→export'),
+    call('Read', { file_path: '/app/price.ts' }, '<tool_use_error>File does not exist.</tool_use_error>'),
+  ];
+  const told = spellLeftOut(left);
+  expect(told).toBe(
+    '(11 calls left out: Bash ×4: gh api (1 failed), git push origin · Edit ×3: cart.ts ×2, order.ts · Read ×4 (1 failed))',
+  );
+  expect(spellRuns(runsIn(told))).toBe(told.replace('left out', 'in short'));
+  expect([
+    spellLeftOut(left.slice(1, 2)),
+    spellLeftOut(left.slice(7, 8)),
+    spellLeftOut(left.slice(0, 1)),
+  ]).toEqual([
+    '(1 call left out: Edit cart.ts)',
+    '(1 call left out: Bash: git push origin)',
+    '(1 call left out: Read)',
+  ]);
+});
