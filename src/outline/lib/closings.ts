@@ -194,12 +194,26 @@ function shortOpening(beginning: string): string {
 const minBeside = 80;
 const minAnswer = 40;
 
+/** UTF-16 units of what a reply says of a failure, and of the shortest such words. */
+const maxMeaning = 110;
+const minMeaning = 16;
+
 /** Returns what words beside a call say, without the last sentence, which announces the call. `message` is what they answer. Empty for hardly more than that. */
 export function wordsBeside(said: string, max: number, message = ''): string {
-  const at = said.lastIndexOf(sentencesOf(said).at(-1) ?? '');
-  const words = replyVerdict(said.slice(0, at < 0 ? said.trimEnd().lastIndexOf('\n') : at), max, message);
   const isAsked = asking.test(message.trim());
+  const words = besideWords(said, max, message);
   return words.length < (isAsked && hasName(words) ? minAnswer : minBeside) ? '' : words;
+}
+
+/** Returns what words behind a failed call say of it: that it was expected, or why it happened. */
+export function wordsOnFailure(said: string): string {
+  const words = besideWords(said, maxMeaning, '');
+  return words.length < minMeaning ? '' : words;
+}
+
+function besideWords(said: string, max: number, message: string): string {
+  const at = said.lastIndexOf(sentencesOf(said).at(-1) ?? '');
+  return replyVerdict(said.slice(0, at < 0 ? said.trimEnd().lastIndexOf('\n') : at), max, message);
 }
 
 /** True for a sentence most of whose words are said already. */

@@ -99,6 +99,23 @@ describe('words beside a call', () => {
     ]);
   });
 
+  it('say what a failure means that comes right before them', () => {
+    expect(
+      linesOf(
+        { user: 'Write the test first.' },
+        run('npm test', '1 failed', 'Now I run it.'),
+        run('npm run build', '0 warnings', 'The test fails as expected. Now I mend `cart.ts`.'),
+        long,
+      ),
+    ).toEqual([
+      'USER: Write the test first.',
+      'Bash npm test: failed, "1 failed"',
+      'YOU: The test fails as expected.',
+      'Bash npm run build: "0 warnings"',
+      'Bash npm test: "12 passed"',
+    ]);
+  });
+
   it('are left out if they only announce the call', () => {
     expect(
       linesOf({ user: 'Run the tests.' }, run('npm test', '12 passed', 'Let me run the tests.'), long),

@@ -9,7 +9,7 @@ import type { Steps } from '../../conversation/steps.ts';
 import { type PartPlace, pairCalls, placeKey, unitsInSteps, userSpeaks } from '../../conversation/turns.ts';
 import { maxUserWords } from '../../outline/outcome.ts';
 import { endsOf } from '../../outline/sentences.ts';
-import { replyVerdict, wordsBeside } from '../../outline/lib/closings.ts';
+import { replyVerdict, wordsBeside, wordsOnFailure } from '../../outline/lib/closings.ts';
 import { repairedSteps } from '../../outline/lib/call-outcome.ts';
 import {
   clientSummary,
@@ -310,9 +310,12 @@ function* addEntries(
             continue;
           }
           const answered = messageBefore(page, true);
-          const text = wordsBeside(said.slice(0, maxRead), maxReply, answered);
+          const last = entries.at(-1);
+          const isMeaning = last?.kind === 'step' && last.step.kind === 'command' && last.step.hasFailed;
+          const read = said.slice(0, maxRead);
+          const text = isMeaning ? wordsOnFailure(read) : wordsBeside(read, maxReply, answered);
           if (text === '') continue;
-          if (answered !== undefined) entries.push({ kind: 'reply', text });
+          if (isMeaning || answered !== undefined) entries.push({ kind: 'reply', text });
           else beside = text;
         }
       } else if (part.type === 'media' && userSpeaks(conversation, message)) {
