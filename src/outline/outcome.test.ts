@@ -11,12 +11,14 @@ describe('what the user typed', () => {
       typedText('<ide_opened_file>The user opened a.ts</ide_opened_file>Fix <b>this</b>.'),
       typedText('<command-name>/compact</command-name>\n<command-args>keep the plan</command-args>'),
       typedText('Base directory for this skill: /home/me/skills/review\n\n# Review\n\nARGUMENTS: only src'),
+      typedText('<bash-input>git fetch --all</bash-input>'),
     ]).toEqual([
       { words: 'Fix the login.', note: '' },
       { words: 'Fix the login.', note: '' },
       { words: 'Fix <b>this</b>.', note: '' },
       { words: '/compact keep the plan', note: '' },
       { words: 'only src', note: 'skill review' },
+      { words: '(ran) git fetch --all', note: '' },
     ]);
   });
 
@@ -24,11 +26,16 @@ describe('what the user typed', () => {
     expect([
       typedText('<command-name>/exit</command-name><command-message>exit</command-message>'),
       typedText('<local-command-stdout>Bye!</local-command-stdout>'),
+      typedText(
+        'Base directory for this skill: /me/skills/review\n\nARGUMENTS: all',
+        'Launching skill: review',
+      ),
       typedText('[Request interrupted by user for tool use]'),
       typedText('This session is being continued from a previous conversation that ran out of context.'),
     ]).toEqual([
       { words: '', note: 'command /exit' },
       { words: '', note: '' },
+      { words: '', note: 'skill review' },
       { words: '', note: 'interrupted by the user' },
       { words: '', note: 'summary of an earlier part, by the client' },
     ]);

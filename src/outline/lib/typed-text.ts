@@ -159,6 +159,7 @@ const maxHook = 160;
 
 /** Matches what clients send right ahead of the text of a command or a skill. Commands without a text of their own begin with their name. */
 export const announcesText = /^\s*(?:<command-message>|Launching skill: )/;
+const calledSkill = /^\s*Launching skill: /;
 
 /**
  * Separates what the user typed from texts of skills, commands, reminders and summaries, which clients send in the user's place. `before` is the
@@ -168,7 +169,8 @@ export function typedText(text: string, before = ''): TypedText {
   if (clientSummary.test(text)) return { words: '', note: 'summary of an earlier part, by the client' };
   const skill = /^\s*Base directory for this skill: *(\S+)/.exec(text)?.[1];
   if (skill !== undefined) {
-    const given = /\nARGUMENTS: *([^]+)$/.exec(text)?.[1] ?? '';
+    // A skill that the model called has arguments of the model.
+    const given = calledSkill.test(before) ? '' : (/\nARGUMENTS: *([^]+)$/.exec(text)?.[1] ?? '');
     return { words: given.trim(), note: `skill ${skill.split('/').at(-1)}` };
   }
   if (/^\s*\[Request interrupted by user/.test(text)) return { words: '', note: interruptionNote };
@@ -186,9 +188,11 @@ export function typedText(text: string, before = ''): TypedText {
   const given = inside.get('command-args') ?? '';
   // The client sends the text of such a command right behind it: to name it is to demand what that says.
   const isDemand = /^\s*<command-message>/.test(text);
-  const typed = given === '' ? (isDemand ? command : inside.get('bash-input')) : `${command} ${given}`;
+  const ran = inside.get('bash-input');
+  const shell = ran === undefined ? '' : `(ran) ${ran}`;
+  const typed = given === '' ? (isDemand ? command : shell) : `${command} ${given}`;
   return {
-    words: [typed ?? '', inside.get('user_query') ?? inside.get('user_message') ?? '', rest]
+    words: [typed, inside.get('user_query') ?? inside.get('user_message') ?? '', rest]
       .filter((words) => words !== '')
       .join('\n'),
     note: command === '' || given !== '' || isDemand ? '' : `command ${oneLine(command)}`,
@@ -271,7 +275,7 @@ const optionMark = /^(?:\|\s*|[-*•]\s+)?(?:#{1,6}\s+)?\**\(?(?:\p{L}+ )?(\d{1,
 
 /** Matches the number or letter of an option in an answer, with a word ahead of it that names another thing or a number of things. */
 const picked =
-  /(?:(?<![\p{L}])(all|both|alle|todos|todas|tous|les|first|last|PR|task|phase|step|part|issue|line|version|comment|#) ?)?(?<![\p{L}\d.])(\d{1,2}|[A-Z])(?![\p{L}\d])/giu;
+  /(?:(?<![\p{L}])(all|both|alle|todos|todas|tous|les|first|last|PR|task|phase|step|part|issue|line|version|comment|#) ?)?(?<![\p{L}\d.'’]|(?:^|\s)-)(\d{1,2}|[A-Z])(?![\p{L}\d])/giu;
 
 /**
  * Returns what a reply asked before a short answer: the options that the answer names, by their numbers, and the last question. Empty for an
@@ -329,9 +333,9 @@ export function questionBefore(reply: string, answer: string): string {
   return wholeWords(quoted.filter((text) => text !== '').join(' / '), maxQuestions);
 }
 
-/** True for a letter that names an option: a small one is a word, such as `a`, unless a sign or nothing follows it, or it is nearly all of the answer. */
+/** True for a letter that names an option: a small vowel is a word, such as `a`, unless a sign or nothing follows it, or it is nearly all of the answer. */
 function mayPick(answer: string, label: string): boolean {
-  const mayBeWord = /\p{Ll}/u.test(label) && answer.split(/\s+/).length > 2;
+  const mayBeWord = /[aeiouy]/.test(label) && answer.split(/\s+/).length > 2;
   return !mayBeWord || new RegExp(`(?<![\\p{L}\\d])${label}\\s*(?:[.,:;!)]|$)`, 'u').test(answer);
 }
 

@@ -360,13 +360,20 @@ it('a log without space for more has the first demand, ahead of the words of the
 it('an answer with a small letter stands with the option that it picks, and the word a picks none', () => {
   const reply = 'Two ways:\n\na) Redis, in memory\nb) A table in Postgres\n\nWhich one?';
   expect(
-    ['b', 'I think a) is fine', 'let us go with b', 'a good idea, go on'].map((one) =>
-      questionBefore(reply, one),
-    ),
+    [
+      'b',
+      'I think a) is fine',
+      'let us go with b',
+      'option b please',
+      'a good idea, go on',
+      'do what ls -b does',
+    ].map((one) => questionBefore(reply, one)),
   ).toEqual([
     'b) A table in Postgres / Which one?',
     'a) Redis, in memory / Which one?',
     'b) A table in Postgres / Which one?',
+    'b) A table in Postgres / Which one?',
+    'Which one?',
     'Which one?',
   ]);
 });
