@@ -9,7 +9,7 @@ import { type Profiler, Session } from 'node:inspector/promises';
 /** Functions by step, each with its file in src/. Everything that a function calls counts for its step, unless that is named here, too. */
 const functionsOf = {
   read: ['codecs/read-body.ts readInSlices'],
-  prefix: ['engine/history.ts linksInSlices', 'engine/state.ts clientLinksOf'],
+  prefix: ['engine/history.ts linksInSteps', 'engine/state.ts clientLinksOf'],
   'look-up': ['engine/history.ts lookUpIn', 'store/fold-store.ts load', 'store/fold-store.ts decideInSteps'],
   replay: ['engine/history.ts openRequest', 'engine/state.ts replayFold'],
   shrink: ['engine/shrinks.ts shrinksOf'],

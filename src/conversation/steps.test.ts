@@ -1,5 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { Paused, inSteps, oneStep, openRun, runAtOnce, runInPauses, runPausably } from './steps.ts';
+import {
+  Paused,
+  inSteps,
+  oneStep,
+  openRun,
+  runAtOnce,
+  runInPauses,
+  runInSlices,
+  runPausably,
+  runSteps,
+} from './steps.ts';
 
 /** Runs to the end with a pause after every step, and counts the pauses. */
 function runWithPauses<T>(run: () => T): { readonly result: T; readonly pauses: number } {
@@ -12,6 +22,44 @@ function runWithPauses<T>(run: () => T): { readonly result: T; readonly pauses: 
     }
   }
 }
+
+/** Returns slices that have time for this many entries of the log each. */
+function slicesOf(entries: number) {
+  const log: string[] = [];
+  let from = 0;
+  const pause = async (): Promise<void> => {
+    from = log.push('pause');
+  };
+  return { log, slices: { isOver: () => log.length - from >= entries, pause } };
+}
+
+describe('steps in slices', () => {
+  function* named(name: string, log: string[]) {
+    log.push(`${name}1`);
+    yield;
+    log.push(`${name}2`);
+    return name;
+  }
+
+  it('pause before each step that the slice has no time for, also before the first one', async () => {
+    const { log, slices } = slicesOf(1);
+    expect([await runInSlices(named('a', log), slices), await runInSlices(named('b', log), slices)]).toEqual([
+      'a',
+      'b',
+    ]);
+    expect(log).toEqual(['a1', 'pause', 'a2', 'pause', 'b1', 'pause', 'b2']);
+  });
+
+  it('give their result at once when there is no pause', () => {
+    const { log, slices } = slicesOf(5);
+    expect([runInSlices(named('a', log), slices), runInSlices(named('b', log), undefined)]).toEqual([
+      'a',
+      'b',
+    ]);
+    expect(runSteps(named('c', log))).toBe('c');
+    expect(log).toEqual(['a1', 'a2', 'b1', 'b2', 'c1', 'c2']);
+  });
+});
 
 describe('a function that may pause', () => {
   it('runs each step once, nested ones too, and gives the same result', () => {
@@ -53,7 +101,7 @@ describe('a function that may pause', () => {
   });
 
   it('throws what a step throws', async () => {
-    const slices = { isOver: () => true, pause: () => Promise.resolve() };
+    const { slices } = slicesOf(0);
     const run = () => {
       oneStep(() => 1);
       return oneStep(() => {

@@ -12,28 +12,29 @@ export type Steps<T> = Generator<undefined, T>;
 
 /** Runs all steps without a pause. */
 export function runSteps<T>(steps: Steps<T>): T {
-  let step = steps.next();
-  while (!step.done) step = steps.next();
-  return step.value;
+  return runInSlices(steps, undefined) as T;
 }
 
 export type Slices = {
   /** True when the running slice has used up its time. */
   readonly isOver: () => boolean;
-  /** Lets other requests run, if the slice has used up its time. Otherwise it returns undefined: a request asks some twenty times. */
+  /** Lets other requests run, if the slice has used up its time. */
   readonly pause: () => Promise<void> | undefined;
 };
 
-/** Runs the steps, and lets other requests run in between. If nothing is paused, it returns the result without a promise: a request runs some twenty times. */
+/** Runs the steps, and lets other requests run before a step for which no time is left. Without a pause, it returns the result without a promise. */
 export function runInSlices<T>(steps: Steps<T>, slices: Slices | undefined): T | Promise<T> {
-  let step = steps.next();
-  while (!step.done && !slices?.isOver()) step = steps.next();
-  return step.done ? step.value : afterPause(steps, slices!);
+  while (!slices?.isOver()) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+  return afterPause(steps, slices);
 }
 
 async function afterPause<T>(steps: Steps<T>, slices: Slices): Promise<T> {
   await slices.pause();
-  return runInSlices(steps, slices);
+  const step = steps.next();
+  return step.done ? step.value : runInSlices(steps, slices);
 }
 
 /** Milliseconds of one slice. */

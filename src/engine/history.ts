@@ -11,7 +11,7 @@ import { withFetchedAgain } from './at-work.ts';
 import { noteInView } from './in-view.ts';
 import { preambleOf } from './finish.ts';
 import { shrinkingOf } from './shrinks.ts';
-import { type Slices, nextTurn, runInSlices } from '../conversation/steps.ts';
+import { type Slices, type Steps, nextTurn, runInSlices } from '../conversation/steps.ts';
 import { pairInSteps } from '../conversation/turns.ts';
 import {
   type FoldMemory,
@@ -261,7 +261,6 @@ export async function openRequest(
   );
   const now = options.clock?.();
   const { fullConversation, memory, found } = withStoredState(engine, request, incoming, now);
-  if (slices?.isOver()) await slices.pause();
   const { clientLinks, fullLinks } = memory;
   const { foldingDisabled = false, foldingDisabledSince } = found?.fold ?? {};
   const last = engine.learned.lastSent.find(clientLinks);
@@ -276,7 +275,6 @@ export async function openRequest(
     fullConversation,
     found?.fold,
   );
-  if (slices?.isOver()) await slices.pause();
   await runInSlices(pairInSteps(fullConversation), slices);
   const ready = stored.ready.find(({ upTo, link }) => fullLinks[upTo] === link);
   const notReady = () => engine.summaryNotes.find(memory.tenant, fullLinks) ?? 'none was begun in time';
@@ -291,7 +289,6 @@ export async function openRequest(
   await runInSlices(noteInView(fullConversation), slices);
   // The first question about any part finds what stays in view, in one pass. That takes long if there are many messages; most turns never ask.
   if (slices && fullConversation.messages.length > manyMessages) read.protects.part(0, 0);
-  if (slices?.isOver()) await slices.pause();
   await read.counter.ahead(fullConversation);
   await countInSlices(read, fullConversation);
   const start = await replayFold(read, found);
@@ -370,17 +367,16 @@ export async function inTime<T>({ leftMs }: Pick<EngineRequest, 'leftMs'>, promi
 /** The number of messages whose links are computed without a pause: about 3 ms. */
 const linksPerSlice = 4_000;
 
-/** Returns the same as `clientLinksOf`, and lets other requests run in between. */
-export async function linksInSlices(
+/** Returns the same as `clientLinksOf`. */
+export function* linksInSteps(
   engine: EngineState,
   request: EngineRequest,
   clientConversation: Conversation,
-  slices: Slices | undefined,
-): Promise<readonly string[]> {
+): Steps<readonly string[]> {
   for (let length = linksPerSlice; length < clientConversation.messages.length; length += linksPerSlice) {
     const messages = clientConversation.messages.slice(0, length);
     clientLinksOf(engine, request, { ...clientConversation, messages });
-    if (slices?.isOver()) await slices.pause();
+    yield;
   }
   return clientLinksOf(engine, request, clientConversation);
 }

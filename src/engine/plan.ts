@@ -1,6 +1,6 @@
 /** Plans a fold: runs the strategies in order until the demand is met, and undoes edits whose result is invalid or larger. Pure, except for memos. */
 import type { Cache } from '../caches.ts';
-import type { ReadContext, RecallTool } from '../codecs/codec.ts';
+import type { FormatRules, ReadContext, RecallTool } from '../codecs/codec.ts';
 import type { Conversation, TextPlace } from '../conversation/conversation.ts';
 import {
   type Edit,
@@ -81,7 +81,6 @@ export async function draft(
 ): Promise<Draft> {
   const { codec, conversation } = input;
   const shrinks = await runInSlices(shrinksOf(input, edits, { references }), input.slices);
-  if (input.slices?.isOver()) await input.slices.pause();
   const all = [...edits, ...shrinks];
   const offers = input.recallTool !== undefined && (input.isOffered || leavesOriginals(all));
   const recallTool = offers && !input.isHistoryKept ? input.recallTool : undefined;
@@ -89,12 +88,9 @@ export async function draft(
     codec.write(conversation, all, recallTool ? { recallTool } : {}),
   );
   const isUnedited = all.length === 0;
-  if (input.slices?.isOver()) await input.slices.pause();
   const sent = isUnedited ? conversation : await readInSlices(codec, body, input.reading, input.slices);
-  if (input.slices?.isOver()) await input.slices.pause();
   await countInSlices(input, sent);
   const tokens = input.counter.total(sent);
-  if (input.slices?.isOver()) await input.slices.pause();
   const added = isUnedited ? await toolCost(input, recallTool, body) : 0;
   const messages = sent.messages.length - systemMessages(sent).length;
   return { edits, shrinks, body, sent, offers, tokens: tokens + added, messages };
@@ -145,7 +141,6 @@ export async function planFold(
   strategies: readonly Strategy[],
 ): Promise<FoldPlan> {
   const planned = await foldOnce(input, before, demand, strategies);
-  if (input.slices?.isOver()) await input.slices.pause();
   const fault = await faultIn(input, before, planned.draft);
   if (fault === undefined) return planned;
   const checked = await foldOnce({ ...input, checksEachStep: true }, before, demand, strategies);
@@ -244,9 +239,7 @@ async function runStrategy(
       ? await runInSlices(strategy.proposeInSteps(view), input.slices)
       : strategy.propose(view);
     if (proposed.length === 0) break;
-    if (input.slices?.isOver()) await input.slices.pause();
-    const withKept = proposed.map((edit) => withKeptTexts(input.protects, edit));
-    const next = await tryEdits(plan, from, withKept, strategy.name);
+    const next = await tryEdits(plan, from, proposed, strategy.name);
     if ('refused' in next) {
       refused = next.refused;
       break;
@@ -269,37 +262,48 @@ function* countOfNew(edits: readonly Edit[], before: readonly Edit[]): Steps<num
 }
 
 async function tryEdits(
-  { input, demand, replayed }: PlanContext,
+  plan: PlanContext,
   from: Draft,
   proposed: readonly Edit[],
   by: string,
 ): Promise<Draft | { readonly refused: string }> {
-  const wasSent = new Set(replayed);
-  const sent = from.edits.filter((edit) => wasSent.has(edit));
-  const newEdits = [...from.edits.filter((edit) => !wasSent.has(edit)), ...proposed];
-  const completed = input.codec.rules.complete(input.conversation, newEdits, demand.force);
+  const { input } = plan;
+  const completed = await runInSlices(completeInSteps(plan, from, proposed, by), input.slices);
   if (completed.status === 'refused') return { refused: completed.reason };
-  if (input.slices?.isOver()) await input.slices.pause();
-  const places = new Set(sent.map(droppedPlace));
-  const isNew = (edit: Edit) => edit.kind !== 'drop-part' || !places.has(droppedPlace(edit));
-  const completedEdits = completed.edits.filter(isNew);
-  if (input.slices?.isOver()) await input.slices.pause();
-  // No stub was sent for what this fold itself drops, so it needs no original of its own.
-  const withIds = withoutDropped(withOriginalIds(input.conversation, completedEdits, input.idOf));
-  if (input.slices?.isOver()) await input.slices.pause();
-  const edits = withoutTakenIn([...sent, ...withIds.map((edit) => (edit.by ? edit : { ...edit, by }))]);
-  if (input.slices?.isOver()) await input.slices.pause();
-  const next = await draft(input, edits, { references: false });
-  if (input.slices?.isOver()) await input.slices.pause();
+  const next = await draft(input, completed.edits, { references: false });
   const [broken] = newProblems(input.codec.rules, from.sent, next.sent);
   if (broken) return { refused: `${broken.rule}: ${broken.detail}` };
   const fault = input.checksEachStep && newFault(input.codec.rules, input.conversation.body, next.body);
   return fault ? { refused: fault } : next;
 }
 
-/** Returns the key of the part that an edit drops; empty for other edits. */
-function droppedPlace(edit: Edit): string {
-  return edit.kind === 'drop-part' ? placeKey(edit) : '';
+/** Returns all edits of the fold with the proposed ones, with everything that these need to be valid and to be recalled. */
+function* completeInSteps(
+  { input, demand, replayed }: PlanContext,
+  from: Draft,
+  proposed: readonly Edit[],
+  by: string,
+): Steps<ReturnType<FormatRules['complete']>> {
+  const wasSent = new Set(replayed);
+  const sent = from.edits.filter((edit) => wasSent.has(edit));
+  const withKept = proposed.map((edit) => withKeptTexts(input.protects, edit));
+  const newEdits = [...from.edits.filter((edit) => !wasSent.has(edit)), ...withKept];
+  const completed = input.codec.rules.complete(input.conversation, newEdits, demand.force);
+  if (completed.status === 'refused') return completed;
+  yield;
+  const dropped = partsDroppedBy(sent);
+  const added = completed.edits.filter((edit) => edit.kind !== 'drop-part' || !dropped.has(placeKey(edit)));
+  yield;
+  // No stub was sent for what this fold itself drops, so it needs no original of its own.
+  const withIds = withoutDropped(withOriginalIds(input.conversation, added, input.idOf));
+  yield;
+  const edits = withoutTakenIn([...sent, ...withIds.map((edit) => (edit.by ? edit : { ...edit, by }))]);
+  return { status: 'ok', edits };
+}
+
+/** Returns the keys of the parts that edits drop. */
+function partsDroppedBy(edits: readonly Edit[]): ReadonlySet<string> {
+  return new Set(edits.flatMap((edit) => (edit.kind === 'drop-part' ? [placeKey(edit)] : [])));
 }
 
 /** Returns the view of a draft that strategies get. */
@@ -379,9 +383,7 @@ function excess(state: Draft, demand: Demand, { reach }: Strategy): number {
 
 /** Plans a draft without reasoning. Undefined when there is none, or when the result would not be valid. */
 export async function dropReasoning(input: PlanInput, start: Draft): Promise<FoldPlan | undefined> {
-  const droppedBefore = new Set(
-    start.edits.flatMap((edit) => (edit.kind === 'drop-part' ? [placeKey(edit)] : [])),
-  );
+  const droppedBefore = partsDroppedBy(start.edits);
   const dropped = input.conversation.messages.flatMap(({ index: message, parts }) =>
     parts.flatMap(({ type }, part): readonly Edit[] =>
       type === 'reasoning' && !droppedBefore.has(placeKey({ message, part }))
@@ -391,9 +393,8 @@ export async function dropReasoning(input: PlanInput, start: Draft): Promise<Fol
   );
   if (dropped.length === 0) return undefined;
   const result = await draft(input, [...start.edits, ...dropped]);
-  const { rules } = input.codec;
-  if (newProblems(rules, start.sent, result.sent).length > 0) return undefined;
-  if (newFault(rules, input.conversation.body, result.body) !== undefined) return undefined;
+  if (newProblems(input.codec.rules, start.sent, result.sent).length > 0) return undefined;
+  if (newFault(input.codec.rules, input.conversation.body, result.body) !== undefined) return undefined;
   const tokensSaved = start.tokens - result.tokens;
   return { draft: result, steps: [{ strategy: 'drop-reasoning', edits: dropped.length, tokensSaved }] };
 }

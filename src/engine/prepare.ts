@@ -24,7 +24,7 @@ import { calibratorFor, demandFor, demandInCounts, mustReplay, limitOf, withMeas
 import {
   type IncomingRequest,
   learnNamedLimit,
-  linksInSlices,
+  linksInSteps,
   lookUpIn,
   type OpenedRequest,
   openRequest,
@@ -114,13 +114,12 @@ async function readRequest(
   const { codec, body } = request;
   const clientConversation = await readInSlices(codec, body, engine.reading, slices);
   progress.conversation = clientConversation;
-  const clientLinks = await linksInSlices(engine, request, clientConversation, slices);
-  if (slices?.isOver()) await slices.pause();
+  const clientLinks = await runInSlices(linksInSteps(engine, request, clientConversation), slices);
   const pending = lookUpIn(engine, request, clientConversation, clientLinks);
   const conversation = withKeptReply(codec, engine.reading, clientConversation, await pending.reply);
   progress.conversation = conversation;
   const stored = await pending.rest;
-  if (slices?.isOver()) await slices.pause();
+  await slices?.pause();
   return { clientConversation, conversation, clientLinks, stored };
 }
 
@@ -137,10 +136,9 @@ async function foldAndFinish(
   const { conversation, stored } = incoming;
   learnNamedLimit(engine, request, conversation);
   const opened = await openRequest(engine, request, incoming, slices);
-  if (slices?.isOver()) await slices.pause();
+  await slices?.pause();
   const decide = () => demandNow(engine, request, opened, stored);
   const { demand, skipped } = await withMeasured(opened.state, decide);
-  if (slices?.isOver()) await slices.pause();
   const from = engine.options.clock?.() ?? 0;
   const wholePlan = await plannedFor(engine, request, opened, demand, stored);
   const plan = withoutHeld(request, opened, demand, wholePlan);
@@ -152,7 +150,7 @@ async function foldAndFinish(
   if (opened.foldingDisabled && !planOfArm && opened.start.edits.length === 0)
     return { ...withoutFolding(conversation, opened), trial };
   const proposed = { opened, incoming, demand, result: planOfArm?.draft ?? opened.start, plan, trial };
-  if (slices?.isOver()) await slices.pause();
+  await slices?.pause();
   const saved = await save(engine, request, proposed);
   if (saved.status === 'already sent') {
     // The fold store now says how the request was sent (`sentAs`). With that, `save` yields to no other record, so this happens only once.
@@ -165,12 +163,12 @@ async function foldAndFinish(
   const result = planSent?.draft ?? opened.start;
   if (saved.status === 'saved') for (const edit of result.shrinks) engine.storedShrinks.add(edit);
   else await rememberHere({ ...proposed, result, trial: opened.found?.fold.trial });
-  if (slices?.isOver()) await slices.pause();
+  await slices?.pause();
   const finished = finish(engine, request, conversation, opened, result);
-  if (slices?.isOver()) await slices.pause();
+  await slices?.pause();
   const startSummary = () => summaryFor(engine, opened, result);
   const summary = planSent ? undefined : await withMeasured(opened.state, startSummary);
-  if (slices?.isOver()) await slices.pause();
+  await slices?.pause();
   return preparedFrom(engine, request, {
     conversation,
     opened,

@@ -308,7 +308,7 @@ export async function rememberFold(
 ): Promise<Recorded> {
   const slices = openSlices();
   const originals = await originalsToKeep(conversation, removed, slices);
-  if (slices.isOver()) await slices.pause();
+  await slices.pause();
   const lastEdited = planned.reduce((last, edit) => Math.max(last, lastMessageOf(edit)), 0);
   const { encryptedStore, foldStore, tenant, clientLinks, fullLinks } = memory;
   const from = placeForClient(memory, lastEdited + 1);
