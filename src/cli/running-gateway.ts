@@ -20,6 +20,8 @@ export type GatewayState = {
   readonly store?: string | undefined;
   readonly tenant: string;
   readonly urls: UpstreamUrls;
+  /** Sentences that it logged as warnings at its start; undefined in earlier versions. */
+  readonly warnings?: readonly string[];
   /** Number of `leporello wrap` commands that use it. */
   readonly wraps: number;
   /** True if it ends with the last of them. */

@@ -47,7 +47,8 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
   const archive = receiptArchive();
   const settings = gatewaySettings(config);
   const place = memory.lost === undefined ? placeOf(config, dataDir) : undefined;
-  const wraps = wrapsOf(args, config, memory.secret, place);
+  const warnings = warningsOf(config, memory, unknownVariables);
+  const wraps = wrapsOf(args, config, memory.secret, place, warnings);
   // The port of the gateway, which is known for sure only when it listens.
   let { port } = config;
   const home = homeOf(terminal.env);
@@ -95,7 +96,7 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
     await terminal
       .out(startText(server, args.json, { place, store: memory.store.name, wrap: wrap() }))
       .catch(() => undefined);
-    warn(log, config, memory, unknownVariables);
+    for (const { fields, message } of warnings) log.warn(fields, message);
     await Promise.race([stopped.first, wraps.unused]);
     wraps.end();
     await drain(server, stopped, config.limits.drainMs, log, archive);
@@ -162,6 +163,7 @@ function wrapsOf(
   config: Config,
   secret: Uint8Array,
   store: string | undefined,
+  warnings: readonly StartWarning[],
 ): ReturnType<typeof createWraps> {
   const { allowedHosts, tenant, urls } = gatewaySettings(config);
   return createWraps({
@@ -177,6 +179,7 @@ function wrapsOf(
       store,
       tenant: typeof tenant === 'string' ? tenant : JSON.stringify(tenant),
       urls: { ...defaultUpstreams, ...urls },
+      warnings: warnings.map(({ message, detail }) => [message, ...detail].join(': ')),
     },
   });
 }
@@ -307,34 +310,53 @@ function startText(
   return `Leporello listens on ${url}   ${memory}\n\n${clientHelp(url, wrap)}\n`;
 }
 
-function warn(
-  log: Log,
+/** A warning of the start. `detail` is what its sentence needs of the fields. */
+type StartWarning = {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly message: string;
+  readonly detail: readonly string[];
+};
+
+/** Returns what the log warns of at the start, and what `leporello wrap` prints, whose gateway has no terminal. */
+function warningsOf(
   { host }: Config,
   { lost, away, hasOtherSecret }: StoreProblems,
   unknown: readonly string[],
-): void {
-  if (lost !== undefined) {
-    log.warn(
-      { reason: lost },
-      'the data folder cannot be used: originals and folds are kept in memory and lost when this process ends',
-    );
-  }
-  if (away !== undefined) {
-    log.warn(
-      { reason: away },
-      'the store cannot be used now: until it can, requests are folded only when they would not fit the window',
-    );
-  }
+): readonly StartWarning[] {
+  const warnings: StartWarning[] = [];
+  if (lost !== undefined)
+    warnings.push({
+      fields: { reason: lost },
+      message:
+        'the data folder cannot be used: originals and folds are kept in memory and lost when this process ends',
+      detail: [lost],
+    });
+  if (away !== undefined)
+    warnings.push({
+      fields: { reason: away },
+      message:
+        'the store cannot be used now: until it can, requests are folded only when they would not fit the window',
+      detail: [away],
+    });
   if (hasOtherSecret === true)
-    log.warn(
-      { variable: 'LEPORELLO_SECRET' },
-      'the store was written with another secret, so what it holds from then cannot be read: set LEPORELLO_SECRET to that secret or restore the file secret in the data folder',
-    );
-  if (!isLoopback(host)) {
-    log.warn(
-      { host },
-      'other machines can reach this address: anyone there can send requests through it, and keys are sent unencrypted; use a TLS proxy in front, or listen on 127.0.0.1',
-    );
-  }
-  if (unknown.length > 0) log.warn({ variables: unknown }, 'unknown variables are ignored');
+    warnings.push({
+      fields: { variable: 'LEPORELLO_SECRET' },
+      message:
+        'the store was written with another secret, so what it holds from then cannot be read: set LEPORELLO_SECRET to that secret or restore the file secret in the data folder',
+      detail: [],
+    });
+  if (!isLoopback(host))
+    warnings.push({
+      fields: { host },
+      message:
+        'other machines can reach this address: anyone there can send requests through it, and keys are sent unencrypted; use a TLS proxy in front, or listen on 127.0.0.1',
+      detail: [],
+    });
+  if (unknown.length > 0)
+    warnings.push({
+      fields: { variables: unknown },
+      message: 'unknown variables are ignored',
+      detail: [unknown.join(', ')],
+    });
+  return warnings;
 }

@@ -7,6 +7,7 @@ import { withResolvers } from '../../es2024.ts';
 import { queryOf, refuseForeign } from '../../gateway/routing/tenant.ts';
 import { type GatewayResponse, type Handler, headerOf, jsonResponse } from '../../gateway/http/http.ts';
 import type { AnyReceipt } from '../../gateway/receipts/receipts.ts';
+import type { Receipt } from '../../receipts/receipt.ts';
 import { createReceiptTotals, type Totals } from '../../receipts/totals.ts';
 import { type GatewayState, proofOf, wrapsPath } from '../running-gateway.ts';
 
@@ -46,7 +47,10 @@ const usualPauses: WrapPauses = {
 export type WrapSums = Pick<
   Totals,
   'requests' | 'folds' | 'recalls' | 'tokensBefore' | 'tokensAfter' | 'money'
->;
+> & {
+  /** Requests with a problem, and the newest problem; undefined if there was none. */
+  readonly problems?: { readonly requests: number; readonly newest: string } | undefined;
+};
 
 type OneWrap = { holds: number; pid: number | undefined; readonly pending: Set<string>; lastUse: number };
 
@@ -69,6 +73,7 @@ export function createWraps(options: WrapsOptions) {
   const wrapOf = new Map<string, string>();
   const early = new Map<string, AnyReceipt>();
   const totals = createReceiptTotals();
+  const problems = new Map<string, NonNullable<WrapSums['problems']>>();
   const ending = new AbortController();
   const unused = withResolvers<void>();
   let lastUse = performance.now() + pauses.first - pauses.unused;
@@ -116,7 +121,13 @@ export function createWraps(options: WrapsOptions) {
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
     const { requests, folds, recalls, tokensBefore, tokensAfter, money } = totals.total(id);
-    return { requests, folds, recalls, tokensBefore, tokensAfter, money };
+    return { requests, folds, recalls, tokensBefore, tokensAfter, money, problems: problems.get(id) };
+  }
+
+  /** Notes what went wrong. A client that left, as after Ctrl-C, is no problem. */
+  function noteProblem(id: string, { problem, cutOff }: Receipt): void {
+    if (problem === undefined || cutOff === 'client left') return;
+    remember(problems, id, { requests: (problems.get(id)?.requests ?? 0) + 1, newest: problem });
   }
 
   async function described(challenge: string): Promise<GatewayResponse> {
@@ -138,7 +149,10 @@ export function createWraps(options: WrapsOptions) {
     }
     early.delete(receipt.id);
     if (isSummary) totals.addSummary(id, receipt);
-    else totals.add(id, receipt);
+    else {
+      totals.add(id, receipt);
+      noteProblem(id, receipt);
+    }
     wraps.get(id)?.pending.delete(receipt.id);
   }
 

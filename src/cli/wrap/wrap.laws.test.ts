@@ -81,6 +81,11 @@ async function user(): Promise<string> {
 
 /** Starts a wrap. Resolves `ended` with its exit code and output. */
 function wraps(...argv: readonly string[]) {
+  return wrapsWith({}, ...argv);
+}
+
+/** Does the same with more variables. */
+function wrapsWith(variables: Readonly<Record<string, string>>, ...argv: readonly string[]) {
   const child = spawn(process.execPath, [resolve('src/cli/main.ts'), 'wrap', ...argv], {
     cwd: folder,
     env: {
@@ -88,6 +93,7 @@ function wraps(...argv: readonly string[]) {
       HOME: join(folder, 'home'),
       LEPORELLO_PORT: String(port),
       LEPORELLO_ANTHROPIC_URL: provider.url,
+      ...variables,
     },
     stdio: 'pipe',
   });
@@ -197,6 +203,31 @@ describe('leporello wrap', () => {
     taken.close();
     taken.closeAllConnections();
     await once(taken, 'close');
+  });
+
+  it('says what its gateway warns of: nobody sees the log of that process', async () => {
+    mkdirSync(join(folder, 'data'));
+    writeFileSync(join(folder, 'data', 'memory.sqlite'), 'no database, but more than a header of one');
+    const { code, err } = await wrapsWith({ LEPORELLO_TRIGERS: '1' }, 'claude', '--data', 'data', '--', 'ask')
+      .ended;
+    const file = join(folder, 'data', 'memory.sqlite');
+    expect({ code, lines: err.split('\n').slice(0, -2) }).toEqual({
+      code: 7,
+      lines: [
+        `leporello: the data folder cannot be used: originals and folds are kept in memory and lost when this process ends: The store ${file} failed: file is not a database. It is damaged or not a store: move it away (then a new one is created), or restore it from a backup.`,
+        'leporello: unknown variables are ignored: LEPORELLO_TRIGERS',
+      ],
+    });
+  });
+
+  it('says at its end how many requests had a problem, and names the newest', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const { out, err } = await wrapsWith({ LEPORELLO_ANTHROPIC_URL: url }, 'claude', '--', 'ask', 'ask')
+      .ended;
+    expect({ out, err }).toEqual({
+      out: '502 true\n502 true\n',
+      err: `leporello: 2 requests; 2 with a problem, the newest: ${url} could not be reached, or the connection broke (ECONNREFUSED). Check that it is up and its URL is right. The option anthropicUrl (LEPORELLO_ANTHROPIC_URL) sets this URL; leporello doctor checks it.\n`,
+    });
   });
 
   it('says that a client is not installed, or cannot be connected', async () => {

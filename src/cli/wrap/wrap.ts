@@ -58,7 +58,8 @@ export async function wrap(args: WrapArgs, terminal: Terminal): Promise<number> 
     deadlines,
   };
   const gateway = await openGateway(wish);
-  for (const line of notesOn(gateway, wish)) terminal.err(`leporello: ${line}\n`);
+  for (const line of [...(await warningsOf(gateway)), ...notesOn(gateway, wish)])
+    terminal.err(`leporello: ${line}\n`);
   const connection = plan.connect(`${gateway.url}${wrapsPath}/${id}`);
   const child = spawned(() => spawnClient(binary, args.rest, terminal, connection), gateway);
   const keeping = keepGateway(gateway, wish, child);
@@ -144,6 +145,12 @@ function flagsFor({ file, values }: SettingArgs): readonly string[] {
     return flag === '--set' ? [flag, `${key}=${text}`] : [`${flag}=${text}`];
   });
   return [...(file === undefined ? [] : ['--config', file]), ...own];
+}
+
+/** Returns what the gateway warned of at its start, such as a store that it cannot use: its own log is seen by nobody. */
+async function warningsOf({ address }: OpenGateway): Promise<readonly string[]> {
+  const user = await portUser(address, undefined, deadlines.answer);
+  return (user.kind === 'leporello' ? user.state.warnings : undefined) ?? [];
 }
 
 function notesOn({ isShared, note, url }: OpenGateway, { flags }: GatewayWish): readonly string[] {
@@ -256,7 +263,10 @@ async function closingLine({ url, address }: OpenGateway, id: string): Promise<s
   const sums = answer.value as WrapSums;
   const user = await portUser(address, undefined, deadlines.answer);
   const goesOn = user.kind === 'leporello' && (user.state.wraps > 1 || !user.state.endsWithWraps);
-  return `${spelledSums(sums)}${goesOn ? `; page: ${url}/` : ''}`;
+  const { problems } = sums;
+  const failed =
+    problems === undefined ? '' : `; ${problems.requests} with a problem, the newest: ${problems.newest}`;
+  return `${spelledSums(sums)}${goesOn ? `; page: ${url}/` : ''}${failed}`;
 }
 
 /** Spells sums: `14 requests, 50,000 tokens instead of 80,000 (37.5 % fewer), 2 folds, 1 recall, net $1.12 (estimate)`. */
