@@ -1,5 +1,5 @@
 /** Opens the store and the secret in the data folder of a gateway, for programs that only read it. */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadSecret } from './secret.ts';
 import { sqliteStore } from './sqlite/sqlite.ts';
@@ -18,11 +18,23 @@ export function missingIn(
   dataDir: string,
   needed: { readonly store: boolean; readonly secret: boolean },
 ): string | undefined {
+  if ((needed.store || needed.secret) && isForbidden(storeFile(dataDir)))
+    return `This user may not read the data folder ${dataDir}. Run as its owner, or set another one with --data.`;
   if (needed.store && !existsSync(storeFile(dataDir)))
     return `The data folder ${dataDir} contains no store. Set another data folder with --data.`;
   if (needed.secret && !existsSync(join(dataDir, 'secret')))
     return `The secret of ${dataDir} is missing: restore the file secret there, or set LEPORELLO_SECRET.`;
   return undefined;
+}
+
+/** True if the system does not say whether the file exists, because this user may not look into its folder. */
+function isForbidden(file: string): boolean {
+  try {
+    statSync(file);
+    return false;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && (error.code === 'EACCES' || error.code === 'EPERM');
+  }
 }
 
 /** Opens the store of a data folder with its own secret. `missingIn` must have found nothing. */

@@ -9,7 +9,7 @@ import { testTerminal, type TestTerminal } from '../../../test/support/test-term
 import { run } from '../run.ts';
 import { serve } from '../serve/serve.ts';
 import { doctor, state } from './doctor.ts';
-import type { DoctorDeps, Finding } from './setup-checks.ts';
+import { type DoctorDeps, type Finding, dataFindings } from './setup-checks.ts';
 
 let home: string;
 let provider: FakeProvider;
@@ -100,6 +100,24 @@ describe('leporello doctor beside a gateway', () => {
     const [[, usable]] = said(findings, 'data') as [[string, string]];
     expect(Number(/Its store has (\S+) MB\.$/.exec(usable)?.[1])).toBeGreaterThan(0);
     expect(code).toBe(0);
+  });
+
+  it('warns of a disk that is nearly full', async () => {
+    await ask('gpt-4o');
+    const folder = join(home, '.leporello');
+    const onDisk = (mb: number) =>
+      dataFindings(folder, { redis: false, http: false }, undefined, () => Promise.resolve(mb));
+    expect((await onDisk(20)).map(({ level }) => level)).toEqual(['ok']);
+    expect(await onDisk(1.23)).toEqual([
+      {
+        check: 'data',
+        level: 'warning',
+        says: expect.stringMatching(
+          /can be used\. Its store has \S+ MB\. But its disk has only 1\.2 MB free: requests whose fold cannot be stored are sent without it\.$/,
+        ) as string,
+        fix: 'Free some space, or set another folder with LEPORELLO_DATA.',
+      },
+    ]);
   });
 
   it('finds models that the catalog lacks', async () => {

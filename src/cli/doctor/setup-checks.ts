@@ -1,6 +1,6 @@
 /** Checks of `leporello doctor` on this machine: Node, data folder, secret, store, upstreams and proxies. Each only reads. */
 import { once } from 'node:events';
-import { access, constants, open, stat } from 'node:fs/promises';
+import { access, constants, open, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { LeporelloError } from '../../errors.ts';
 import { defaultUpstreams } from '../../gateway/routing/routes.ts';
@@ -51,6 +51,7 @@ export async function dataFindings(
   dataDir: string | undefined,
   config: StoreConfig,
   secret: Uint8Array | undefined,
+  freeMbIn = freeMbOf,
 ): Promise<readonly Finding[]> {
   if (config.redis || config.http) return [];
   const check = 'data';
@@ -88,11 +89,17 @@ export async function dataFindings(
     () => 0,
   );
   const mb = ((size + newest) / 1e6).toFixed(1);
-  const usable: Finding = {
-    check,
-    level: 'ok',
-    says: `The data folder ${dataDir} can be used. Its store has ${mb} MB.`,
-  };
+  const says = `The data folder ${dataDir} can be used. Its store has ${mb} MB.`;
+  const freeMb = await freeMbIn(dataDir);
+  const usable: Finding =
+    freeMb < minFreeMb
+      ? {
+          check,
+          level: 'warning',
+          says: `${says} But its disk has only ${freeMb.toFixed(1)} MB free: requests whose fold cannot be stored are sent without it.`,
+          fix: 'Free some space, or set another folder with LEPORELLO_DATA.',
+        }
+      : { check, level: 'ok', says };
   if (size === 0 || secret === undefined) return [usable];
   try {
     const store = await sqliteStore({ file });
@@ -103,6 +110,17 @@ export async function dataFindings(
     const fix = `Mend that, or set another folder with LEPORELLO_DATA.`;
     return [{ check, level: 'failure', says: error.message, fix }];
   }
+}
+
+/** MB of free space below which the disk is nearly full. */
+const minFreeMb = 20;
+
+/** Returns the free space of a folder's disk in MB; Infinity if the system does not say it. */
+async function freeMbOf(folder: string): Promise<number> {
+  return statfs(folder).then(
+    ({ bavail, bsize }) => (bavail * bsize) / 1e6,
+    () => Infinity,
+  );
 }
 
 /** Reports a store that was first used with another secret, and closes it. */
