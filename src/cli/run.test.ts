@@ -1,5 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { helpText } from './help/help.ts';
 import { run } from './run.ts';
@@ -40,6 +41,19 @@ describe('run', () => {
       code: 2,
       out: '',
       err: 'leporello: port is "high" (from --port), but must be a whole number from 0 to 65535.\n',
+    });
+  });
+
+  it('names a file of tasks that is no text', async () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'leporello-run-'));
+    const terminal = testTerminal({ cwd });
+    const file = join(cwd, 'tasks.bin');
+    writeFileSync(file, 'one\nt\0wo\n');
+    const code = await run(['bench-ab', 'tasks.bin', '--', 'true'], terminal);
+    rmSync(cwd, { recursive: true });
+    expect({ code, err: terminal.written.err() }).toEqual({
+      code: 2,
+      err: `leporello: The file of tasks ${file} is no text. Write one task on each line.\n`,
     });
   });
 

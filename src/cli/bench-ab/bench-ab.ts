@@ -69,6 +69,12 @@ async function tasksIn(file: string): Promise<readonly string[]> {
   const tasks = [...new Set(lines.filter((line) => line !== '' && !line.startsWith('#')))];
   if (tasks.length === 0)
     throw new LeporelloError('bad-usage', `The file ${file} names no task. Write one on each line.`);
+  // Each task becomes an environment variable.
+  if (text.includes('\0'))
+    throw new LeporelloError(
+      'bad-usage',
+      `The file of tasks ${file} is no text. Write one task on each line.`,
+    );
   return tasks;
 }
 

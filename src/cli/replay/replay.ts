@@ -42,7 +42,9 @@ export async function replay(args: ReplayArgs, terminal: Terminal): Promise<numb
   const played = await playAll({ sources, policies, window, counter, terminal, report });
   if (played === 'interrupted') return 130;
   if (played.length === 0) {
-    report('leporello: the input contains no conversation with a reply of the model.');
+    report(
+      'leporello: The input contains no conversation with a reply of the model. Give request bodies with replies, one per line (leporello help replay).',
+    );
     return code;
   }
   const figures = figuresOf(played, priceTables);

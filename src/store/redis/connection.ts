@@ -250,7 +250,10 @@ function remedies(prefix: string): readonly (readonly [RegExp, string])[] {
     [/ENOTFOUND|EAI_AGAIN/, 'Check the host name.'],
     [/certificate|SSL|TLS|alert/i, 'Check its certificate, and whether it speaks TLS on this port.'],
     [/Protocol error/, 'The server that answers is not Redis: check host and port.'],
-    [/no answer/, 'Check the network and how busy the server is, or allow more time.'],
+    [
+      /no answer/,
+      'Check the network, whether both sides use TLS, and how busy the server is, or allow more time.',
+    ],
     [/lost|ECONNRESET|EPIPE/, 'The store reconnects by itself once the server is back.'],
   ];
 }

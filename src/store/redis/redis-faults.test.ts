@@ -143,7 +143,7 @@ describe.skipIf(isRedisMissing)('failures of Redis', () => {
 
     it('accepts connections and never answers', async () => {
       const mute = createServer((socket) => socket.on('error', () => undefined));
-      const silence = `${failed} no answer within 50 ms. Check the network and how busy the server is, or allow more time.`;
+      const silence = `${failed} no answer within 50 ms. Check the network, whether both sides use TLS, and how busy the server is, or allow more time.`;
       expect((await said({ port: await listening(mute), timeoutMs: 50 }))[0]).toBe(silence);
       mute.close();
     });
