@@ -4,16 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  type BoundedMap,
-  CacheBudget,
-  type SharedBudget,
-  cacheSpecs,
-  createCaches,
-  fixedSpecs,
-  openFixed,
-  openNotes,
-} from './caches.ts';
+import { type BoundedMap, cacheSpecs, createCaches, fixedSpecs, openFixed, openNotes } from './caches.ts';
 import { waitingSpecs } from './experiment/waiting-notes.ts';
 
 setFlagsFromString('--expose-gc');
@@ -23,11 +14,6 @@ const keysOf = (cache: Pick<BoundedMap<string, string | number>, 'entries'>) =>
   Array.from(cache.entries(), ([key]) => key);
 
 describe('the caches of an engine', () => {
-  it('share the whole budget', () => {
-    const shares = Object.values(cacheSpecs).map(({ share }) => share);
-    expect(shares.reduce((sum, share) => sum + share, 0)).toBe(1_000);
-  });
-
   it('may use what the others leave free', () => {
     const cache = createCaches(1)<string>('kept replies', (text) => text.length);
     for (let at = 0; at < 1_100; at++) cache.set(`reply ${at}`, 'x'.repeat(600));
@@ -35,21 +21,41 @@ describe('the caches of an engine', () => {
     expect([cache.has('reply 99'), cache.has('reply 100')]).toEqual([false, true]);
   });
 
-  it('keep their shares of the budget when all are in demand', () => {
+  it('drop what was not used for the longest time, in whatever cache it is', () => {
     const open = createCaches(1);
-    const replies = open<string>('kept replies', (text) => text.length);
-    const folds = open<string>('folds', (text) => text.length);
     const bodies = open<string>('seen bodies', (text) => text.length);
-    const blocks = open<string>('read blocks', (text) => text.length);
-    bodies.set('body', 'x'.repeat(99_500));
-    blocks.set('block', 'x'.repeat(199_500));
-    // The first two have 700,000 bytes for 20 and 90 thousandths.
-    for (let at = 0; at < 2_000; at++) {
-      replies.set(`reply ${at}`, 'x'.repeat(600));
-      folds.set(`fold ${at}`, 'x'.repeat(700));
+    const folds = open<string>('folds', (text) => text.length);
+    const held = () => [keysOf(bodies), keysOf(folds)];
+    for (const key of ['a', 'b', 'c', 'd']) {
+      bodies.set(key, 'x'.repeat(124_500));
+      folds.set(key, 'x'.repeat(124_700));
     }
-    expect([replies.total, folds.total].map((bytes) => Math.round(bytes / 10_000))).toEqual([13, 57]);
-    expect([bodies.has('body'), blocks.has('block')]).toEqual([true, true]);
+    bodies.get('a');
+    folds.get('b');
+    bodies.peek('b');
+    folds.has('a');
+    bodies.set('e', 'x'.repeat(249_500));
+    expect(held()).toEqual([
+      ['a', 'c', 'd', 'e'],
+      ['b', 'c', 'd'],
+    ]);
+    folds.set('e', 'x'.repeat(249_700));
+    expect(held()).toEqual([
+      ['a', 'd', 'e'],
+      ['b', 'd', 'e'],
+    ]);
+  });
+
+  it('keep a small entry that is used again and again beside large ones that come once', () => {
+    const open = createCaches(1);
+    const blocks = open<string>('read blocks', (text) => text.length);
+    const bodies = open<string>('seen bodies', (text) => text.length);
+    blocks.set('small', 'x');
+    for (let at = 0; at < 20; at++) {
+      bodies.set(`large ${at}`, 'x'.repeat(330_000));
+      expect(blocks.get('small')).toBe('x');
+    }
+    expect(keysOf(bodies)).toEqual(['large 17', 'large 18', 'large 19']);
   });
 
   it('never exceed the budget together, and lose nothing before it is used up', () => {
@@ -57,7 +63,7 @@ describe('the caches of an engine', () => {
     const step = fc.record({
       name: fc.constantFrom(...names),
       key: fc.nat(9).map(String),
-      kB: fc.nat(250),
+      kB: fc.nat(400),
       action: fc.constantFrom('set', 'set', 'set', 'get', 'delete'),
     });
     fc.assert(
@@ -75,9 +81,7 @@ describe('the caches of an engine', () => {
           if (action !== 'set') continue;
           const known = cache.has(key);
           cache.set(key, kB);
-          expect(cache.get(key)).toBe(
-            kB * 1_000 + cacheSpecs[name].entryBytes <= 1_000 * cacheSpecs[name].share ? kB : undefined,
-          );
+          expect(cache.get(key)).toBe(kB * 1_000 + cacheSpecs[name] <= 1_000_000 / 3 ? kB : undefined);
           if (!known && cache.has(key) && before + kB * 1_000 + 500 <= 1_000_000)
             expect(Object.values(caches).reduce((sum, { size }) => sum + size, 0)).toBe(other + 1);
           expect(totalOf(Object.values(caches))).toBeLessThanOrEqual(1_000_000);
@@ -86,41 +90,11 @@ describe('the caches of an engine', () => {
     );
   });
 
-  it('hold no entry that is larger than their share', () => {
+  it('hold no entry that is larger than a third of the budget', () => {
     const cache = createCaches(1)<string>('kept replies', (text) => text.length);
     cache.set('small', 'x');
-    cache.set('large', 'x'.repeat(20_001));
+    cache.set('large', 'x'.repeat(333_000));
     expect(keysOf(cache)).toEqual(['small']);
-  });
-});
-
-describe('engines with one budget', () => {
-  const open = (engine: number, budget: SharedBudget = { max: 3e6, used: new Uint32Array(3) }) => {
-    const own = new CacheBudget(budget, engine);
-    const cache = createCaches(own)<string>('seen bodies', (text) => text.length);
-    const fill = (count: number) => {
-      for (let at = 0; at < count; at++) cache.set(String(at), 'x'.repeat(99_500));
-    };
-    return { own, cache, fill };
-  };
-
-  it('may use what the others leave free', () => {
-    const engine = open(1);
-    engine.fill(50);
-    expect(engine.cache.total).toBe(3_000_000);
-  });
-
-  it('have at least an equal part, and give back what they have borrowed when others need it', () => {
-    const budget = { max: 3e6, used: new Uint32Array(3) };
-    const [first, second, third] = [open(0, budget), open(1, budget), open(2, budget)];
-    first.fill(50);
-    second.fill(50);
-    expect([first.cache.total, second.cache.total]).toEqual([3_000_000, 1_000_000]);
-    first.own.makeRoom(0);
-    expect([first.cache.total, second.cache.total]).toEqual([2_000_000, 1_000_000]);
-    third.fill(50);
-    first.cache.set('new', 'x'.repeat(99_500));
-    expect([first, second, third].map(({ cache }) => cache.total)).toEqual([1_000_000, 1_000_000, 1_000_000]);
   });
 });
 
@@ -135,17 +109,17 @@ describe('a cache with a fixed bound', () => {
     expect(keysOf(units)).toEqual(['b']);
   });
 
-  it('spares entries that were used, once for each use', () => {
+  it('drops what was not used for the longest time', () => {
     const entries = openFixed<string, number>('receipts', { max: 3 });
     for (const key of ['a', 'b', 'c']) entries.set(key, 1);
     entries.get('a');
     entries.peek('b');
     entries.set('c', 2);
     entries.set('d', 1);
-    expect(keysOf(entries)).toEqual(['c', 'a', 'd']);
+    expect(keysOf(entries)).toEqual(['a', 'c', 'd']);
     entries.set('e', 1);
     entries.set('f', 1);
-    expect(keysOf(entries)).toEqual(['c', 'e', 'f']);
+    expect(keysOf(entries)).toEqual(['d', 'e', 'f']);
   });
 
   it('keeps nothing alive that was dropped or deleted', async () => {
@@ -235,10 +209,8 @@ describe('notes', () => {
 describe('docs/memory.md', () => {
   const page = readFileSync(new URL('../docs/memory.md', import.meta.url), 'utf8');
 
-  it('lists every cache with its share and its entry size', () => {
-    const rows = Object.entries(cacheSpecs).map(
-      ([name, { share, entryBytes }]) => `| ${name} | ${share / 10} % | ${entryBytes} | `,
-    );
+  it('lists every cache with its entry size', () => {
+    const rows = Object.entries(cacheSpecs).map(([name, entryBytes]) => `| ${name} | ${entryBytes} | `);
     expectDescribed(rowsOf(page, '| Cache |'), rows);
   });
 

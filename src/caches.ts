@@ -1,29 +1,27 @@
 /**
- * Lists the caches of everything that is kept in memory between requests, and divides one budget among the large caches. A cache only saves work: an entry
- * that was dropped is read from the store or computed again. `docs/memory.md` says what each holds; a test compares the lists.
+ * Lists the caches of everything that is kept in memory between requests. The large ones share a budget, and drop what was not used for the longest time. A
+ * cache only saves work: an entry that was dropped is read from the store or computed again. `docs/memory.md` says what each holds; a test compares the lists.
  */
-/**
- * Caches that share the budget. `share`: the thousandths of it that a cache keeps when all are in demand. `entryBytes`: bytes of an entry, without those that
- * its owner counts.
- */
+
+/** Caches that share the budget, each with the bytes of an entry without those that its owner counts. */
 export const cacheSpecs = {
-  'seen bodies': { share: 300, entryBytes: 500 },
-  'read blocks': { share: 250, entryBytes: 500 },
-  folds: { share: 90, entryBytes: 300 },
-  'stored recalls': { share: 60, entryBytes: 300 },
-  'own recalls': { share: 60, entryBytes: 300 },
-  'line references': { share: 100, entryBytes: 200 },
-  'last requests': { share: 50, entryBytes: 400 },
-  'fresh records': { share: 30, entryBytes: 160 },
-  'replies without recalls': { share: 20, entryBytes: 150 },
-  'kept replies': { share: 20, entryBytes: 400 },
-  'earlier requests': { share: 10, entryBytes: 500 },
-  'first requests': { share: 10, entryBytes: 500 },
+  'seen bodies': 500,
+  'read blocks': 500,
+  folds: 300,
+  'stored recalls': 300,
+  'own recalls': 300,
+  'line references': 200,
+  'last requests': 400,
+  'fresh records': 160,
+  'replies without recalls': 150,
+  'kept replies': 400,
+  'earlier requests': 500,
+  'first requests': 500,
 } as const;
 
 export type CacheName = keyof typeof cacheSpecs;
 
-/** Opens caches under one budget. `bytesOf` returns the bytes of an entry in addition to `entryBytes`. */
+/** Opens caches under one budget. `bytesOf` returns the bytes of an entry in addition to those of `cacheSpecs`. */
 export type Caches = <V extends Cacheable>(
   name: CacheName,
   bytesOf?: (value: V, key: string) => number,
@@ -31,28 +29,34 @@ export type Caches = <V extends Cacheable>(
 
 type Cacheable = string | number | object;
 
-/**
- * A map with a bound. A full one drops its oldest entry, unless that was used since it was added or last spared: then it counts as new. So to use an entry
- * only sets a flag. A library with all that we need takes 5 kB more of a bundle.
- */
+/** An entry of a map, in the list of its entries by their last use. */
+type CacheEntry<K, V> = {
+  readonly key: K;
+  value: V;
+  size: number;
+  /** The time of the budget's clock when it was used last. */
+  used: number;
+  older: CacheEntry<K, V> | undefined;
+  newer: CacheEntry<K, V> | undefined;
+};
+
+/** A map with a bound. A full one drops what was not used for the longest time. A library with all that we need takes 5 kB more of a bundle. */
 export class BoundedMap<K extends Cacheable, V extends Cacheable> {
-  readonly #entries = new Map<K, { value: V; size: number; isUsed: boolean }>();
+  readonly #entries = new Map<K, CacheEntry<K, V>>();
   readonly #budget: CacheBudget;
   readonly #sizeOf: (value: V, key: K) => number;
-  /** Its share of the budget, in thousandths. */
-  readonly share: number;
+  readonly #maxSize: number;
   #total = 0;
-  /** Stays at the oldest entry while entries are dropped: to begin at the start of a map takes long where many were. */
-  #oldest: MapIterator<[K, { value: V; size: number; isUsed: boolean }]> | undefined;
-  /** Changes since the iterator moved. One that stands still keeps all earlier tables of the map alive, with what was in them. */
-  #changes = 0;
+  #oldest: CacheEntry<K, V> | undefined;
+  #newest: CacheEntry<K, V> | undefined;
 
-  /** `bound` is the largest size, or a budget of which this map has a share. */
-  constructor(bound: number | CacheBudget, sizeOf: (value: V, key: K) => number, share = 1_000) {
-    this.#budget = typeof bound === 'number' ? ownBudget(bound) : bound;
+  /** `bound` is the largest size, or a budget that this map shares with others. */
+  constructor(bound: number | CacheBudget, sizeOf: (value: V, key: K) => number) {
+    const isOwn = typeof bound === 'number';
+    this.#budget = isOwn ? new CacheBudget(bound) : bound;
     this.#budget.add(this);
     this.#sizeOf = sizeOf;
-    this.share = share;
+    this.#maxSize = isOwn ? bound : bound.max * maxPart;
   }
 
   get size(): number {
@@ -62,10 +66,15 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
   get total(): number {
     return this.#total;
   }
+  /** When the oldest entry was used last; undefined without entries. */
+  get oldestUse(): number | undefined {
+    return this.#oldest?.used;
+  }
 
   get(key: K): V | undefined {
     const entry = this.#entries.get(key);
-    if (entry) entry.isUsed = true;
+    // Nothing was added since the last use of most entries, so they need not move.
+    if (entry && entry.used !== this.#budget.now) this.#renew(entry);
     return entry?.value;
   }
 
@@ -78,67 +87,46 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
     return this.#entries.has(key);
   }
 
-  /** Yields the keys with their values, oldest first. */
+  /** Yields the keys with their values in the order in which they were added. */
   *entries(): Generator<readonly [K, V]> {
     for (const [key, { value }] of this.#entries) yield [key, value];
   }
 
-  /** Adds a value, or replaces that of the key. A value that is larger than the bound is not kept. */
+  /** Adds a value, or replaces that of the key. A value that is too large is not kept. */
   set(key: K, value: V): void {
     const size = this.#sizeOf(value, key);
-    const isTooLarge = size > this.#budget.maxEntry(this.share);
     const entry = this.#entries.get(key);
-    if (entry && !isTooLarge && this.#budget.excess(size - entry.size) <= 0) {
-      this.#resize(size - entry.size);
-      entry.value = value;
-      entry.size = size;
-      entry.isUsed = true;
+    if (size > this.#maxSize) {
+      if (entry) this.#remove(entry);
       return;
     }
-    if (entry) this.delete(key);
-    if (isTooLarge) return;
-    this.makeRoom(size);
-    this.#countChange();
-    this.#resize(size);
-    this.#entries.set(key, { value, size, isUsed: false });
-  }
-
-  /** Drops entries until the free size is at least `size`, or all. */
-  makeRoom(size: number): void {
-    this.#budget.makeRoom(size, this);
-  }
-
-  /** Drops the oldest entry that was not used lately; false if there is none. */
-  dropOldest(): boolean {
-    while (this.#entries.size > 0) {
-      this.#oldest ??= this.#entries.entries();
-      this.#changes = 0;
-      const { value: oldest, done } = this.#oldest.next();
-      if (done) {
-        this.#oldest = undefined;
-        continue;
-      }
-      const [key, entry] = oldest;
-      this.#entries.delete(key);
-      if (!entry.isUsed) {
-        this.#resize(-entry.size);
-        return true;
-      }
-      this.#entries.set(key, { ...entry, isUsed: false });
+    this.#resize(size - (entry?.size ?? 0));
+    if (entry) {
+      [entry.value, entry.size] = [value, size];
+      this.#renew(entry);
+    } else {
+      const added = { key, value, size, used: 0, older: undefined, newer: undefined };
+      this.#entries.set(key, added);
+      this.#append(added);
     }
-    return false;
+    this.#budget.makeRoom();
+  }
+
+  /** Drops the entry that was not used for the longest time. */
+  dropOldest(): void {
+    if (this.#oldest) this.#remove(this.#oldest);
   }
 
   delete(key: K): boolean {
-    this.#countChange();
-    this.#resize(-(this.#entries.get(key)?.size ?? 0));
-    return this.#entries.delete(key);
+    const entry = this.#entries.get(key);
+    if (entry) this.#remove(entry);
+    return entry !== undefined;
   }
 
   clear(): void {
     this.#entries.clear();
     this.#resize(-this.#total);
-    this.#oldest = undefined;
+    this.#oldest = this.#newest = undefined;
   }
 
   #resize(by: number): void {
@@ -146,104 +134,119 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
     this.#budget.use(by);
   }
 
-  #countChange(): void {
-    if (this.#oldest && ++this.#changes > maxChanges) this.#oldest = undefined;
+  #remove(entry: CacheEntry<K, V>): void {
+    this.#entries.delete(entry.key);
+    this.#resize(-entry.size);
+    this.#unlink(entry);
+  }
+
+  #renew(entry: CacheEntry<K, V>): void {
+    this.#unlink(entry);
+    this.#append(entry);
+  }
+
+  #append(entry: CacheEntry<K, V>): void {
+    entry.used = this.#budget.now;
+    entry.older = this.#newest;
+    if (this.#newest) this.#newest.newer = entry;
+    else this.#oldest = entry;
+    this.#newest = entry;
+  }
+
+  #unlink(entry: CacheEntry<K, V>): void {
+    const { older, newer } = entry;
+    if (older) older.newer = newer;
+    else this.#oldest = newer;
+    if (newer) newer.older = older;
+    else this.#newest = older;
+    entry.older = entry.newer = undefined;
   }
 }
 
-/** Changes of a map between two entries that are dropped, after which the next one is looked for from the start. */
-const maxChanges = 32;
-
 export type Cache<K extends Cacheable, V extends Cacheable> = BoundedMap<K, V>;
-type AnyCache = Pick<Cache<string, object>, 'size' | 'total' | 'share' | 'dropOldest'>;
+type AnyCache = Pick<Cache<string, object>, 'oldestUse' | 'dropOldest'>;
 
 /** The default and the smallest budget of a gateway, or of a Leporello in process, in megabytes. */
 export const defaultCacheMb = 160;
 export const minCacheMb = 16;
 
-/** A budget that the engines of several threads share. */
-export type SharedBudget = {
-  /** Bytes of all engines together. */
-  readonly max: number;
-  /** The kilobytes that each engine uses, in memory that all threads share. */
-  readonly used: Uint32Array;
+/** The part of a shared budget that one entry may take, so that a single body does not displace everything else. */
+const maxPart = 1 / 3;
+
+/** The other engines that use the same budget, in other threads. */
+export type OtherEngines = {
+  /** The time, in memory that all engines share. */
+  readonly clock: Float64Array;
+  /** Tells them the bytes of this engine. */
+  tell(used: number): void;
+  /** Returns the bytes that they use. */
+  used(): number;
+  /** Asks the one with the oldest entry to drop it; false if none is older than `oldestUse`. */
+  askForRoom(oldestUse: number): boolean;
 };
 
+/** The part of the budget by which an engine may exceed it while it waits for the room of another one. */
+const latePart = 1 / 8;
+
 /**
- * The memory of the caches of one engine. A cache may use what others leave free, and an engine what other engines leave free. Once nothing is free, the cache that
- * exceeds its share the most drops entries. Sizes of entries are estimates.
+ * The memory of the caches of one engine, or of several. Once it is used up, the entry that was not used for the longest time is dropped, in whatever cache; if an engine in
+ * another thread holds it, that one is asked to drop it. Sizes of entries are estimates.
  */
 export class CacheBudget {
-  readonly #shared: SharedBudget;
-  readonly #engine: number;
+  readonly max: number;
+  readonly #others: OtherEngines | undefined;
   readonly #caches: AnyCache[] = [];
+  /** The time, which passes with each value that is set. */
+  readonly #clock: Float64Array;
   #used = 0;
 
-  /** `engine` is the place of the engine in `used`. */
-  constructor(shared: SharedBudget, engine = 0) {
-    this.#shared = shared;
-    this.#engine = engine;
+  constructor(max: number, others?: OtherEngines) {
+    this.max = max;
+    this.#others = others;
+    this.#clock = others?.clock ?? new Float64Array(1);
+  }
+
+  get now(): number {
+    return this.#clock[0]!;
   }
 
   add(cache: AnyCache): void {
     this.#caches.push(cache);
   }
 
-  /** Counts bytes that a cache uses from now on, or no longer if negative. */
+  /** Counts bytes that a cache uses from now on, or no longer if negative. A tick that another thread makes at the same time may be lost. */
   use(bytes: number): void {
+    this.#clock[0]! += 1;
     this.#used += bytes;
-    this.#shared.used[this.#engine] = this.#used / 1_000;
+    this.#others?.tell(this.#used);
   }
 
-  /** Returns by how many bytes the budget is exceeded once a cache has grown. */
-  excess(bytes: number): number {
-    return this.#used + bytes - this.#max();
-  }
-
-  /** Returns the size of the largest entry that a cache with this share keeps. */
-  maxEntry(share: number): number {
-    return Math.ceil((this.#max() * share) / 1_000);
-  }
-
-  /** Drops entries until so many bytes are free for a cache, or none is left. Without a cache, it drops what other engines need now. */
-  makeRoom(bytes: number, grown?: AnyCache): void {
-    while (this.excess(bytes) > 0 && this.#fullest(bytes, grown)?.dropOldest());
-  }
-
-  /** Returns the cache with entries that exceeds its share the most once one has grown. */
-  #fullest(bytes: number, grown: AnyCache | undefined): AnyCache | undefined {
-    let fullest: AnyCache | undefined;
-    let most = 0;
-    for (const cache of this.#caches) {
-      const used = (cache.total + (cache === grown ? bytes : 0)) / cache.share;
-      if (used > most && cache.size > 0) [fullest, most] = [cache, used];
+  /** Drops the oldest entries until so many bytes are free. Those of other engines are dropped a moment later. */
+  makeRoom(bytes = 0): void {
+    for (;;) {
+      const excess = this.#used + (this.#others?.used() ?? 0) - this.max;
+      if (excess + bytes <= 0) return;
+      const oldest = this.#oldestCache();
+      const isAsked = this.#others?.askForRoom(oldest?.oldestUse ?? this.now);
+      if (!oldest || (isAsked && excess <= this.max * latePart)) return;
+      oldest.dropOldest();
     }
-    return fullest;
   }
 
-  /** Returns the bytes that this engine may use: at least an equal part. */
-  #max(): number {
-    const { max, used } = this.#shared;
-    const others = used.reduce((sum, kilobytes, at) => (at === this.#engine ? sum : sum + kilobytes), 0);
-    return Math.max(max / used.length, max - others * 1e3);
+  #oldestCache(): AnyCache | undefined {
+    let oldest: AnyCache | undefined;
+    for (const cache of this.#caches)
+      if ((cache.oldestUse ?? Infinity) < (oldest?.oldestUse ?? Infinity)) oldest = cache;
+    return oldest;
   }
 }
 
-const ownBudget = (max: number) => new CacheBudget({ max, used: new Uint32Array(1) });
-
 /** Returns a function that opens the caches of one engine, or of several in one thread. `memory` is their budget, or its megabytes. */
 export function createCaches(memory: number | CacheBudget = defaultCacheMb): Caches {
-  const budget = typeof memory === 'number' ? ownBudget(memory * 1e6) : memory;
-  return function open<V extends Cacheable>(
-    name: CacheName,
-    bytesOf: (value: V, key: string) => number = () => 0,
-  ) {
-    const { share, entryBytes } = cacheSpecs[name];
-    return new BoundedMap<string, V>(
-      budget,
-      (value, key) => entryBytes + Math.ceil(bytesOf(value, key)),
-      share,
-    );
+  const budget = typeof memory === 'number' ? new CacheBudget(memory * 1e6) : memory;
+  return (name, bytesOf = () => 0) => {
+    const entryBytes = cacheSpecs[name];
+    return new BoundedMap(budget, (value, key) => entryBytes + Math.ceil(bytesOf(value, key)));
   };
 }
 

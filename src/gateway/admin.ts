@@ -2,6 +2,7 @@
  * Serves the gateway's own paths: health, metrics, receipts, totals and originals. A caller sees the data of the tenant that a model call
  * with the same headers would belong to; the admin token, when one is set, shows all tenants.
  */
+import type { Caches } from '../caches.ts';
 import type { FoldSettings } from '../library/default-engine.ts';
 import type { PageClients } from '../page/setup.ts';
 import type { Controls } from '../store/controls.ts';
@@ -25,6 +26,7 @@ import type { BackgroundSummarizer } from './background-summarizer.ts';
 type AdminDeps = MetricsDeps & {
   readonly encryptedStore: EncryptedStore;
   readonly foldSettings: FoldSettings;
+  readonly caches: Caches;
   readonly maxBodyBytes: number;
   readonly receipts: ReceiptLog;
   readonly archive: ReceiptArchive | undefined;

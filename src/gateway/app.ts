@@ -1,5 +1,5 @@
 /** Assembles the gateway from its settings. Nothing is opened here: the store and the upstream are passed in. */
-import { CacheBudget, type SharedBudget, createCaches, defaultCacheMb } from '../caches.ts';
+import { type CacheBudget, createCaches, defaultCacheMb } from '../caches.ts';
 import { createLearned } from '../engine/state.ts';
 import type { Engine, Learned } from '../engine/types.ts';
 import { type BackgroundSummarizer, createBackgroundSummarizer } from './background-summarizer.ts';
@@ -100,7 +100,11 @@ export type GatewayDeps = {
   /** Traces requests, such as `openTelemetryTracing()` of `leporello/opentelemetry`. Default: nothing is traced. */
   readonly tracing?: GatewayTracing;
   /** Folds large requests in another thread, such as `foldThread()` of `leporello/gateway/node`. Default: all are folded in this thread. */
-  readonly foldThread?: { engineFor(parts: EngineParts): Engine };
+  readonly foldThread?: {
+    /** Opens the memory for the caches of this thread, which shares so many bytes with the others. */
+    openMemory(bytes: number): { readonly memory: CacheBudget };
+    engineFor(parts: EngineParts): Engine;
+  };
   /** Keeps receipts beyond the process, such as `receiptArchive()` of `leporello/gateway/node`. Default: they end with the process. */
   readonly archive?: ReceiptArchive;
   /** How clients connect to a URL of this gateway, for the page. Default: the page does not say. */
@@ -118,8 +122,6 @@ export type EngineParts = {
   /** The engine in the main thread. */
   readonly local: Engine;
   readonly settings: ServedSettings;
-  /** The budget for caches. The local engine has the first place in it, and there are two more. */
-  readonly budget: SharedBudget;
   readonly secret: Uint8Array;
   /** The store, without a deadline for its calls. */
   readonly store: Store;
@@ -155,12 +157,7 @@ export function gatewayParts(
   engineParts: Pick<EngineOverrides, 'strategies' | 'triggers'> = {},
 ): GatewayOptions {
   const { memoryTtlMs: ttlMs, storeDeadlineMs, cacheMb = defaultCacheMb } = settings;
-  // The main thread and the two threads that fold large bodies have an engine each.
-  const engines = deps.foldThread ? 3 : 1;
-  // Pages of browsers may have no memory that threads share.
-  const used = deps.foldThread ? new Uint32Array(new SharedArrayBuffer(4 * engines)) : new Uint32Array(1);
-  const budget = { max: cacheMb * 1e6, used };
-  const caches = createCaches(new CacheBudget(budget));
+  const caches = createCaches(deps.foldThread?.openMemory(cacheMb * 1e6).memory ?? cacheMb);
   const log = unfailing(deps.log, ['info', 'warn']);
   const metrics = deps.metrics && {
     ...unfailing(deps.metrics, countingFunctions),
@@ -176,7 +173,7 @@ export function gatewayParts(
     caches,
   });
   const keptReplies = createKeptReplies({ encryptedStore, ttlMs, caches });
-  const ownSettings = { ...foldSettings(settings), cacheMb: cacheMb / engines };
+  const ownSettings = foldSettings(settings);
   const engineSettings = { ...ownSettings, ...controlSettings(settings) };
   const experiment = openExperiment(settings, () => ({ ...parts, foldSettings: ownSettings }));
   const learned = createLearned({ ...engineSettings, caches, clock });
@@ -193,7 +190,6 @@ export function gatewayParts(
       foldThread?.engineFor({
         local,
         settings: engineSettings,
-        budget,
         secret,
         store,
         encryptedStore,
@@ -203,6 +199,7 @@ export function gatewayParts(
       }) ?? local,
     encryptedStore,
     foldSettings: ownSettings,
+    caches,
     upstream: reported(deps.upstream),
     urls: { ...defaultUpstreams, ...settings.urls },
     receipts: reportedTo(deps, createReceiptLog(), experiment),

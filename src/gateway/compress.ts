@@ -4,7 +4,7 @@
  * number of messages. The module is loaded with the first such request.
  */
 import { memoryIdPattern } from '../checks.ts';
-import { defaultCacheMb, minCacheMb } from '../caches.ts';
+import type { Caches } from '../caches.ts';
 import { type JsonRecord, isRecord } from '../conversation/json-scan.ts';
 import type { Engine, PreparedRequest } from '../engine/types.ts';
 import { LeporelloError } from '../errors.ts';
@@ -20,6 +20,7 @@ import { type TenantRule, viewerOf } from './routing/tenant.ts';
 export type CompressDeps = {
   readonly encryptedStore: EncryptedStore;
   readonly foldSettings: FoldSettings;
+  readonly caches: Caches;
   readonly tenants: TenantRule;
   readonly maxBodyBytes: number;
 };
@@ -87,22 +88,21 @@ const keepsMessages: ReadonlySet<string> = new Set([
   'clip-newest',
 ]);
 
-function engineOf({ encryptedStore, foldSettings }: CompressDeps): Engine {
+function engineOf({ encryptedStore, foldSettings, caches }: CompressDeps): Engine {
   const known = engines.get(encryptedStore);
   if (known) return known;
-  const { minResultBytes, cacheMb = defaultCacheMb } = foldSettings;
+  const { minResultBytes } = foldSettings;
   const strategies = defaultStrategies({ minResultBytes });
   const engine = createDefaultEngine(
     {
       ...foldSettings,
-      cacheMb: Math.max(minCacheMb, cacheMb / 4),
       offerRecall: 'always',
       repairEdits: false,
       // A reference to an earlier result names its call, which the service may not know.
       shrinks: withoutRepeats(foldSettings),
     },
     encryptedStore,
-    { strategies: strategies.filter(({ name }) => keepsMessages.has(name)) },
+    { caches, strategies: strategies.filter(({ name }) => keepsMessages.has(name)) },
   );
   engines.set(encryptedStore, engine);
   return engine;

@@ -1,4 +1,5 @@
 /** Defines the parts that serve requests: those of the gateway, its limits, clock and source of ids; and those that continue one model call. */
+import type { Caches } from '../caches.ts';
 import type { Codec } from '../codecs/codec.ts';
 import type { Engine, EngineRequest, PreparedRequest } from '../engine/types.ts';
 import type { ExperimentResults } from '../experiment/spell.ts';
@@ -41,6 +42,8 @@ export type GatewayOptions = {
   readonly encryptedStore: EncryptedStore;
   /** The settings of the engine. */
   readonly foldSettings: FoldSettings;
+  /** Opens caches for engines in this thread. */
+  readonly caches: Caches;
   readonly upstream: Upstream;
   readonly urls: UpstreamUrls;
   readonly receipts: ReceiptLog;

@@ -50,9 +50,6 @@ export function inMemoryStore(options: InMemoryOptions = {}): Store {
         `The in-memory store holds at most ${maxBytes} bytes, but these entries need ${needed}: raise maxBytes or use a store on disk.`,
       );
     }
-    // Otherwise one of these entries might be dropped for another one.
-    for (const { key } of copies) held.delete(key);
-    held.makeRoom(needed);
     for (const { key, held: next } of copies) held.set(key, next);
     sweep(clock(), copies.length);
   }

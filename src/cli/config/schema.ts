@@ -275,7 +275,7 @@ export const configSchema = z.strictObject({
       cacheMb: whole(
         minCacheMb,
         defaultCacheMb,
-        `Megabytes of memory for caches, shared by the main thread and the two threads for large bodies: each may use what the others leave free, and at least a third. Below ${smallCacheMb}, the main thread has all, and folds large bodies too.`,
+        `Megabytes of memory for caches, shared by the main thread and the two threads for large bodies. Once they are full, what was not used for the longest time is dropped. Below ${smallCacheMb}, the main thread has all, and folds large bodies too.`,
       ),
       drainMs: whole(
         0,

@@ -40,7 +40,6 @@ function open(options: FoldThreadOptions = {}) {
   const engine = thread.engineFor({
     local,
     settings,
-    budget: { max: 64e6, used: new Uint32Array(3) },
     secret,
     store,
     encryptedStore,

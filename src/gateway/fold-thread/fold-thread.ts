@@ -4,6 +4,7 @@
  * thread.
  */
 import { Worker } from 'node:worker_threads';
+import { defaultCacheMb } from '../../caches.ts';
 import type { Engine } from '../../engine/types.ts';
 import type { EngineRequest, PreparedRequest, SummaryJob } from '../../engine/types.ts';
 import { LeporelloError, reasonOf } from '../../errors.ts';
@@ -11,6 +12,13 @@ import { withResolvers } from '../../es2024.ts';
 import type { EngineParts } from '../app.ts';
 import { type CallState, type Remote, giveUp, moving, openCallState, openCalls } from './calls.ts';
 import { offerLearned } from './learned.ts';
+import {
+  type BudgetMember,
+  type SharedBudget,
+  forgetEngine,
+  joinBudget,
+  openSharedBudget,
+} from './shared-budget.ts';
 import { copyBody } from '../http/body.ts';
 import type {
   ParentFunctions,
@@ -36,6 +44,8 @@ export type FoldThreadOptions = {
 
 /** The threads of one gateway: one for large bodies, and one for the largest. */
 export type FoldThread = {
+  /** Opens the memory for caches of the main thread. It is shared with the threads of the engine that is opened next. */
+  openMemory(bytes: number): BudgetMember;
   /** Returns an engine that folds large bodies in the threads. Throws `bad-config` when the settings cannot be copied to a thread. */
   engineFor(parts: EngineParts): Engine;
   /**
@@ -70,13 +80,20 @@ type RunningThread = {
 export function foldThread(options: FoldThreadOptions = {}): FoldThread {
   const { fromBytes = defaultFoldThreadBytes, heapMb = 2_048 } = options;
   let lanes: readonly FoldLane[] = [];
+  let budget = openSharedBudget(defaultCacheMb * 1e6, engines);
+  let own: BudgetMember | undefined;
   return {
+    openMemory(bytes) {
+      budget = openSharedBudget(bytes, engines);
+      own = joinBudget(budget, 0);
+      return own;
+    },
     engineFor(parts) {
-      const large = foldInThread(parts, { fromBytes, heapMb }, 1);
+      const large = foldInThread(parts, { fromBytes, heapMb, budget }, 1);
       // The largest bodies take seconds when they are first seen, and other large bodies need not wait for them.
       const largest = foldInThread(
         { ...parts, local: large.engine },
-        { fromBytes: fromBytes * 8, heapMb },
+        { fromBytes: fromBytes * 8, heapMb, budget },
         2,
       );
       lanes = [large, largest];
@@ -89,19 +106,23 @@ export function foldThread(options: FoldThreadOptions = {}): FoldThread {
       void largest?.warmUp(model);
     },
     async close() {
+      own?.leave();
       await Promise.all(lanes.map((lane) => lane.close()));
     },
   };
 }
 
+/** The main thread and the two threads have an engine each. */
+const engines = 3;
+
 type FoldLane = Pick<FoldThread, 'warmUp' | 'close'> & { readonly engine: Engine };
 
 function foldInThread(
   parts: EngineParts,
-  { fromBytes, heapMb }: Required<FoldThreadOptions>,
+  { fromBytes, heapMb, budget }: Required<FoldThreadOptions> & { readonly budget: SharedBudget },
   place: number,
 ): FoldLane {
-  const { local, keptReplies, encryptedStore, log, secret, budget } = parts;
+  const { local, keptReplies, encryptedStore, log, secret } = parts;
   // The engines of both threads find the same transient entries.
   const store = openStoreView(parts.store, { deadlineMs: parts.settings.storeDeadlineMs });
   const settings = copiedSettings(parts.settings);
@@ -150,7 +171,10 @@ function foldInThread(
     );
     const started: RunningThread = { remote, worker, end };
     const ended = (reason: string): void => {
-      if (running === started) running = undefined;
+      if (running === started) {
+        running = undefined;
+        forgetEngine(budget, place);
+      }
       end(new LeporelloError('store-failed', `The thread that folds large requests ended: ${reason}.`));
     };
     worker.once('error', (error: Error & { readonly code?: string }) => {

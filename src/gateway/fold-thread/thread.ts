@@ -3,7 +3,7 @@
  * more instance of the engine, and all instances send the same bytes.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { CacheBudget, type SharedBudget, createCaches, openFixed } from '../../caches.ts';
+import { createCaches, openFixed } from '../../caches.ts';
 import type { Codec } from '../../codecs/codec.ts';
 import type { HiddenRecall, KeptReply } from '../../conversation/conversation.ts';
 import { createLearned } from '../../engine/state.ts';
@@ -11,6 +11,7 @@ import type { EngineRequest, PreparedRequest, SummaryJob } from '../../engine/ty
 import { LeporelloError } from '../../errors.ts';
 import { type CallState, type Calls, begin, moving, openCalls } from './calls.ts';
 import { type LearnedFunctions, sharedLearned } from './learned.ts';
+import { type SharedBudget, joinBudget } from './shared-budget.ts';
 import { copyBody } from '../http/body.ts';
 import { codecOf } from '../routing/routes.ts';
 import { warmUp } from '../warm-up.ts';
@@ -30,9 +31,6 @@ export type ThreadData = {
   readonly budget: SharedBudget;
   readonly engine: number;
 };
-
-/** Milliseconds between two looks at whether other engines need memory that this one has borrowed. */
-const returnMs = 5_000;
 
 /** A request as it is sent to the thread. */
 export type ThreadRequest = Omit<EngineRequest, 'codec' | 'leftMs'> & {
@@ -115,9 +113,7 @@ function openThread(data: ThreadData) {
   const { settings, secret } = data;
   const { memoryTtlMs: ttlMs, storeDeadlineMs } = settings;
   const store = storeOf(data.storeName);
-  const memory = new CacheBudget(data.budget, data.engine);
-  const caches = createCaches(memory);
-  setInterval(() => memory.makeRoom(0), returnMs).unref();
+  const caches = createCaches(joinBudget(data.budget, data.engine).memory);
   const engine = createDefaultEngine(
     settings,
     createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs, caches }),
