@@ -47,10 +47,9 @@ export function* resultStub(
 function* gist({ text, call, isError }: Parameters<typeof resultStub>[0]): Steps<string> {
   const own = { kind: 'other', isListing: false, ...call, isError } as const;
   const { first, failing, last, lines } = resultEnds(own, text);
-  if (call?.kind === 'read' && failing === undefined) return yield* linesRead(text);
-  if (failing !== undefined && failing !== last)
-    return `${yield* size(text)}; ${failureWords(failing, lines)}`;
-  const places = failing === undefined && call?.isListing ? yield* placesFound(call, text) : undefined;
+  if (failing !== undefined) return `${yield* size(text)}; ${failureWords(failing, lines)}`;
+  if (call?.kind === 'read') return yield* linesRead(text);
+  const places = call?.isListing ? yield* placesFound(call, text) : undefined;
   if (places !== undefined) return places;
   if (call?.kind === 'edit') return `ok, ${yield* size(text)}`;
   const report = call?.kind === 'other' && isError !== true ? verdictOf(text) : undefined;
