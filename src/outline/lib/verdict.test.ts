@@ -72,6 +72,22 @@ describe('a report in a line', () => {
     expect(verdictOf(text)).toMatch(/^"Recommendation: REQUEST CHANGES until `save` is renamed\./);
   });
 
+  it('is no place alone, and no sentence about the report itself', () => {
+    const text = report(
+      '## Locks',
+      '**Cause:** `save()` takes the lock of the queue twice.',
+      '**File**: `src/store/queue.ts` (lines 3-19)',
+      padding,
+      '## All',
+      'This covers all of the code that was asked for.',
+      'Only `queue.ts` writes the file, so one lock is enough.',
+      'These are the places that were found in the end.',
+    );
+    expect(verdictOf(text)).toBe(
+      '"Cause: `save()` takes the lock of the queue twice. … Only `queue.ts` writes the file, so one lock is enough."',
+    );
+  });
+
   it('leaves out what clients add to the answer of a sub-agent', () => {
     const text = `${report('## Findings', 'The hooks run `go build` each time.', padding, padding)}\nagentId: a102bdd (for resuming)\n<usage>total_tokens: 1</usage>`;
     expect(verdictOf(text)).toContain('The hooks run `go build` each time.');

@@ -26,6 +26,9 @@ const maxVerdict = 180;
 /** Matches a line with a label in bold letters: `**Root cause:** the lock is taken twice.` */
 export const labeled = /^\*\*[^*\n:：]{2,40}(?:\*\*)?[:：].*[^:：*\s]\**$/u;
 
+/** Matches a line that only says where something is: `File: src/cart.ts (lines 3-9)`. */
+const locating = /^[^:：]+[:：]\s*[`"']?[\w~@-]*[./(][\w./~@()-]*[`"']?(?: \(lines? [\d, -]+\))?$/;
+
 /** Matches a line with a label that names a state, in capitals: `Report: REQUEST CHANGES`. */
 const stated =
   /^[^\p{L}\p{N}]{0,8}(?:[\p{L}-]+ ){0,2}\p{L}+[^\p{L}\p{N}:：]{0,4}[:：][^\p{L}\p{N}]{0,6}(?:\p{Lu}{2,} ?)*\p{Lu}{4,}/u;
@@ -41,7 +44,9 @@ export function verdictOf(text: string): string | undefined {
   if (text.length < minReport || /^\s*[[{<]/.test(text)) return undefined;
   const lines = markedLines(text, maxReport).filter((line) => !ofClient.test(line));
   if (lines.length < minLines) return undefined;
-  const verdict = lines.findLast((line) => labeled.test(line)) ?? lines.findLast((line) => stated.test(line));
+  const verdict =
+    lines.findLast((line) => labeled.test(line) && !locating.test(bare(line))) ??
+    lines.findLast((line) => stated.test(line));
   if (verdict === undefined && !lines.some((line) => heading.test(line))) return undefined;
   const label = verdict === undefined ? [] : [{ text: bare(verdict), at: lines.indexOf(verdict) }];
   let words = '';
@@ -77,7 +82,7 @@ function conclusionsIn(lines: readonly string[]): readonly Said[] {
     if (isItem(line) && isLed && list)
       lists[lists.length - 1] = { text: withItem(list.text, bare(line)), at };
     else {
-      const parts = partsOf(bare(line)).filter((part) => isProse(part));
+      const parts = partsOf(bare(line)).filter((part) => isProse(part) && !locating.test(part));
       sections.at(-1)!.said.push(...parts.map((text) => ({ text, at })));
       isLed = /[:：]$/.test(bare(line));
       if (isLed) lists.push({ text: bare(line), at });
@@ -89,7 +94,9 @@ function conclusionsIn(lines: readonly string[]): readonly Said[] {
   const [preamble, ...titled] = sections;
   const filled = titled.filter(({ said }) => said.length > 0);
   const told = filled.flatMap(({ said }) => said);
-  const ends = filled.at(-1)?.said ?? [];
+  const last = filled.at(-1)?.said ?? [];
+  const named = last.filter(({ text }) => hasNames(text));
+  const ends = named.length > 0 ? named : last;
   if (told.length > 1) return [ends[0]!, ends.at(-1)!, ...told];
   const all = [...told, ...lists.filter(({ text }) => !/[:：]$/.test(text))];
   return all.length > 0 ? all : preamble!.said;
