@@ -68,6 +68,13 @@ describe('what a reply that ended a turn says', () => {
       told('All tests pass.', ...list, '## Recommendation', 'Keep the old endpoint for a year.', '- or two'),
       told('Hier ist der Vergleich:', ...list, '**Fazit:** Die zweite Lösung ist einfacher.'),
       told('Esto es lo que vi:', ...list, '**Causa**: la cerradura se tomó dos veces.', 'Ya no está.'),
+      told(
+        'I see two ways.',
+        ...list,
+        '**Option 1: one lock for both**',
+        '**Option 2: no lock at all**',
+        'A lock is safer here.',
+      ),
       told('比較しました。', ...list, '**結論：**二番目の方法のほうが簡単で速いです。', '次に進みます。'),
     ]).toEqual([
       'I looked at both. … Only the second one can lose an order.',
@@ -75,6 +82,7 @@ describe('what a reply that ended a turn says', () => {
       'All tests pass. … Keep the old endpoint for a year.',
       'Fazit: Die zweite Lösung ist einfacher.',
       'Esto es lo que vi … Causa: la cerradura se tomó dos veces.',
+      'I see two ways. … A lock is safer here.',
       '比較しました。 … 結論：二番目の方法のほうが簡単で速いです。',
     ]);
   });

@@ -303,13 +303,16 @@ function beginningOf(lines: readonly string[]): string {
     .join('\n');
 }
 
+/** Matches a label that is one of several: `**Option 2: a table in Postgres**`. */
+const enumerated = /^\*\*(?:[^*\n:：]{0,40}\s)?(?:\d{1,2}|\p{Lu})\**[:：]/u;
+
 /** Returns the verdict of a reply: a sentence in bold letters, or a line with a label in bold letters that is no item; or nothing. */
 function verdictIn(reply: string): string {
   const said = reply.slice(0, maxReply);
   const strong = Array.from(said.matchAll(bold), ([, words = '']) => oneLine(words));
   const labels = markedLines(said.replaceAll(fenced, '\n'), maxReply)
     .map(withoutLead)
-    .filter((line) => labeled.test(line));
+    .filter((line) => labeled.test(line) && !enumerated.test(line));
   return [...strong.filter((words) => !referring.test(words)), ...labels.map(bare)].find(isProse) ?? '';
 }
 
