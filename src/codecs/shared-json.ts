@@ -396,8 +396,5 @@ export function longestOf(times: readonly (number | undefined)[]): number | unde
 
 /** Returns the longest time for which the client marked any of these blocks, in milliseconds; undefined without a mark. */
 export function longestMark(blocks: readonly Block[]): number | undefined {
-  let longest: number | undefined;
-  for (const { markedForMs: ms } of blocks)
-    if (ms !== undefined && (longest === undefined || ms > longest)) longest = ms;
-  return longest;
+  return longestOf(blocks.map((block) => block.markedForMs));
 }

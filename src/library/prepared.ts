@@ -18,7 +18,7 @@ import { LeporelloError } from '../errors.ts';
 import type { FoldReport, Outcome } from '../receipts/receipt.ts';
 import { notesToolFor, recallToolFor } from '../recall/tool.ts';
 import type { ResultRequest } from './compress-result.ts';
-import type { RequestBody } from './request-body.ts';
+import type { GivenBody } from './request-body.ts';
 
 /** A request that is ready to be sent. */
 export type Prepared = {
@@ -48,7 +48,7 @@ export type PrepareRequest = {
   /** The wire format, from `leporello/codecs/`. Default: it is found by the shape of the body. */
   readonly codec?: Codec;
   /** The request body: its bytes, their text, or the object. It must not change before `prepare` resolves. */
-  readonly body: RequestBody;
+  readonly body: GivenBody;
   /** The owner of the conversation: 1 to 64 of a-z, 0-9, -. Originals of one tenant are never read for another. Default `local`. */
   readonly tenant?: string;
   /**

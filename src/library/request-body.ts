@@ -16,7 +16,7 @@ import {
 import { LeporelloError } from '../errors.ts';
 
 /** A request body as a program has it: the bytes, their text, or the object that an SDK takes. */
-export type RequestBody = Uint8Array | string | object;
+export type GivenBody = Uint8Array | string | object;
 
 type NamedCodec = 'openaiChat' | 'openaiResponses' | 'anthropicMessages' | 'gemini';
 
@@ -28,7 +28,7 @@ const load: Readonly<Record<NamedCodec, () => Promise<Codec>>> = {
 };
 
 /** Returns the bytes of a body. They are those of the program where it has bytes. Throws `bad-config` for an object that is no JSON. */
-export function bytesOfBody(body: RequestBody): Uint8Array {
+export function bytesOfBody(body: GivenBody): Uint8Array {
   if (body instanceof Uint8Array) return body;
   if (typeof body === 'string') return new TextEncoder().encode(body);
   try {
