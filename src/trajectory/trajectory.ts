@@ -7,6 +7,7 @@ import type { RecallTool } from '../codecs/codec.ts';
 import { allowed, type Check, checkSettings, object, positiveNumber, secretFor } from '../checks.ts';
 import { isRecord } from '../conversation/json-scan.ts';
 import { LeporelloError } from '../errors.ts';
+import type { EncryptedStore } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
 import type { Compression } from '../receipts/receipt.ts';
@@ -186,119 +187,67 @@ export function openTrajectory(options: TrajectoryOptions): Promise<Trajectory> 
 
 async function open(options: TrajectoryOptions, settings: TrajectorySettings): Promise<Trajectory> {
   const counter = await counterOf(options);
-  const measure = measureOf(counter, settings.budget);
-  const { summarizer, summarizerTimeoutMs: timeoutMs = 30_000 } = options;
   const { checkedTenant, createEncryptedStore } = await import('../store/encrypted-store.ts');
-  const tenant = checkedTenant(options.tenant ?? 'local');
   const { store = inMemoryStore(), memoryTtlMs: ttlMs, storeDeadlineMs } = options;
   const secret = secretFor(options.store, options.secret);
-  const encryptedStore = createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs });
-  let state = checkedState(options.state) ?? emptyState(options.goal);
-  let problem: string | undefined;
-  let running: Promise<void> | undefined;
-  let isDue = false;
+  return trajectoryOf({
+    options,
+    settings,
+    measure: measureOf(counter, settings.budget),
+    encryptedStore: createEncryptedStore({ store, secret, ttlMs, storeDeadlineMs }),
+    tenant: checkedTenant(options.tenant ?? 'local'),
+    state: checkedState(options.state) ?? emptyState(options.goal),
+    problem: undefined,
+  });
+}
 
-  /** Carries out all pending work, one item after the other: each may cause the next. */
-  async function foldAll(): Promise<void> {
-    let pressure = { context: false, waiting: false };
-    for (;;) {
-      pressure = {
-        context: tokensOf(state, measure) > settings.budget * (pressure.context ? lowShare : 1),
-        waiting:
-          waitingTokens(state, measure) >
-          settings.budget * settings.newest * (pressure.waiting ? fewerShare : 1),
-      };
-      const work = nextWork(state, settings, pressure);
-      if (work === undefined) return;
-      if (work.kind === 'part') state = parted(state, work.length);
-      else await foldOne(work);
-    }
-  }
+/** An open trajectory. Each change replaces its state. */
+type OpenTrajectory = {
+  readonly options: TrajectoryOptions;
+  readonly settings: TrajectorySettings;
+  readonly measure: ContextMeasure;
+  readonly encryptedStore: EncryptedStore;
+  readonly tenant: string;
+  state: TrajectoryState;
+  /** Why the last round of folding failed; undefined if it did not. */
+  problem: string | undefined;
+};
 
-  /** Makes one summary. The original is stored before the summary replaces it. */
-  async function foldOne(work: FoldWork): Promise<void> {
-    const { summary, compression } = await fold(work, state, { settings, measure, summarizer, timeoutMs });
-    const original = bytesOf(recordOf(work, summary.id));
-    const memory = encryptedStore.idOf(tenant, original);
-    await encryptedStore.keep(tenant, [{ id: memory, original }]);
-    const { level } = compression;
-    const totals = addCompression(state.compressions[level] ?? noCompressions, compression);
-    const counted = { ...state, compressions: { ...state.compressions, [level]: totals } };
-    state = folded(counted, work.of, { ...summary, memory });
-    options.onCompression?.(compression);
-  }
-
-  async function run(): Promise<void> {
-    while (isDue) {
-      isDue = false;
-      try {
-        await foldAll();
-        problem = undefined;
-      } catch (error) {
-        // Work that could not be stored stays in the state; the next change retries.
-        problem = LeporelloError.isInstance(error) ? error.code : 'failed';
-      }
-    }
-    running = undefined;
-  }
-
-  /** Asks the program's completion check; undefined if the sub-goal stays open. */
-  function outcomeOf(subgoal: TrajectoryState['open']): string | undefined {
-    if (subgoal === undefined || options.isComplete === undefined) return undefined;
-    try {
-      const { id, goal, actions } = subgoal;
-      const answer = options.isComplete({ id, goal, actions });
-      return typeof answer === 'string' ? answer : answer ? '' : undefined;
-    } catch {
-      return undefined;
-    }
-  }
-
-  function settle(): Promise<void> {
-    isDue = true;
-    running ??= run();
-    return running;
-  }
-
-  async function read(memory: string): Promise<Uint8Array | undefined> {
-    const recalled = await encryptedStore.recall(tenant, memory);
-    return recalled.status === 'found' ? recalled.original : undefined;
-  }
-
+function trajectoryOf(opened: OpenTrajectory): Trajectory {
+  const { measure, options, settings } = opened;
+  const settle = settlerOf(opened);
+  const context = () => contextOf(opened.state, settings.budget, measure);
+  const find = (id: string) => findRecord(opened.state, id, (memory) => readOriginal(opened, memory));
   return {
     startSubgoal(goal) {
       checkSettings(isString, goal, 'goal');
-      state = started(state, goal);
+      opened.state = started(opened.state, goal);
       void settle();
-      return state.open!.id;
+      return opened.state.open!.id;
     },
     addAction(action) {
       checkSettings(actionCheck, action, 'action');
-      const id = `a${state.counts.a + 1}`;
-      const shown = shownOf(id, action, measure.longest, measure.count);
-      const cost = costOf({ id, ...action, ...shown }, measure);
-      const whole = shown === undefined ? cost : costOf({ id, ...action }, measure);
-      const numbered = { ...action, cost, ...(shown && { shown }) };
-      state = added(state, numbered, whole.action + whole.observation);
-      const outcome = outcomeOf(state.open);
-      if (outcome !== undefined) state = completed(state, outcome === '' ? undefined : outcome);
+      const id = `a${opened.state.counts.a + 1}`;
+      opened.state = withAction(opened, id, action);
+      const outcome = outcomeOf(options, opened.state.open);
+      if (outcome !== undefined) opened.state = completed(opened.state, outcome === '' ? undefined : outcome);
       void settle();
       return id;
     },
     completeSubgoal(outcome) {
       if (outcome !== undefined) checkSettings(isString, outcome, 'outcome');
-      state = completed(state, outcome);
+      opened.state = completed(opened.state, outcome);
       return settle();
     },
-    context: () => contextOf(state, settings.budget, measure),
+    context,
     settled: settle,
-    record: (id) => findRecord(state, id, read),
+    record: find,
     async recall(argumentsJson, maxTokens = 2_000) {
       const { resolveRecall } = await import('../recall/resolve.ts');
       return resolveRecall({
         argumentsJson,
         async lookup(id) {
-          const record = await findRecord(state, id, read);
+          const record = await find(id);
           return record && JSON.stringify(recordText(record));
         },
         maxTokens,
@@ -306,15 +255,109 @@ async function open(options: TrajectoryOptions, settings: TrajectorySettings): P
       });
     },
     recallTool: recallToolFor([], 'id'),
-    state: () => state,
+    state: () => opened.state,
     report: () => ({
-      actions: state.counts.a,
-      tokensSeen: state.tokensSeen,
-      tokensNow: contextOf(state, settings.budget, measure).tokens,
-      compressions: state.compressions,
-      problem,
+      actions: opened.state.counts.a,
+      tokensSeen: opened.state.tokensSeen,
+      tokensNow: context().tokens,
+      compressions: opened.state.compressions,
+      problem: opened.problem,
     }),
   };
+}
+
+/** Returns the state with one more action, which is counted as the context shows it. */
+function withAction({ state, measure }: OpenTrajectory, id: string, action: Action): TrajectoryState {
+  const shown = shownOf(id, action, measure.longest, measure.count);
+  const cost = costOf({ id, ...action, ...shown }, measure);
+  const whole = shown === undefined ? cost : costOf({ id, ...action }, measure);
+  const numbered = { ...action, cost, ...(shown && { shown }) };
+  return added(state, numbered, whole.action + whole.observation);
+}
+
+/** Asks the program's completion check; undefined if the sub-goal stays open. */
+function outcomeOf(options: TrajectoryOptions, subgoal: TrajectoryState['open']): string | undefined {
+  if (subgoal === undefined) return undefined;
+  try {
+    const { id, goal, actions } = subgoal;
+    const answer = options.isComplete?.({ id, goal, actions });
+    return typeof answer === 'string' ? answer : answer ? '' : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function readOriginal(
+  { encryptedStore, tenant }: OpenTrajectory,
+  memory: string,
+): Promise<Uint8Array | undefined> {
+  const recalled = await encryptedStore.recall(tenant, memory);
+  return recalled.status === 'found' ? recalled.original : undefined;
+}
+
+// Folding
+
+/** Returns a function that starts to fold, or has the running round look once more. It resolves when all pending work is folded. */
+function settlerOf(opened: OpenTrajectory): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  let isDue = false;
+  const run = async (): Promise<void> => {
+    while (isDue) {
+      isDue = false;
+      try {
+        await foldAll(opened);
+        opened.problem = undefined;
+      } catch (error) {
+        // Work that could not be stored stays in the state; the next change retries.
+        opened.problem = LeporelloError.isInstance(error) ? error.code : 'failed';
+      }
+    }
+    running = undefined;
+  };
+  return () => {
+    isDue = true;
+    running ??= run();
+    return running;
+  };
+}
+
+/** Carries out all pending work, one item after the other: each may cause the next. */
+async function foldAll(opened: OpenTrajectory): Promise<void> {
+  const { measure, settings } = opened;
+  let pressure = { context: false, waiting: false };
+  for (;;) {
+    pressure = {
+      context: tokensOf(opened.state, measure) > settings.budget * (pressure.context ? lowShare : 1),
+      waiting:
+        waitingTokens(opened.state, measure) >
+        settings.budget * settings.newest * (pressure.waiting ? fewerShare : 1),
+    };
+    const work = nextWork(opened.state, settings, pressure);
+    if (work === undefined) return;
+    if (work.kind === 'part') opened.state = parted(opened.state, work.length);
+    else await foldOne(opened, work);
+  }
+}
+
+/** Makes one summary. The original is stored before the summary replaces it. */
+async function foldOne(opened: OpenTrajectory, work: FoldWork): Promise<void> {
+  const { encryptedStore, measure, options, settings, tenant } = opened;
+  const { summarizer, summarizerTimeoutMs: timeoutMs = 30_000 } = options;
+  const { summary, compression } = await fold(work, opened.state, {
+    settings,
+    measure,
+    summarizer,
+    timeoutMs,
+  });
+  const original = bytesOf(recordOf(work, summary.id));
+  const memory = encryptedStore.idOf(tenant, original);
+  await encryptedStore.keep(tenant, [{ id: memory, original }]);
+  const { level } = compression;
+  const { state } = opened;
+  const totals = addCompression(state.compressions[level] ?? noCompressions, compression);
+  const counted = { ...state, compressions: { ...state.compressions, [level]: totals } };
+  opened.state = folded(counted, work.of, { ...summary, memory });
+  options.onCompression?.(compression);
 }
 
 /** Names and the task are counted each turn, so the counts of short texts are remembered. */
