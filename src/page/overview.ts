@@ -9,7 +9,10 @@ import { type Html, html, shortName, timeTag, usdText } from './html.ts';
 export type Overview = {
   readonly totals: Totals;
   readonly sessions: readonly NamedTotals[];
+  /** A page of the requests, newest first, which leaves out this many newer ones; `hasOlder` if there are older ones. */
   readonly receipts: readonly Pick<KeptReceipt, 'id' | 'receipt'>[];
+  readonly newer: number;
+  readonly hasOlder: boolean;
   /** The results of experiments, as text. */
   readonly experiments: readonly string[];
   /** When the gateway started, in milliseconds since the epoch. */
@@ -19,7 +22,8 @@ export type Overview = {
 /** The number of sessions that are shown. */
 const maxSessions = 12;
 
-export function overviewPage({ totals, sessions, receipts, experiments, startedAt }: Overview): PageContent {
+export function overviewPage(overview: Overview): PageContent {
+  const { totals, sessions, receipts, newer, experiments, startedAt } = overview;
   const rows = receipts.map(requestRow);
   return {
     title: 'Requests',
@@ -30,12 +34,19 @@ export function overviewPage({ totals, sessions, receipts, experiments, startedA
 <p class="note">Since this gateway started, ${timeTag(startedAt)}. Paid is what providers bill at list prices. The estimate says what the same requests would have cost
 without Leporello: an estimate, not a bill.${receipts.some(setsCacheMarks) && ' Leporello marked prompts for the cache whose client marks none. Their estimate counts no cache, so a part of the net comes from the cache and not from folds.'}</p></section>
 ${experiments.length > 0 && experimentsOf(experiments)}
-<section aria-labelledby="live"><div class="head"><h2 id="live">Newest requests</h2>
-<span class="live" id="state" role="status">not live: reload to see more</span></div>
-${tableOf('newest requests', requestColumns, rows, 'requests')}
-${rows.length === 0 && html`<p id="empty" class="empty">No request has come yet. <a href="${pageRoot}setup">Set up a client</a>, and its requests appear here.</p>`}</section>
-${sessions.length > 0 && sessionsOf(sessions.slice(0, maxSessions))}`,
+<section aria-labelledby="live"><div class="head"><h2 id="live">${newer === 0 ? 'Newest requests' : 'Older requests'}</h2>
+${newer === 0 && html`<span class="live" id="state" role="status">not live: reload to see more</span>`}</div>
+${tableOf(newer === 0 ? 'newest requests' : 'older requests', requestColumns, rows, newer === 0 ? 'requests' : undefined)}
+${pagesOf(overview)}
+${rows.length === 0 && newer === 0 && html`<p id="empty" class="empty">No request has come yet. <a href="${pageRoot}setup">Set up a client</a>, and its requests appear here.</p>`}</section>
+${sessions.length > 0 && sessionsOf(sessions)}`,
   };
+}
+
+/** Writes the links to newer and older requests. */
+function pagesOf({ receipts, newer, hasOlder }: Overview): Html | false {
+  if (newer === 0 && !hasOlder) return false;
+  return html`<p class="line">${newer > 0 && html`<a href="${pageRoot}">Newest requests</a>`}${hasOlder && html`<a href="${pageRoot}?newer=${newer + receipts.length}">Older requests</a>`}</p>`;
 }
 
 function setsCacheMarks(one: Overview['receipts'][number]): boolean {
@@ -121,9 +132,10 @@ export function warningOf(receipt: Receipt): string | undefined {
   const { unstableFrom, outcome, upstreamStatus, problem, cutOff } = receipt;
   if (unstableFrom !== undefined) return `unstable from message ${unstableFrom}`;
   if (upstreamStatus !== undefined && upstreamStatus >= 400) return `the provider answered ${upstreamStatus}`;
-  if (outcome.status === 'failed') return 'failed';
   if (cutOff === 'client left') return 'the client left before the end';
-  if (problem !== undefined) return 'failed';
+  const isAnswered = upstreamStatus !== undefined && cutOff === undefined;
+  if (outcome.status === 'failed') return isAnswered ? 'answered, but the fold failed' : 'failed';
+  if (problem !== undefined) return isAnswered ? 'answered, but with a problem' : 'failed';
   return undefined;
 }
 
@@ -141,15 +153,15 @@ function cacheShare({ usage }: Receipt): string {
 }
 
 function sessionsOf(sessions: readonly NamedTotals[]): Html {
-  const rows = sessions.map(
-    ({ name, totals: { requests, folds, recalls, money, tokensBefore, tokensAfter } }) => {
+  const rows = sessions
+    .slice(0, maxSessions)
+    .map(({ name, totals: { requests, folds, recalls, money, tokensBefore, tokensAfter } }) => {
       const share =
         tokensBefore === undefined || tokensAfter === undefined || tokensBefore === 0
           ? '–'
           : `${Math.round((tokensAfter / tokensBefore) * 100)} %`;
       return html`<tr><td data-label="Session">${sessionLink(name)}</td><td data-label="Requests" class="n">${number(requests)}</td><td data-label="Folds" class="n">${number(folds)}</td><td data-label="Recalls" class="n">${number(recalls)}</td><td data-label="Sent of what came" class="n">${share}</td><td data-label="Net" class="n">${money ? usdText(money.net) : '–'}</td></tr>`;
-    },
-  );
-  return html`<section aria-labelledby="sessions"><h2 id="sessions">Sessions</h2>
+    });
+  return html`<section aria-labelledby="sessions"><h2 id="sessions">${sessions.length > maxSessions ? `The ${maxSessions} newest sessions` : 'Sessions'}</h2>
 ${tableOf('sessions', ['Session', { numeric: 'Requests' }, { numeric: 'Folds' }, { numeric: 'Recalls' }, { numeric: 'Sent of what came' }, { numeric: 'Net' }], rows)}</section>`;
 }

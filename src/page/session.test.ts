@@ -3,7 +3,7 @@ import type { KeptReceipt } from '../receipts/detail.ts';
 import type { Receipt } from '../receipts/receipt.ts';
 import { noTotals } from '../receipts/totals.ts';
 import { originalPage, originalsPage, recallsPage } from './memory.ts';
-import { overviewPage } from './overview.ts';
+import { overviewPage, warningOf } from './overview.ts';
 import { setupPage } from './setup.ts';
 import { requestPage } from './request.ts';
 import { sessionPage } from './session.ts';
@@ -33,6 +33,15 @@ function kept(at: number, change: Partial<Receipt> = {}): KeptReceipt {
   } as unknown as Receipt;
   return { id: receipt.id, receipt };
 }
+
+it('the chart of a session has room for the labels of its axis', () => {
+  const tokens = { tokensBefore: 12_345_678, tokensAfter: 400 };
+  // 10 characters of at most 9 units.
+  for (const [drawing] of sessionPage('jobs', [kept(1, tokens)]).body.markup.matchAll(
+    /<svg class="chart[^]*?<\/svg>/g,
+  ))
+    expect(Number(/<text x="(\d+)"[^>]*>12,345,678/.exec(drawing)?.[1])).toBeGreaterThanOrEqual(90);
+});
 
 it('a session shows its folds, recalls, pauses and failures in the chart', () => {
   const receipts = [
@@ -113,10 +122,55 @@ it('a request says what was folded, by the title of each replacement', () => {
   );
 });
 
+const newest = { newer: 0, hasOlder: false, experiments: [], startedAt: 0 };
+
+it('the first page leads to older requests, which do not change as new ones come', () => {
+  const pageOf = (newer: number, hasOlder: boolean) =>
+    overviewPage({ ...newest, totals: noTotals, sessions: [], receipts: [kept(1), kept(0)], newer, hasOlder })
+      .body.markup;
+  const linksOf = (markup: string) =>
+    [...markup.matchAll(/<a href="([^"]*)">((?:Newest|Older) requests)/g)].map(([, href, words]) => [
+      href,
+      words,
+    ]);
+  expect(linksOf(pageOf(0, false))).toEqual([]);
+  expect(linksOf(pageOf(0, true))).toEqual([['/_leporello/?newer=2', 'Older requests']]);
+  expect(linksOf(pageOf(2, true))).toEqual([
+    ['/_leporello/', 'Newest requests'],
+    ['/_leporello/?newer=4', 'Older requests'],
+  ]);
+  expect(linksOf(pageOf(4, false))).toEqual([['/_leporello/', 'Newest requests']]);
+  expect(pageOf(0, true)).toContain('<tbody id="requests">');
+  expect(pageOf(2, true)).not.toMatch(/id="(?:requests|state)"/);
+});
+
+it('the first page says how many of the sessions it shows', () => {
+  const headingOf = (length: number) =>
+    /<h2 id="sessions">([^<]*)/.exec(
+      overviewPage({
+        ...newest,
+        totals: noTotals,
+        sessions: Array.from({ length }, (_, at) => ({ tenant: 't', name: `s${at}`, totals: noTotals })),
+        receipts: [],
+      }).body.markup,
+    )?.[1];
+  expect([headingOf(12), headingOf(13)]).toEqual(['Sessions', 'The 12 newest sessions']);
+});
+
+it.each<[Partial<Receipt>, string | undefined]>([
+  [{ upstreamStatus: 200 }, undefined],
+  [{ upstreamStatus: 200, problem: 'the store did not answer' }, 'answered, but with a problem'],
+  [{ upstreamStatus: 200, outcome: { status: 'failed', reason: '' } }, 'answered, but the fold failed'],
+  [{ upstreamStatus: 200, problem: 'it broke off', cutOff: 'broke off' }, 'failed'],
+  [{ upstreamStatus: undefined, problem: 'no connection' }, 'failed'],
+  [{ upstreamStatus: 429 }, 'the provider answered 429'],
+])('a request with %j has the warning %s', (change, warning) => {
+  expect(warningOf(kept(1, change).receipt as Receipt)).toBe(warning);
+});
+
 it('the first page says that savings come from cache marks, too, if Leporello set some', () => {
   const pageOf = (one: KeptReceipt) =>
-    overviewPage({ totals: noTotals, sessions: [], receipts: [one], experiments: [], startedAt: 0 }).body
-      .markup;
+    overviewPage({ totals: noTotals, sessions: [], receipts: [one], ...newest }).body.markup;
   const words = 'a part of the net comes from the cache and not from folds';
   expect(pageOf(kept(1, { cacheMarks: 2 }))).toContain(words);
   expect(pageOf(kept(1))).not.toContain(words);
@@ -160,7 +214,7 @@ it('one of a kind is no plural', async () => {
     isUndone: false,
   };
   const texts = [
-    overviewPage({ totals, sessions: [], receipts: [kept(1, receipt)], experiments: [], startedAt: 0 }).body,
+    overviewPage({ totals, sessions: [], receipts: [kept(1, receipt)], ...newest }).body,
     sessionPage('jobs', [kept(1, receipt)]).body,
     requestPage(request).body,
     recallsPage({

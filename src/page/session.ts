@@ -28,7 +28,6 @@ const charts = [
 ] as const;
 type ChartSize = (typeof charts)[number];
 
-const left = 64;
 const bottom = 34;
 const top = 40;
 
@@ -51,6 +50,8 @@ function chartOf(requests: readonly Receipt[]): Html {
 
 function drawingOf(counted: readonly Receipt[], { name, width, height }: ChartSize): Html {
   const maxTokens = Math.max(...counted.map(({ tokensBefore = 0 }) => tokensBefore), 1);
+  // The labels of the axis stand left of it.
+  const left = Math.max(64, 16 + 9 * number(maxTokens).length);
   const right = width - 12;
   const xOf = (at: number) => Math.round((left + ((right - left) * (at + 0.5)) / counted.length) * 10) / 10;
   const yOf = (tokens: number) =>

@@ -200,9 +200,26 @@ describe.skipIf(isBrowserMissing)('the pages in a browser', () => {
       /^warning The base URL in <b>a file<\/b> leads nowhere\.\s+Fix: Remove it\.$/,
     );
     expect(await checks.getByText('The secret can be read.').isVisible()).toBe(false);
-    await checks.getByText('1 of 2 checks found nothing wrong').click();
+    await checks.getByText('1 of 3 checks found nothing wrong').click();
     expect(await checks.getByText('The secret can be read.').isVisible()).toBe(true);
     expect(await page.locator('footer').count()).toBe(1);
+    expect(errors).toEqual([]);
+    await page.context().close();
+  });
+
+  it('lead to older requests', async () => {
+    // A page lists 50 requests.
+    await playSession(stack.url, 'newer-than-50', 50);
+    const { page, errors } = await browser.open();
+    await page.goto(`${stack.url}/_leporello/`);
+    const oldest = await page.locator('#requests tr').last().getAttribute('data-id');
+    await page.getByRole('link', { name: 'Older requests' }).click();
+    await page.getByRole('heading', { name: 'Older requests' }).waitFor();
+    expect(await page.locator(`tr[data-id="${oldest}"]`).count()).toBe(0);
+    expect(await page.locator('tr[data-id]').count()).toBeGreaterThan(0);
+    expect(await violationsOn(page)).toEqual([]);
+    await page.getByRole('link', { name: 'Newest requests' }).click();
+    await page.locator('#state.on').waitFor();
     expect(errors).toEqual([]);
     await page.context().close();
   });

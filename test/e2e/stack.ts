@@ -103,6 +103,7 @@ export async function startStack(
           findings: async () => [
             { level: 'ok', says: 'The secret can be read.' },
             { level: 'warning', says: 'The base URL in <b>a file</b> leads nowhere.', fix: 'Remove it.' },
+            { level: 'warning', says: `The catalog has no price of the model ${'w'.repeat(300)}.` },
           ],
         },
       },

@@ -46,6 +46,9 @@ type PageRoute = { readonly path: string; readonly query: URLSearchParams };
 /** Requests that the first page shows. */
 const maxListed = 50;
 
+/** The receipts of one tenant that are looked through: as many as are kept. Those of all tenants together would take seconds. */
+const maxKept = 2_000;
+
 /** Originals that the list shows. */
 const maxOriginalsListed = 200;
 
@@ -118,7 +121,7 @@ async function contentOf(
 ): Promise<PageContent | undefined> {
   const [, kind = '', rest] = /^\/_leporello\/([^/]*)(?:\/(.+))?$/.exec(path) ?? [];
   if (rest === undefined) {
-    if (kind === '') return overview(deps, viewer);
+    if (kind === '') return overview(deps, viewer, Number(query.get('newer')) || 0);
     if (kind === 'recalls') return recallLog(deps, viewer, query);
     if (kind === 'originals') return originalList(deps, viewer, query.get('query') ?? '');
     return kind === 'setup' ? setup(deps, viewer, request) : undefined;
@@ -128,12 +131,16 @@ async function contentOf(
   return kind === 'originals' ? original(deps, viewer, rest) : undefined;
 }
 
-async function overview(deps: PageDeps, viewer: Viewer): Promise<PageContent> {
-  const receipts = await newestReceipts(deps, viewer, maxListed);
+async function overview(deps: PageDeps, viewer: Viewer, skipped: number): Promise<PageContent> {
+  const last = (viewer.tenant === undefined ? maxSearched : maxKept) - maxListed;
+  const newer = Math.min(Math.max(0, Math.floor(skipped)), last);
+  const receipts = await newestReceipts(deps, viewer, newer + maxListed + 1);
   return overviewPage({
     totals: deps.totals.total(viewer.tenant),
     sessions: deps.totals.sessions(viewer.tenant),
-    receipts: receipts.map(({ kept }) => kept),
+    receipts: receipts.slice(newer, newer + maxListed).map(({ kept }) => kept),
+    newer,
+    hasOlder: newer < last && receipts.length > newer + maxListed,
     experiments: await experimentsOf(deps, viewer),
     startedAt: deps.archive.startedAt(),
   });
@@ -147,7 +154,8 @@ async function experimentsOf({ experiment }: PageDeps, { tenant }: Viewer): Prom
 }
 
 async function session(deps: PageDeps, viewer: Viewer, name: string): Promise<PageContent> {
-  const receipts = await newestReceipts(deps, viewer, maxSearched);
+  const tenant = viewer.tenant ?? deps.totals.sessions(undefined).find((row) => row.name === name)?.tenant;
+  const receipts = await newestReceipts(deps, { tenant }, tenant === undefined ? maxSearched : maxKept);
   const own = receipts.flatMap(({ kept }) => (kept.receipt.session?.toWellFormed() === name ? [kept] : []));
   return sessionPage(name, own);
 }
