@@ -14,21 +14,26 @@ import {
 import { serveNode } from '../gateway/http/node-server.ts';
 import type { McpArgs } from './command-args.ts';
 import { loadConfig } from './config/load-config.ts';
+import { packageVersion } from './home.ts';
 import { openExistingStore } from './open-store.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Runs the command until the client ends or the process is stopped. Resolves with the exit code, 1 when there is no memory yet. */
+/**
+ * Runs the command until the client ends or the process is stopped. Resolves with the exit code. A client starts it once, often before the
+ * first request of a gateway, so it waits for a store that is not there yet.
+ */
 export async function mcp(args: McpArgs, terminal: Terminal): Promise<number> {
   const { config, dataDir } = await loadConfig(args.settings, terminal);
   const sdk = await loadSdk();
-  const opened = await openExistingStore(dataDir, terminal.env, config.memory);
-  if ('missing' in opened) {
-    terminal.err(`leporello: ${opened.missing}\n`);
-    return 1;
-  }
   // A program that starts this command may read the data folder. One that only reaches the port may not: it gets one tenant's originals.
   const tenant = args.tenant ?? (args.port === undefined ? undefined : 'local');
-  const memory = memoryIn(opened, { tenant });
+  const memory = memoryOnceThere(async () => {
+    const opened = await openExistingStore(dataDir, terminal.env, config.memory);
+    return 'missing' in opened ? opened.missing : memoryIn(opened, { tenant });
+  });
+  const missing = await memory.missing();
+  if (missing !== undefined)
+    terminal.err(`leporello: ${missing} Or wait: a store is read as soon as there is one.\n`);
   const newServer = () => serverOver(sdk.McpServer, memory);
   const stopped = withResolvers<void>();
   const forget = terminal.onStop(() => stopped.resolve());
@@ -56,6 +61,37 @@ export async function mcp(args: McpArgs, terminal: Terminal): Promise<number> {
   }
 }
 
+/** Returns a memory that is opened by the first call that finds it. Until then, the answer of each call says why there is none. */
+function memoryOnceThere(open: () => Promise<Memory | string>) {
+  let opening: Promise<Memory | string> | undefined;
+  async function opened(): Promise<Memory | string> {
+    opening ??= open();
+    const memory = await opening.catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    if (typeof memory === 'string') opening = undefined;
+    return memory;
+  }
+  async function answer(of: (memory: Memory) => Promise<string>): Promise<string> {
+    const memory = await opened();
+    return typeof memory === 'string' ? memory : of(memory);
+  }
+  return {
+    async missing(): Promise<string | undefined> {
+      const memory = await opened();
+      return typeof memory === 'string' ? memory : undefined;
+    },
+    readMemory: (args) => answer((memory) => memory.readMemory(args)),
+    searchMemory: (args) => answer((memory) => memory.searchMemory(args)),
+    listFolds: (args) => answer((memory) => memory.listFolds(args)),
+    async close(): Promise<void> {
+      const memory = await opening;
+      if (typeof memory === 'object') await memory.close();
+    },
+  } satisfies Memory & { missing(): Promise<string | undefined> };
+}
+
 async function loadSdk() {
   try {
     const [server, stdio] = await Promise.all([
@@ -73,7 +109,10 @@ async function loadSdk() {
 }
 
 function serverOver(Server: typeof McpServer, memory: Memory): McpServer {
-  const server = new Server({ name: 'leporello', version: '1' }, { capabilities: { tools: {} } });
+  const server = new Server(
+    { name: 'leporello', version: packageVersion() },
+    { capabilities: { tools: {} } },
+  );
   registerMemoryTools(server, memory);
   return server;
 }

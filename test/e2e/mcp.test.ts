@@ -1,5 +1,5 @@
 /** Lets the official MCP client read the memory of a gateway that has ended: over standard input and output, and over HTTP. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
@@ -156,10 +156,25 @@ describe('an MCP client', () => {
     expect(await ended).toBe(0);
   });
 
-  it('is told when there is no memory yet', async () => {
-    const terminal = testTerminal({ cwd: folder, env: { HOME: folder } });
-    expect(await run(['mcp', '--data', 'nothing'], terminal)).toBe(1);
-    expect(terminal.written.err()).toContain('contains no store. Set another data folder with --data.\n');
+  it('is told that there is no memory yet, and reads it once there is', async () => {
+    const later = join(folder, 'later');
+    const terminal = testTerminal();
+    const ended = run(['mcp', '--data', later, '--port', '0', '--json'], terminal);
+    await terminal.shows('/mcp');
+    const missing = `The data folder ${later} contains no store. Set another data folder with --data.`;
+    expect(terminal.written.err()).toBe(
+      `leporello: ${missing} Or wait: a store is read as soon as there is one.\n`,
+    );
+    const { url } = JSON.parse(terminal.written.out()) as { readonly url: string };
+    const client = new Client(info);
+    await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+    expect(await textOf(client, 'list_folds', {})).toBe(missing);
+    expect(await textOf(client, 'read_memory', { id: 'mem_0000000000000000' })).toBe(missing);
+    await cp(data, later, { recursive: true });
+    await readsAll(client);
+    await client.close();
+    terminal.stop();
+    expect(await ended).toBe(0);
   });
 });
 

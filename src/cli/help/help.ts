@@ -148,7 +148,7 @@ Usage
   leporello mcp [flags]
 
 Serves three tools over standard input and output: read_memory (an original by its id, or a part of it),
-search_memory and list_folds. The gateway may run at the same time.
+search_memory and list_folds. The gateway may run at the same time, or start later.
 
 Flags
   --port PORT          serve over HTTP at http://127.0.0.1:PORT/mcp instead; 0 uses any free port
@@ -166,7 +166,7 @@ Environment
 
 Exit codes
   0    the client has ended, or the process was stopped
-  1    there is no memory yet
+  1    the store cannot be read
   2    invalid arguments or configuration
 `;
 
