@@ -135,7 +135,7 @@ describe('what a reply that ended a turn says', () => {
         '',
         'Two customers who pay at once wait for each other. Shall I fix it? It takes an hour.',
       ),
-    ).toBe('Now I have the whole picture. … Two customers who pay at once wait for each other.');
+    ).toBe('Two customers who pay at once wait for each other.');
   });
 
   it('is no heading, however long', () => {
@@ -199,9 +199,15 @@ describe('what a reply that ended a turn says', () => {
     expect([
       told("Done. I've added a rule that finds calls of `cwd()` in the program:", ...code),
       told("Done. I've made these changes:", ...code),
+      told(
+        'I see the whole of it. Let me sum up the effort in a few words.',
+        '## Effort',
+        'Two days: the lock is taken in nine places, and each of them has to be read, changed and tested alone.',
+      ),
     ]).toEqual([
       "Done. I've added a rule that finds calls of `cwd()` in the program: … This finds such calls before they are merged.",
       'Done. … This finds such calls before they are merged.',
+      'I see the whole of it. … Two days: the lock is taken in nine places, and each of them has to be read, changed and tested alone.',
     ]);
   });
 

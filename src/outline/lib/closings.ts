@@ -294,8 +294,9 @@ function beginningOf(lines: readonly string[]): string {
   const head = lines.slice(Math.max(0, start), length < 0 ? undefined : Math.max(0, start) + length);
   const parts = head.flatMap((line) => partsOf(bare(line)));
   return parts
-    .map((part) => {
-      if (!/[:：]$/.test(part)) return part;
+    .map((part, at) => {
+      // The last sentence ahead of a list, like a line with a colon, may only say what comes.
+      if (!/[:：]$/.test(part)) return at === parts.length - 1 && announcing.test(part) ? '' : part;
       const isReport = !announcing.test(part) && (!reporting.test(part) || hasName(part));
       const isTelling = part.length <= maxLead && isReport && isProse(part.slice(0, -1));
       return isTelling ? part.slice(0, -1) : (answering.exec(part)?.[0] ?? '');
