@@ -6,8 +6,10 @@
 import { shown } from '../checks.ts';
 import type { Edit } from '../conversation/edit.ts';
 import { isRecord } from '../conversation/json-scan.ts';
+import { placeKey } from '../conversation/turns.ts';
 import { NotMeasured } from '../engine/demand.ts';
 import { LeporelloError } from '../errors.ts';
+import { placesEdited } from '../strategies/lib/editable-texts.ts';
 import type { Strategy } from '../strategies/strategy.ts';
 import type { Trigger } from '../triggers/trigger.ts';
 
@@ -36,7 +38,10 @@ function isDemand(value: unknown): boolean {
   return goal['unit'] === 'tokens' || goal['unit'] === 'messages';
 }
 
-/** Returns a strategy that does the same, and throws `bad-config` with its name if the given one fails. */
+/**
+ * Returns a strategy that does the same, and throws `bad-config` with its name if the given one fails. It leaves out edits of places that
+ * earlier edits changed: the given strategy need not know what earlier folds did, nor that it is asked several times for one fold.
+ */
 export function checkedStrategy(strategy: Strategy): Strategy {
   const name = `The strategy ${strategy.name}`;
   return {
@@ -46,7 +51,7 @@ export function checkedStrategy(strategy: Strategy): Strategy {
     reach: strategy.reach,
     propose(view) {
       try {
-        return checkedEdits(name, strategy.propose(view));
+        return furtherEdits(view.edits, checkedEdits(name, strategy.propose(view)));
       } catch (error) {
         throw thrownBy(name, error);
       }
@@ -54,7 +59,7 @@ export function checkedStrategy(strategy: Strategy): Strategy {
     ...(strategy.proposeInSteps && {
       *proposeInSteps(view) {
         try {
-          return checkedEdits(name, yield* strategy.proposeInSteps!(view));
+          return furtherEdits(view.edits, checkedEdits(name, yield* strategy.proposeInSteps!(view)));
         } catch (error) {
           throw thrownBy(name, error);
         }
@@ -80,6 +85,30 @@ function checkedEdits(name: string, edits: readonly Edit[]): readonly Edit[] {
   if (wrong === -1) return edits;
   const words = `only ${Object.keys(editKinds).join(', ')}`;
   throw wrongResult(name, `an edit whose kind is ${shown(kinds[wrong])}`, words);
+}
+
+function furtherEdits(earlier: readonly Edit[], edits: readonly Edit[]): readonly Edit[] {
+  const { messages, parts, texts, inputs, media } = placesEdited(earlier);
+  const isDropped = (message: number, part: number) =>
+    messages.has(message) || parts.has(placeKey({ message, part }));
+  return edits.filter((edit) => {
+    switch (edit.kind) {
+      case 'replace-text':
+        return (
+          !isDropped(edit.at.message, edit.at.part) && !texts.has(`${placeKey(edit.at)}.${edit.at.text}`)
+        );
+      case 'replace-input':
+        return !isDropped(edit.message, edit.part) && !inputs.has(placeKey(edit));
+      case 'replace-media':
+        return !isDropped(edit.message, edit.part) && !media.has(`${placeKey(edit)}.${edit.media}`);
+      case 'drop-part':
+        return !isDropped(edit.message, edit.part);
+      case 'drop-message':
+        return !messages.has(edit.message);
+      case 'insert-message':
+        return true;
+    }
+  });
 }
 
 function thrownBy(name: string, error: unknown): unknown {

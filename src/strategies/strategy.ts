@@ -47,7 +47,7 @@ export type Reach =
 /** The input of a strategy. */
 export type FoldView = {
   readonly conversation: Conversation;
-  /** Edits made so far, including those of earlier folds. */
+  /** Edits made so far, including those of earlier folds. A program's strategy may propose them again: they are left out. */
   readonly edits: readonly Edit[];
   /** Returns the smaller version of a text that was shrunk on arrival; undefined if it was not. */
   readonly shrunk: (at: TextPlace) => string | undefined;
@@ -73,7 +73,7 @@ export type FoldView = {
   readonly protects: Protection;
   /** False for an edit that the wire format forbids. */
   readonly mayEdit: (edit: Edit) => boolean;
-  /** Returns the id by which an original (exact JSON bytes) can be recalled. */
+  /** Returns the id by which an original can be recalled. It gets the exact bytes in the body: of a text those of its JSON literal, with the quotes. */
   readonly idOf: (original: Uint8Array) => string;
   /** Name of the recall tool; undefined if this request cannot offer it. */
   readonly recallTool: string | undefined;
