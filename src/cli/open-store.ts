@@ -12,8 +12,11 @@ import type { Store } from '../store/store.ts';
 import type { Config } from './config/schema.ts';
 import type { Environment } from './terminal.ts';
 
+/** The options of `memory` that name a store outside the data folder. */
+const serverOptions = ['redis', 'http'] as const;
+
 /** Configuration of the store; all are `false` when it is in the data folder. */
-export type StoreConfig = Pick<Config['memory'], 'redis' | 'http'>;
+export type StoreConfig = Pick<Config['memory'], (typeof serverOptions)[number]>;
 
 const inDataFolder: StoreConfig = { redis: false, http: false };
 
@@ -24,10 +27,17 @@ type StoreServer = {
   readonly open: () => Store | Promise<Store>;
 };
 
+/** Returns the options that are set, such as `memory.redis`; none when the store is in the data folder. */
+export function storeOptionsIn(config: StoreConfig): readonly string[] {
+  return serverOptions.filter((name) => config[name]).map((name) => `memory.${name}`);
+}
+
 /** Returns the configured server; undefined when the store is in the data folder. Throws `bad-config` if there are two. */
-export function storeServer({ redis, http }: StoreConfig): StoreServer | undefined {
-  if (redis && http)
-    throw new LeporelloError('bad-config', 'memory.redis and memory.http are both set: remove one of them.');
+export function storeServer(config: StoreConfig): StoreServer | undefined {
+  const options = storeOptionsIn(config);
+  if (options.length > 1)
+    throw new LeporelloError('bad-config', `${options.join(' and ')} are both set: remove one of them.`);
+  const { redis, http } = config;
   if (redis) return { place: `Redis at ${redis.host}:${redis.port}`, open: () => redisStore(redis) };
   if (!http) return undefined;
   const { url, token, timeoutMs } = http;

@@ -10,7 +10,7 @@ import type { Store } from '../../store/store.ts';
 import type { Config } from '../config/schema.ts';
 import { storeFile } from '../../store/data-folder.ts';
 import { runtimeProblem } from '../home.ts';
-import { type StoreConfig, storeServer } from '../open-store.ts';
+import { type StoreConfig, storeOptionsIn, storeServer } from '../open-store.ts';
 import type { Environment } from '../terminal.ts';
 
 /** Everything outside of this process that the checks ask. Tests replace it. */
@@ -53,7 +53,7 @@ export async function dataFindings(
   secret: Uint8Array | undefined,
   freeMbIn = freeMbOf,
 ): Promise<readonly Finding[]> {
-  if (config.redis || config.http) return [];
+  if (storeOptionsIn(config).length > 0) return [];
   const check = 'data';
   if (dataDir === undefined) {
     const says = 'This user has no home folder, so originals are lost when the gateway ends.';
@@ -182,7 +182,7 @@ export async function secretFindings(
   const file = join(dataDir ?? '', 'secret');
   if (givenSecret(env) === undefined && (dataDir === undefined || !(await exists(file)))) {
     const isLost =
-      Boolean(config.redis || config.http) || (dataDir !== undefined && (await exists(storeFile(dataDir))));
+      storeOptionsIn(config).length > 0 || (dataDir !== undefined && (await exists(storeFile(dataDir))));
     const finding: Finding = isLost
       ? {
           check,
@@ -221,7 +221,7 @@ export async function storeFindings(
   secret: Uint8Array | undefined,
 ): Promise<readonly Finding[]> {
   const check = 'store';
-  const fix = `Start the server, or correct the options of memory.${config.http ? 'http' : 'redis'}.`;
+  const fix = `Start the server, or correct the options of ${storeOptionsIn(config).join(' and ')}.`;
   let place = 'The store';
   try {
     const server = storeServer(config);
