@@ -355,8 +355,8 @@ async function save(
     if (isNew) {
       // Another instance may send the same request now. If it was the first, its record wins, so that both send the same bytes. A fold that
       // the request needs to fit yields only to another fold; after a refusal, or if the request was sent before, this fold replaces it.
-      const yieldsTo = request.refusal || sentAs ? undefined : demand?.force ? 'folds' : 'all';
-      const made = { yieldsTo, planned: plan?.draft.edits } as const;
+      const wins = request.refusal || sentAs ? 'this fold' : demand?.force ? 'another fold' : 'any record';
+      const made = { wins, planned: plan?.draft.edits } as const;
       const recorded = await inTime(request, rememberFold(memory, fullConversation, fold, edits, made));
       if (recorded !== 'recorded') return { status: 'already sent', foundFolds: recorded.alreadySent };
       return { status: 'saved', edits, known: Promise.resolve() };
@@ -391,7 +391,7 @@ async function rememberHere({ opened, incoming, result, trial }: ProposedRequest
   const here = withoutStore(memory);
   const fold = foldOf(opened, result, trial);
   if (result !== start || found?.fold.isUnsaved)
-    await rememberFold(here, fullConversation, { ...fold, isUnsaved: true }, []);
+    await rememberFold(here, fullConversation, { ...fold, isUnsaved: true }, [], { wins: 'this fold' });
   else if (incoming.conversation.previousReplyId === undefined)
     await markSent(here, found, { at: fold.at, limit: fold.limit });
 }

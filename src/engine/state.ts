@@ -22,7 +22,7 @@ import { type ReferenceMemo, bytesHeld, createReferenceMemo } from './references
 import { type BodyFinisher, createBodyFinisher, createLastSent, knownTrial } from './finish.ts';
 import type { EngineOptions, EngineRequest, Learned } from './types.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
-import type { Fold, FoldStore, FoundFold, RecordOptions, Recorded } from '../store/folds.ts';
+import type { Fold, FoldStore, FoundFold, Recorded, Winner } from '../store/folds.ts';
 import {
   type LearnedParts,
   type WindowKey,
@@ -301,10 +301,7 @@ export async function rememberFold(
   conversation: Conversation,
   fold: NewFold,
   removed: readonly Edit[],
-  {
-    yieldsTo,
-    planned = fold.edits,
-  }: { yieldsTo?: RecordOptions['yieldsTo'] | undefined; planned?: readonly Edit[] | undefined } = {},
+  { wins, planned = fold.edits }: { wins: Winner; planned?: readonly Edit[] | undefined },
 ): Promise<Recorded> {
   const slices = openSlices();
   const originals = await originalsToKeep(conversation, removed, slices);
@@ -316,7 +313,7 @@ export async function rememberFold(
   const complete = { ...fold, over: { messages, link: fullLinks[messages]! } };
   return foldStore.record(tenant, clientLinks, complete, {
     from,
-    ...(yieldsTo && { yieldsTo }),
+    wins,
     write: (record) => encryptedStore.keep(tenant, originals, record),
   });
 }
@@ -379,7 +376,7 @@ export async function disableFolding(
   const { foldStore, tenant, clientLinks } = memory;
   const trial = knownTrial(undefined, foldStore.findHere(tenant, clientLinks));
   const fold = { edits: [], foldingDisabled: true, foldingDisabledSince: now, trial };
-  await foldStore.record(tenant, clientLinks, fold, { rememberLocally: true });
+  await foldStore.record(tenant, clientLinks, fold, { wins: 'this fold, even unstored' });
 }
 
 /** Returns the same memory without its store: only this process remembers what is recorded in it. */

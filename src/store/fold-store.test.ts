@@ -93,7 +93,7 @@ describe('the fold store', () => {
       expect(await here.find('t', links('abc'))).toEqual(sent);
       expect(await open(store).find('t', links('abc'))).toEqual(sent);
       for (const one of [here, open(store)])
-        expect(await one.record('t', links('abc'), fold(0), { yieldsTo: 'all' })).toEqual({
+        expect(await one.record('t', links('abc'), fold(0), { wins: 'any record' })).toEqual({
           alreadySent: sent,
         });
     }
@@ -228,8 +228,10 @@ describe('the fold store', () => {
       const store = inMemoryStore();
       const [one, other] = [open(store), open(store)];
       for (const foldStore of [one, other]) await foldStore.find('t', links('abc'));
-      expect(await one.record('t', links('abc'), fold(0), { from: 1, yieldsTo: 'folds' })).toBe('recorded');
-      const answer = await other.record('t', links('abc'), fold(1), { from: 1, yieldsTo: 'all' });
+      expect(await one.record('t', links('abc'), fold(0), { from: 1, wins: 'another fold' })).toBe(
+        'recorded',
+      );
+      const answer = await other.record('t', links('abc'), fold(1), { from: 1, wins: 'any record' });
       expect(answer).toMatchObject({ alreadySent: { folds: [{ fold: made(3, 0), matched: 3 }] } });
       for (const foldStore of [one, other, open(store)])
         expect((await newest(foldStore, 'abcd'))?.fold).toEqual(made(3, 0));
@@ -240,9 +242,11 @@ describe('the fold store', () => {
       const [one, other] = [open(store), open(store)];
       for (const foldStore of [one, other]) await foldStore.find('t', links('abc'));
       await markSent(one, 'abc');
-      const wished = await other.record('t', links('abc'), fold(1), { from: 1, yieldsTo: 'all' });
+      const wished = await other.record('t', links('abc'), fold(1), { from: 1, wins: 'any record' });
       expect(wished).toMatchObject({ alreadySent: { folds: [], sentAs: { limit: 9 } } });
-      expect(await other.record('t', links('abc'), fold(1), { from: 1, yieldsTo: 'folds' })).toBe('recorded');
+      expect(await other.record('t', links('abc'), fold(1), { from: 1, wins: 'another fold' })).toBe(
+        'recorded',
+      );
       for (const foldStore of [one, other])
         expect((await newest(foldStore, 'abcd'))?.fold).toEqual(made(3, 1));
     });

@@ -5,7 +5,7 @@
 import { type Caches, createCaches } from '../caches.ts';
 import { type EncryptedStore, sha256 } from './encrypted-store.ts';
 import { nextTurn, openSlices, runInSlices, type Steps, runSteps } from '../conversation/steps.ts';
-import type { Fold, FoldStore, FoundFold, FoundFolds, SentWith, Write } from './folds.ts';
+import type { Fold, FoldStore, FoundFold, FoundFolds, SentWith, Winner, Write } from './folds.ts';
 import {
   encodeFold,
   encodeFoldInSteps,
@@ -73,7 +73,7 @@ export function createFoldStore({
     findHere: (tenant, links) => decide(tenant, links, 'unknown links are skipped'),
     async record(tenant, links, made, options = {}) {
       const length = links.length - 1;
-      const { from = length, yieldsTo, rememberLocally = false } = options;
+      const { from = length, wins = 'this fold' } = options;
       const write: Write = options.write ?? writeAlone(tenant);
       const slices = openSlices();
       const encoded = await runInSlices(encodeFoldInSteps({ length, ...made }), slices);
@@ -81,7 +81,7 @@ export function createFoldStore({
       const link = links[length]!;
       const prefixes = links.slice(Math.max(from, length - maxLinks + 1, 1), length);
       // First, because the write may fail or hang.
-      if (rememberLocally) {
+      if (wins === 'this fold, even unstored') {
         unsaved.add(fold);
         remember(tenant, link, { fold });
       }
@@ -91,10 +91,7 @@ export function createFoldStore({
         keys,
         content: withFoldId(encoded, fold.id),
         ttlMs,
-        unless: [
-          ...(yieldsTo ? [foldKeys.fold(link)] : []),
-          ...(yieldsTo === 'all' ? [foldKeys.sentWith(link)] : []),
-        ],
+        unless: keysThatWin(wins, link),
       });
       if (inTheWay) {
         const { at, content } = inTheWay;
@@ -103,7 +100,7 @@ export function createFoldStore({
         return { alreadySent: decideSent(tenant, links) };
       }
       // An equal request was sent without the fold while the store wrote it. After a restart, no request may find the fold.
-      if (yieldsTo === 'all' && knownOf(tenant, link)?.sentWith !== markBefore) {
+      if (wins === 'any record' && knownOf(tenant, link)?.sentWith !== markBefore) {
         await encryptedStore.forget(tenant, { sealed: keys }).catch(() => undefined);
         return { alreadySent: decideSent(tenant, links) };
       }
@@ -152,6 +149,19 @@ export function createFoldStore({
       });
     },
   };
+}
+
+/** Returns the keys whose records keep a fold from being recorded. */
+function keysThatWin(wins: Winner, link: string): readonly string[] {
+  switch (wins) {
+    case 'this fold':
+    case 'this fold, even unstored':
+      return [];
+    case 'another fold':
+      return [foldKeys.fold(link)];
+    case 'any record':
+      return [foldKeys.fold(link), foldKeys.sentWith(link)];
+  }
 }
 
 /**

@@ -58,13 +58,20 @@ export type FoundFolds = {
 /** The fold was recorded; or another instance already sent this request, and it must be sent again with `alreadySent`. */
 export type Recorded = 'recorded' | { readonly alreadySent: FoundFolds };
 
-export type RecordOptions = {
+/**
+ * Says which record counts when another instance has sent the same request.
+ * - `this fold` replaces what the other one recorded.
+ * - `this fold, even unstored`: and this process uses it although the store may not accept it.
+ * - `another fold`: a fold of the other instance. This fold replaces a record that the request was sent without a fold of its own.
+ * - `any record` of the other instance.
+ */
+export type Winner = 'this fold' | 'this fold, even unstored' | 'another fold' | 'any record';
+
+type RecordOptions = {
   /** The shortest prefix, in messages, under which the fold must be found. Default: only the whole conversation. */
   readonly from?: number;
-  /** Records of the same request by another instance that win over this one. Default: none, this fold replaces them. */
-  readonly yieldsTo?: 'folds' | 'all';
-  /** Whether this process uses the fold even when the store does not accept it. Only without `yieldsTo`. Default false. */
-  readonly rememberLocally?: boolean;
+  /** Default: `this fold`. */
+  readonly wins?: Winner;
   /** Writes the record to the store, together with the originals it depends on. By default the record is written alone. */
   readonly write?: Write;
 };

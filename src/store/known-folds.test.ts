@@ -116,7 +116,7 @@ describe.each([false, true])('a fold store on a file (isShared: %s)', (isShared)
     await foldStore.markSent('t', links('ab'), undefined, { at: 1 });
     await foldStore.record('t', links('abcdef'), fold(0), { from: 2 });
     const [, equal] = [await foldStore.find('t', links('abcX')), await foldStore.find('t', links('abcX'))];
-    const options = { yieldsTo: 'all', from: 2 } as const;
+    const options = { wins: 'any record', from: 2 } as const;
     expect(await foldStore.record('t', links('abcX'), fold(0, 1), options)).toBe('recorded');
     await foldStore.markSent('t', links('abcX'), equal.folds[0], { at: 2 });
     const { folds } = await foldStore.find('t', links('abcXY'));
@@ -139,7 +139,7 @@ describe.each([false, true])('a fold store on a file (isShared: %s)', (isShared)
     };
     const foldStore = open(slow);
     await foldStore.find('t', links('abcX'));
-    const recording = foldStore.record('t', links('abcX'), fold(0, 1), { yieldsTo: 'all', from: 2 });
+    const recording = foldStore.record('t', links('abcX'), fold(0, 1), { wins: 'any record', from: 2 });
     await written.promise;
     const marking = foldStore.markSent('t', links('abcX'), undefined, { at: 2 });
     goOn.resolve();
