@@ -258,6 +258,10 @@ describe('parseArgs', () => {
       'wrap cursor',
       'Leporello knows no client cursor. It can wrap claude, codex, gemini, opencode, pi, qwen; set the base URL of any other client yourself (leporello serve).',
     ],
+    [
+      'wrap claude --print hi',
+      'Arguments of claude come after --, as in leporello wrap claude -- --print hi ...',
+    ],
     ['wrap codex exec', 'Arguments of codex come after --, as in leporello wrap codex -- exec ...'],
     [
       'wrap claude -p hi',

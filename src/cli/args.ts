@@ -137,7 +137,7 @@ const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
     checkJson(given, 'wrap', 'print', "the output of a client that it starts is the client's own");
     return {
       command: 'wrap',
-      client: agentCliIn(given.operands),
+      client: agentCliIn(given.operands, given.has('print') ? ['--print'] : []),
       rest: given.rest,
       print: given.has('print'),
       settings: settingsIn(given),

@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import os from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
-import { homeOf, ownCommand, quoted, wrapCommand } from './home.ts';
+import { gatewayCommand, homeOf, ownCommand, quoted } from './home.ts';
 import { cacheFolder } from './start-cache.ts';
 
 /** Replaces the home that the system knows. */
@@ -42,7 +42,7 @@ it('a user without a home has no cache folder, unless it is named', () => {
 it('a command for another terminal names the port and the data folder that are not the default', () => {
   const home = '/home/ada';
   const wrap = (port: number, dataDir: string | undefined) =>
-    wrapCommand('claude', { port, dataDir, home }).replace(ownCommand, 'leporello');
+    gatewayCommand('wrap claude', { port, dataDir, home }).replace(ownCommand, 'leporello');
   expect(wrap(8787, undefined)).toBe('leporello wrap claude');
   expect(wrap(8787, '/home/ada/.leporello')).toBe('leporello wrap claude');
   expect(wrap(8797, '/data of ada')).toBe("leporello wrap claude --port 8797 --data '/data of ada'");

@@ -34,9 +34,9 @@ function fileOfCheckout(path: string): string {
   return quoted(fileURLToPath(new URL(`../../${path}`, import.meta.url)));
 }
 
-/** Returns the command that starts an agent whose requests go through this gateway. It names what is not the default. */
-export function wrapCommand(
-  client: string,
+/** Returns a command for this gateway, such as `wrap claude` or `doctor`. It names the port and the data folder if they are not the default. */
+export function gatewayCommand(
+  words: string,
   {
     port,
     dataDir,
@@ -48,7 +48,7 @@ export function wrapCommand(
     ...(port === 8787 ? [] : ['--port', `${port}`]),
     ...(isOther ? ['--data', quoted(dataDir)] : []),
   ];
-  return [ownCommand, 'wrap', client, ...flags].join(' ');
+  return [ownCommand, words, ...flags].join(' ');
 }
 
 /** Adds to a help text how to write its commands in a checkout. */

@@ -96,7 +96,7 @@ ok       https://api.anthropic.com can be reached.
 ok       https://api.openai.com/v1 can be reached.
 ok       https://generativelanguage.googleapis.com can be reached.
 ok       No gateway runs on http://127.0.0.1:PORT now.
-         fix: leporello serve, or leporello wrap claude --port PORT, which starts one.
+         fix: leporello serve --port PORT, or leporello wrap claude --port PORT, which starts one.
 ok       No base URL is set in this shell or in a settings file of a client.
          fix: leporello wrap claude --port PORT, or docs/clients.md for a permanent setting.
 

@@ -10,7 +10,7 @@ import { LeporelloError, reasonOf } from '../../errors.ts';
 import { count } from '../../receipts/detail.ts';
 import type { DoctorArgs } from '../command-args.ts';
 import { type LoadedConfig, loadConfig } from '../config/load-config.ts';
-import { homeOf, ownCommand, withCheckoutNote, wrapCommand } from '../home.ts';
+import { gatewayCommand, homeOf, ownCommand, withCheckoutNote } from '../home.ts';
 import type { Terminal } from '../terminal.ts';
 import { clientFindings } from './client-checks.ts';
 import { helpText } from '../help/help.ts';
@@ -105,10 +105,11 @@ async function setupFindings(
           },
         ];
   const secret = await secretFindings(dataDir, terminal.env, config.memory);
-  const wrap = wrapCommand('claude', { port: config.port, dataDir, home: homeOf(terminal.env) });
+  const command = (words: string) =>
+    gatewayCommand(words, { port: config.port, dataDir, home: homeOf(terminal.env) });
   const user = await portUser(config, secret.secret, deps.deadlineMs);
   const { used, findings } = settingsInUse(config, user);
-  const gateway = await gatewayFindings(used, user, deps, wrap);
+  const gateway = await gatewayFindings(used, user, deps, command);
   return [
     ...configuration,
     ...findings,
@@ -118,7 +119,7 @@ async function setupFindings(
     ...(await upstreamFindings(used, deps)),
     ...proxyFindings(terminal.env),
     ...gateway,
-    ...(await clientFindings(used, terminal, deps.deadlineMs, wrap)),
+    ...(await clientFindings(used, terminal, deps.deadlineMs, command('wrap claude'))),
   ];
 }
 
@@ -168,11 +169,17 @@ async function stateText(terminal: Terminal, deadlineMs: number): Promise<string
     totals.status === 'ok'
       ? spelledSums((totals.value as { readonly total: WrapSums }).total)
       : 'its totals need a credential';
-  const wrap = wrapCommand('claude', { port: config.port, dataDir, home: homeOf(terminal.env) });
-  return spelledState(user.state, url, sums, wrap);
+  const command = (words: string) =>
+    gatewayCommand(words, { port: config.port, dataDir, home: homeOf(terminal.env) });
+  return spelledState(user.state, url, sums, command);
 }
 
-function spelledState(gateway: GatewayState, url: string, sums: string, wrap: string): string {
+function spelledState(
+  gateway: GatewayState,
+  url: string,
+  sums: string,
+  command: (words: string) => string,
+): string {
   const { leporello, since, mode, store, wraps, endsWithWraps } = gateway;
   const until = endsWithWraps ? '; it ends with the last of them' : '';
   return `Leporello ${leporello} runs on ${url} for ${ago(Date.now() - since)}${mode === 'observe' ? ', and only observes' : ''}
@@ -181,8 +188,8 @@ function spelledState(gateway: GatewayState, url: string, sums: string, wrap: st
   wraps     ${wraps}${wraps > 0 ? until : ''}
   page      ${url}/
 
-  ${wrap}   connects an agent for one run
-  ${ownCommand} doctor        checks the set-up
+  ${command('wrap claude')}   connects an agent for one run
+  ${command('doctor')}        checks the set-up
   ${ownCommand} help          shows all commands
 `;
 }

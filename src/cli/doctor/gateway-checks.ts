@@ -36,7 +36,7 @@ export async function gatewayFindings(
   config: Config,
   user: PortUser,
   { now, deadlineMs }: Pick<DoctorDeps, 'now' | 'deadlineMs'>,
-  wrap: string,
+  command: (words: string) => string,
 ): Promise<readonly Finding[]> {
   const { port } = config;
   const check = 'gateway';
@@ -44,7 +44,7 @@ export async function gatewayFindings(
   const another = `${ownCommand} serve --port ${anotherPort(port)}`;
   switch (user.kind) {
     case 'nobody': {
-      const fix = `${ownCommand} serve, or ${wrap}, which starts one.`;
+      const fix = `${command('serve')}, or ${command('wrap claude')}, which starts one.`;
       return [{ check, level: 'ok', says: `No gateway runs on ${url} now.`, fix }];
     }
     case 'another program': {
@@ -62,7 +62,10 @@ export async function gatewayFindings(
         stateFinding(user.state, url, now()),
         ...(typeof receipts === 'string'
           ? [{ check, level: 'warning', says: receipts } as const]
-          : [...receiptFindings(receipts, now(), wrap), ...(await modelFindings(receipts, config))]),
+          : [
+              ...receiptFindings(receipts, now(), command('wrap claude')),
+              ...(await modelFindings(receipts, config)),
+            ]),
       ];
     }
   }

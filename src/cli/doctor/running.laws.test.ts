@@ -226,7 +226,7 @@ describe('leporello without arguments', () => {
   page      ${gateway.url}/
 
   ${ownCommand} wrap claude --port ${gateway.port}   connects an agent for one run
-  ${ownCommand} doctor        checks the set-up
+  ${ownCommand} doctor --port ${gateway.port}        checks the set-up
   ${ownCommand} help          shows all commands
 `,
     );

@@ -109,7 +109,7 @@ describe('leporello replay', () => {
     const nothing = await replays(put('none.jsonl', '{"messages":[{"role":"user","content":"Hi"}]}'));
     expect([nothing.code, nothing.err]).toEqual([
       1,
-      'leporello: The input contains no conversation with a reply of the model. Give request bodies with replies, one per line (leporello help replay).\n',
+      'leporello: The input contains no conversation with a reply of the model. Give request bodies with replies, one per line (leporello help replay); leporello savings reads the session files of agent CLIs.\n',
     ]);
   });
 

@@ -43,7 +43,7 @@ export async function replay(args: ReplayArgs, terminal: Terminal): Promise<numb
   if (played === 'interrupted') return 130;
   if (played.length === 0) {
     report(
-      'leporello: The input contains no conversation with a reply of the model. Give request bodies with replies, one per line (leporello help replay).',
+      'leporello: The input contains no conversation with a reply of the model. Give request bodies with replies, one per line (leporello help replay); leporello savings reads the session files of agent CLIs.',
     );
     return code;
   }

@@ -2,7 +2,7 @@
 import { isAbsolute } from 'node:path';
 import { LeporelloError } from '../../errors.ts';
 import { type NodeServer, serveNode } from '../../gateway/http/node-server.ts';
-import { ownCommand, wrapCommand } from '../home.ts';
+import { gatewayCommand, ownCommand } from '../home.ts';
 import { type LocalAddress, type PortUser, anotherPort, portUser, urlFor } from '../running-gateway.ts';
 import type { Log, withRequestLog } from './log.ts';
 
@@ -63,7 +63,7 @@ function alreadyRuns(
   const store = state.store === undefined ? 'originals in memory' : `originals in ${state.store}`;
   return (
     `A Leporello (version ${state.leporello}, ${store}) already runs on ${url}. ` +
-    `Use it: ${wrapCommand('claude', { port, dataDir, home })}, or ${url} as the base URL of a client. For a second one: ${ownCommand} serve --port ${anotherPort(port)}.`
+    `Use it: ${gatewayCommand('wrap claude', { port, dataDir, home })}, or ${url} as the base URL of a client. For a second one: ${ownCommand} serve --port ${anotherPort(port)}.`
   );
 }
 

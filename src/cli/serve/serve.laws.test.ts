@@ -189,7 +189,7 @@ describe('leporello serve', () => {
     await terminal.shows('/_leporello/receipts');
     const url = /http:\/\/[\d.:]+/.exec(terminal.written.out())![0];
     expect(terminal.written.out()).toBe(
-      `Leporello listens on ${url}   store: ${join(folder, '.leporello')}\n\n${clientHelp(url, `${ownCommand} wrap claude --port ${new URL(url).port}`)}\n`,
+      `Leporello listens on ${url}   store: ${join(folder, '.leporello')}\n\n${clientHelp(url, (words) => `${ownCommand} ${words} --port ${new URL(url).port}`)}\n`,
     );
     // With only a base URL, some versions send all tools in full.
     expect(terminal.written.out()).toContain(

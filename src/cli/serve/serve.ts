@@ -16,7 +16,7 @@ import { gatewaySettings, isLoopback } from '../config/to-settings.ts';
 import { setGcFlags, smallHeapFlagsFor } from '../gc-flags.ts';
 import { type StoreProblems, openStoreOrFallBack, storeServer } from '../open-store.ts';
 import { clientHelp, clientSnippets } from '../wrap/clients.ts';
-import { homeOf, packageVersion, wrapCommand } from '../home.ts';
+import { homeOf, gatewayCommand, packageVersion } from '../home.ts';
 import { urlFor } from '../running-gateway.ts';
 import type { Terminal } from '../terminal.ts';
 import { LeporelloError } from '../../errors.ts';
@@ -52,7 +52,7 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
   // The port of the gateway, which is known for sure only when it listens.
   let { port } = config;
   const home = homeOf(terminal.env);
-  const wrap = () => wrapCommand('claude', { port, dataDir, home });
+  const command = (words: string) => gatewayCommand(words, { port, dataDir, home });
   const stopped = whenStopped(terminal);
   const warming = createBackgroundWarmUp();
   try {
@@ -65,7 +65,7 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
       ...(traces && { tracing: traces.tracing }),
       archive,
       pageClients: {
-        snippets: (url) => clientSnippets(url, wrap()),
+        snippets: (url) => clientSnippets(url, command('wrap claude')),
         async findings() {
           const { checksOf } = await import('../doctor/doctor.ts');
           return checksOf({ config: { ...config, port }, dataDir, unknownVariables }, terminal, portUserMs);
@@ -94,7 +94,7 @@ export async function serve(args: ServeArgs, terminal: Terminal, portUserMs = 5_
       saveCode();
     });
     await terminal
-      .out(startText(server, args.json, { place, store: memory.store.name, wrap: wrap() }))
+      .out(startText(server, args.json, { place, store: memory.store.name, command }))
       .catch(() => undefined);
     for (const { fields, message } of warnings) log.warn(fields, message);
     await Promise.race([stopped.first, wraps.unused]);
@@ -298,8 +298,12 @@ function startText(
   {
     place,
     store,
-    wrap,
-  }: { readonly place: string | undefined; readonly store: string; readonly wrap: string },
+    command,
+  }: {
+    readonly place: string | undefined;
+    readonly store: string;
+    readonly command: (words: string) => string;
+  },
 ): string {
   const url = urlFor(server);
   if (json) {
@@ -307,7 +311,7 @@ function startText(
     return `${JSON.stringify({ url, host: server.host, port: server.port, store, data })}\n`;
   }
   const memory = place === undefined ? 'store: only in this process' : `store: ${place}`;
-  return `Leporello listens on ${url}   ${memory}\n\n${clientHelp(url, wrap)}\n`;
+  return `Leporello listens on ${url}   ${memory}\n\n${clientHelp(url, command)}\n`;
 }
 
 /** A warning of the start. `detail` is what its sentence needs of the fields. */

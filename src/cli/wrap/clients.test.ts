@@ -64,7 +64,7 @@ describe('a client', () => {
   });
 
   it('is named in the text at the start of the gateway', () => {
-    const text = clientHelp(url, 'leporello wrap claude');
+    const text = clientHelp(url, (words) => `leporello ${words}`);
     for (const { title, name, setting, file } of agentClis) {
       expect(text).toContain(name);
       const place = file === undefined ? '' : ` in ${file}`;

@@ -8,7 +8,6 @@ import { nearest } from '../../checks.ts';
 import { LeporelloError } from '../../errors.ts';
 import type { UpstreamUrls } from '../../gateway/routing/routes.ts';
 import type { ClientSnippet } from '../../page/setup.ts';
-import { ownCommand } from '../home.ts';
 import { mergedJson, objectAt, parsedJson, textAt, tomlTexts } from './read-settings.ts';
 import type { Environment } from '../terminal.ts';
 
@@ -288,8 +287,8 @@ export const agentClis: readonly AgentCli[] = [
   },
 ];
 
-/** Returns the client that the operands of `wrap` name. Throws `bad-usage` for another name, and for arguments of the client. */
-export function agentCliIn(operands: readonly string[]): AgentCliName {
+/** Returns the client that the operands of `wrap` name. `flags` may be meant for the client, too. Throws `bad-usage` for another name, and for arguments of the client. */
+export function agentCliIn(operands: readonly string[], flags: readonly string[]): AgentCliName {
   const names = agentClis.map(({ name }) => name);
   const [word, extra] = operands;
   if (word === undefined)
@@ -298,7 +297,7 @@ export function agentCliIn(operands: readonly string[]): AgentCliName {
       `wrap needs a client: leporello wrap ${names.join('|')} [-- ARGUMENTS].`,
     );
   if (extra !== undefined) {
-    const hint = `leporello wrap ${word} -- ${extra} ...`;
+    const hint = `leporello wrap ${word} -- ${[...flags, extra].join(' ')} ...`;
     throw new LeporelloError('bad-usage', `Arguments of ${word} come after --, as in ${hint}`);
   }
   const named = names.find((name) => name === word);
@@ -311,8 +310,8 @@ export function agentCliIn(operands: readonly string[]): AgentCliName {
   );
 }
 
-/** Explains how to connect clients and SDKs. `url` is the gateway's, without a path and a slash at its end; `wrap` starts its first client. */
-export function clientHelp(url: string, wrap: string): string {
+/** Explains how to connect clients and SDKs. `url` is the gateway's, without a path and a slash at its end; `command` spells a command for it. */
+export function clientHelp(url: string, command: (words: string) => string): string {
   const names = agentClis.map(({ name }) => name);
   const rows = [
     ...agentClis.map(
@@ -325,8 +324,8 @@ export function clientHelp(url: string, wrap: string): string {
   ] as const;
   return `Connect an agent for one run, without changing its settings:
 
-  ${wrap}   (or ${names.slice(1).join(', ')}; arguments of the agent come after --)
-  ${ownCommand} doctor        checks the set-up
+  ${command('wrap claude')}   (or ${names.slice(1).join(', ')}; arguments of the agent come after --)
+  ${command('doctor')}        checks the set-up
 
 Or set the base URL of a client to this gateway. The client keeps its key.
 
