@@ -44,7 +44,7 @@ describe('an extractive summary', () => {
 - YOU: The cause was the regex, so I replaced it by a scan.
 - edit_file parse.ts: ok
 - YOU: Now the tests.
-Files touched:
+Files touched until then:
 - edited: src/parse.ts
 Open then:
 - active: Replace the regex`);
@@ -107,7 +107,7 @@ Open then:
 - USER: No new dependencies.
 - run npm test: "all 12 tests passed"
 - YOU: Everything works.
-Files touched:
+Files touched until then:
 - edited: src/parse.ts
 Open then:
 - active: Replace the regex`);
@@ -150,7 +150,7 @@ Open then:
 - plan 1 of 1 done
 - YOU: The docs tell the format of both files.
 - USER: Good.
-Files touched:
+Files touched until then:
 - edited: src/parse.ts`);
   });
 
@@ -222,7 +222,7 @@ Files touched:
     const summary = summaryOf([call('read', { path: 'src/a.ts' }), call('read', { path: 'src/b.ts' })], {
       known,
     })!;
-    expect(summary.split('\n').slice(-2)).toEqual(['Files touched:', '- read: src/b.ts']);
+    expect(summary.split('\n').slice(-2)).toEqual(['Files touched until then:', '- read: src/b.ts']);
   });
 
   it('tells paths of files that were read, with their folder once, where room ends before all that was found is told', () => {
@@ -244,7 +244,7 @@ Files touched:
       '\n- YOU: The parser is slow because scan reads each token twice.\n- USER: Thanks. Mend it.\n',
     );
     expect(summary.split('\n').slice(-2)).toEqual([
-      'Files touched:',
+      'Files touched until then:',
       '- read in /home/me/parser/src/: lib/scan.ts, parse.ts',
     ]);
     expect(Array.from({ length: 12 }, (_, at) => `table${at} `).every((name) => summary.includes(name))).toBe(

@@ -3,7 +3,7 @@
  * asked word for word, what is open, then a log of what was done, what was found and the files in turns. Linear time. Pure.
  */
 import { groupBy } from '../es2024.ts';
-import { type InShort, type Run, runsIn, spellRuns, waysToTell } from './lib/calls-in-short.ts';
+import { type InShort, logged, logItems, type LogWay, type OriginalOf } from './lib/summary-log.ts';
 import { readFileLine } from './lib/touched-files.ts';
 import { askedMark, withQuestion } from './lib/typed-text.ts';
 import { closingLine } from './lib/closings.ts';
@@ -13,25 +13,19 @@ import {
   countWithin,
   earlierLog,
   firstOfEach,
-  inLogOrder,
   inTurns,
   openLines,
   type OutlineLine,
-  withLead,
-  withWhole,
 } from './rank.ts';
-import { firstSentences, joinedApart, joinedSentences } from './sentences.ts';
+import { firstSentences } from './sentences.ts';
 import type { StayingText, Summarizer, SummaryRequest } from './summarizer.ts';
 import {
   costOf,
   groupKey,
-  joinedQuotes,
-  type LogItem,
   readFiles,
   readSections,
   type Section,
   spellFiles,
-  spellLogItem,
   spellSections,
   stateMark,
 } from './summary-text.ts';
@@ -47,6 +41,9 @@ export function extract(request: SummaryRequest): string | undefined {
   const { budget, count } = request;
   const lines = historyLines(request);
   const log = lines.filter(({ section }) => section === 'done');
+  const originalOf = originalsOf(request);
+  // Beside a model's text, which tells the order, findings come first.
+  const isDivided = request.isToldByModel !== true;
   const aim = Math.min(budget.aim, budget.max);
   const taken: OutlineLine[] = [];
   const begun = new Set<string>();
@@ -66,12 +63,26 @@ export function extract(request: SummaryRequest): string | undefined {
   for (let last = taken.at(-1); last; last = taken.at(-1)) {
     const room = last.isBinding ? budget.max : roomBeside(binding, budget, aim);
     const text = waysToTell(last, request.isToldByModel)
-      .map((way) => spell(taken, way.hasCalls ? log : [], way))
+      .map((way) => spell(taken, way.hasCalls ? log : [], { way, originalOf, isDivided }))
       .find((one) => count(one) <= room);
     if (text !== undefined) return text;
     taken.pop();
   }
   return undefined;
+}
+
+const inShort: InShort = { hasCalls: true, named: 800, edits: 1_200, counted: 1e6, marksCuts: true };
+
+/** Returns the ways to tell calls in short that are tried before a line is left out, the longest first. */
+function waysToTell({ isBinding, isNeeded }: OutlineLine, isToldByModel = false): readonly InShort[] {
+  // Beside a model's text, names of calls give way to findings.
+  const fewer = { ...inShort, named: 0 };
+  if (isToldByModel && !isBinding) return [{ ...inShort, named: 200 }, fewer];
+  if (!isBinding && !isNeeded) return [inShort];
+  const counts = { ...fewer, edits: 0 };
+  const short = [inShort, fewer, counts, { ...counts, counted: 0 }];
+  const none = { ...fewer, hasCalls: false };
+  return isBinding ? [...short, none, { ...none, marksCuts: false }] : short;
 }
 
 /** Returns the room with which what was done and found has three quarters of the aim beside many words of the user, as far as the budget allows. */
@@ -113,10 +124,13 @@ function historyLines({
     return texts.map((text, at) => ({ section, text, at: at - texts.length })).toReversed();
   };
   const log = earlierLog(before);
-  const inPlace = <Line extends { readonly at: number; readonly end?: number }>(line: Line): Line =>
-    line.at < stepsAbove
-      ? { ...line, at: line.at - maxSteps, ...(line.end !== undefined && { end: line.end - maxSteps }) }
-      : line;
+  const inPlace = <Line extends Pick<OutlineLine, 'at' | 'end' | 'split'>>(line: Line): Line => {
+    const { at, end, split } = line;
+    if (at >= stepsAbove) return line;
+    const moved = { ...line, at: at - maxSteps, ...(end !== undefined && { end: end - maxSteps }) };
+    if (!split) return moved;
+    return { ...moved, split: (places) => split(places.map((place) => place + maxSteps)).map(inPlace) };
+  };
   const ofLog = (...sections: readonly Section[]): readonly OutlineLine[] =>
     log.filter(({ section }) => sections.includes(section)).toReversed();
 
@@ -157,8 +171,13 @@ function historyLines({
   const telling = ofClient.filter(({ worth }) => worth > 1);
   const typed = [...ofLog('asked'), ...node.asked].filter(({ text }) => !text.startsWith(listedMark));
   const demands = new Set(typed.map(({ at }) => Math.floor(at))).size;
-  const isOver = ({ text }: OutlineLine) => demands > maxDemands && text.startsWith(stateMark);
   const allProse = [...old('prose').toReversed(), ...telling];
+  // The first of these lines lists what was open; the work that the others tell of has gone on once a turn has ended.
+  const pending = allProse.find(({ text }) => text.startsWith(stateMark));
+  const isOver = (line: OutlineLine): boolean =>
+    line === pending
+      ? demands > maxDemands
+      : line.text.startsWith(stateMark) && (demands > maxDemands || node.closings.length > 0);
   // The goal, and what was open then.
   const neededOfClient = telling.filter(({ text }, index) => index === 0 || text.startsWith(stateMark));
   const prose = [...old('prose').toReversed(), ...neededOfClient].filter((line) => !isOver(line));
@@ -166,8 +185,7 @@ function historyLines({
   const late = [
     // Files can be read again, if their paths are known.
     ...found.filter((line) => line.isOfFile),
-    // The first of these lines lists what was open, the others tell of work that has gone on since.
-    ...allProse.filter(isOver).slice(0, 1),
+    ...(pending && isOver(pending) ? [pending] : []),
     ...ofClient.filter(({ worth }) => worth <= 1),
   ];
   const done = withoutToldByUser(node.done, node.asked).map(inPlace);
@@ -292,9 +310,7 @@ function askedLines(
       : [{ ...requestLine(text, at), isAbove: true }];
   });
   const before = earlier.flatMap((item): readonly RequestLine[] =>
-    retold.has(item)
-      ? []
-      : [{ ...requestLine(item.text, item.at), ...(stillAbove.has(item) && { isAbove: true }) }],
+    retold.has(item) ? [] : [{ ...item, ...requestLine(item.text, item.at), isAbove: stillAbove.has(item) }],
   );
   return [...before, ...fresh, ...ofStaying].toSorted((a, b) => a.at - b.at);
 }
@@ -308,76 +324,15 @@ function isSameBeginning(a: string, b: string): boolean {
   return a.startsWith(b.slice(0, maxBeginning)) || b.startsWith(a.slice(0, maxBeginning));
 }
 
-/** Returns the items of the log, in order, with the calls between them that are not taken in short. */
-function logItems(
-  taken: readonly OutlineLine[],
-  done: readonly OutlineLine[],
-  { named, edits, counted, marksCuts }: InShort,
-): readonly string[] {
-  const isTaken = new Set(taken);
-  const texts: (string | readonly Run[])[] = [];
-  let last: OutlineLine | undefined;
-  let text = '';
-  let [until, isCut] = [0, false];
-  let inShort: readonly Run[] = [];
-  const flush = (): void => {
-    if (inShort.length > 0) texts.push(inShort);
-    inShort = [];
+/** Returns a function that finds the number of a line's original; undefined for what stays above the summary, and where there is one original. */
+function originalsOf({ originals = [], stepsAbove = 0 }: SummaryRequest): OriginalOf {
+  return ({ at, isAbove, original }) => {
+    const step = Math.floor(at);
+    return isAbove ? undefined : (original ?? originals[step < 0 && stepsAbove > 0 ? step + maxSteps : step]);
   };
-  const end = (): void => {
-    const whole = isCut && marksCuts ? `${text} / …` : text;
-    if (last) texts.push(spellLogItem({ ...last, text: whole } as LogItem));
-    last = undefined;
-  };
-  const all = [
-    ...taken.filter(({ section }) => logged.has(section)),
-    ...done.filter((line) => !isTaken.has(line)),
-  ];
-  for (const line of inLogOrder(all)) {
-    const join = joins[line.section];
-    const isNext = last?.section === line.section && Math.floor(last.at) === Math.floor(line.at);
-    if (join && isNext && last?.isAbove === line.isAbove) {
-      text = withWhole(text, line) ?? join(text, withLead(line, text), line.at - until > gap);
-      [until, isCut] = [line.end ?? line.at, line.hasMore === true];
-      continue;
-    }
-    end();
-    if (isTaken.has(line)) {
-      flush();
-      [last, text] = [line, withLead(line, '')];
-      [until, isCut] = [line.end ?? line.at, line.hasMore === true];
-    } else inShort = [...inShort, ...runsIn(line.text)];
-  }
-  end();
-  flush();
-  let units = 0;
-  return texts
-    .toReversed()
-    .map((item) => {
-      if (typeof item === 'string') return item;
-      const spelled = spellRuns(
-        item,
-        units < named ? 'names' : units < edits ? 'edits' : units < counted ? 'counts' : 'changes',
-      );
-      units += spelled.length;
-      return spelled;
-    })
-    .toReversed();
 }
 
-const logged: ReadonlySet<Section> = new Set(['asked', 'done', 'found', 'shown']);
-
-/** Join lines of one message that follow each other. */
-const joins: { readonly [section in Section]?: (before: string, line: string, isGap: boolean) => string } = {
-  asked: (before, line, isGap) => `${before} / ${isGap ? '… / ' : ''}${line}`,
-  found: (before, line, isGap) => (isGap ? joinedApart : joinedSentences)(before, line),
-  shown: joinedQuotes,
-};
-
-/** The distance of sentences between which another one is left out. */
-const gap = 0.0015;
-
-function spell(taken: readonly OutlineLine[], done: readonly OutlineLine[], way: InShort): string {
+function spell(taken: readonly OutlineLine[], done: readonly OutlineLine[], how: LogWay): string {
   const items: Partial<Record<Section, readonly string[]>> = {};
   for (const [section, lines] of groupBy(taken, (line) => line.section)) {
     if (logged.has(section)) continue;
@@ -391,5 +346,5 @@ function spell(taken: readonly OutlineLine[], done: readonly OutlineLine[], way:
     items[section] = [...inOrder.map(({ text }) => text), ...valued];
   }
   const { prose, files, open } = items;
-  return spellSections({ prose, log: logItems(taken, done, way), files, open });
+  return spellSections({ prose, log: logItems(taken, done, how), files, open });
 }

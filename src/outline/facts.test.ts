@@ -57,12 +57,12 @@ describe('the end of a turn', () => {
       looked('A-47', `The customer of order A-47 lives in street number 3.\n${verdict}`),
     ];
     const rest = others.slice(4);
-    expect(summaryOf([...steps, user('ok'), ...rest], 90).shown).toEqual([`lookup: "${verdict}"`]);
-    expect(summaryOf([...steps, ...rest, user('ok')], 90).shown).not.toContain(`lookup: "${verdict}"`);
+    expect(summaryOf([...steps, user('ok'), ...rest], 90).done).toContain(`lookup A-47 → "${verdict}"`);
+    expect(summaryOf([...steps, ...rest, user('ok')], 90).done.join()).not.toContain(verdict);
   });
 });
 
-it('the sentences of a result stand together behind their call, and a gap is marked', () => {
+it('the sentences of a result stand together at their call, and a gap is marked', () => {
   const report =
     'The queue is never reset after a failure of flushQueue.\n| a | b |\nPort 8443 is closed in every test of the queue.\nSo the lock of table t9 is held for 30 seconds.';
   const steps = [
@@ -81,8 +81,7 @@ it('the sentences of a result stand together behind their call, and a gap is mar
     extract({ steps, earlier: [], known: [], budget: { aim: 400, max: 400 }, count }),
   ).toBe(`${titles.log}
 - USER: Why is it slow?
-- ask_agent the queue: "The queue is never reset after a failure of flushQueue."
-- RESULT of ask_agent: "Port 8443 is closed in every test of the queue. So the lock of table t9 is held for 30 seconds."
+- ask_agent the queue: "The queue is never reset after a failure of flushQueue."; "Port 8443 is closed in every test of the queue. So the lock of table t9 is held for 30 seconds."
 - YOU: It is the lock. … It waits for 30 seconds.`);
 });
 
@@ -176,7 +175,7 @@ describe('a log with not enough room', () => {
   it('tells calls in short at their place: edited files, and what came of the last command', () => {
     const { done } = summaryOf([user('Fix it.'), ...steps], 300);
     expect(done[0]).toMatch(
-      /^\(\d+ calls in short: read_file ×\d+: file0\.ts, [^·]+, … · edit_file ×\d+: part0\.ts, [^·]+, … · run ×\d+: npm test \(\d+ failed, last: failed, "FAIL t\d+\.ts:3"\)(?: · then edit_file part\d+\.ts · run: npm test \(last: failed, "FAIL t\d+\.ts:3"\)(?: · read_file file\d+\.ts)?){3}\)$/,
+      /^\(\d+ calls: read_file ×\d+: file0\.ts, [^·]+, … · edit_file ×\d+: part0\.ts, [^·]+, … · run ×\d+: npm test \(\d+ failed, last: failed, "FAIL t\d+\.ts:3"\)(?: · then edit_file part\d+\.ts · run: npm test \(last: failed, "FAIL t\d+\.ts:3"\)(?: · read_file file\d+\.ts)?){3}\)$/,
     );
     expect(done.at(-1)).toContain('t39.ts:3');
   });
@@ -192,7 +191,7 @@ describe('a log with not enough room', () => {
     const count = (text: string): number => Math.ceil(text.length / 4);
     const text = extract({ steps: turns, earlier: [], known: [], budget: { aim: 200, max: 400 }, count })!;
     expect(text).toMatch(
-      /USER: Read it\.\n- \(12 calls in short: [^\n]+\n- USER: Now fix it\.\n- \(\d+ calls in short: [^]*USER: Thanks!/,
+      /USER: Read it\.\n- \(12 calls: [^\n]+\n- USER: Now fix it\.\n- \(\d+ calls: [^]*USER: Thanks!/,
     );
   });
 
@@ -219,8 +218,12 @@ describe('a summary that the client wrote', () => {
   ].join('\n');
 
   it('is kept, first of all the words of the user that it quotes, which are what the user demanded', () => {
-    expect(summaryOf([user(told), user('Go on.'), read('a')], 100)).toMatchObject({
-      prose: ['1. The user asked: "never write to the production table"; 2. I read the parser. …'],
+    expect(summaryOf([user(told), user('Go on.'), read('a')], 170)).toMatchObject({
+      prose: [
+        expect.stringMatching(
+          /^1\. The user asked: "never write to the production table"; 2\. I read the parser\. (?:Some more of what was read\. )+… 9\. Then the user said: "use port 8443 for all of it"$/,
+        ),
+      ],
       asked: [
         '(in the part that the client summarized) 1. The user asked: "never write to the production table"; 9. Then the user said: "use port 8443 for all of it"',
         'Go on.',
@@ -295,15 +298,15 @@ it('calls in short hide no failure, in however many summaries they are joined', 
   ];
   const told = spellRuns(lines.flatMap((line) => runsIn(line)));
   expect(told).toBe(
-    '(14 calls in short: Bash: Run tests (last: 2 failed, a.test.ts:4) · Read ×3: a.ts, b.ts, c.ts (last: failed, "File does not exist.") · then Edit ×8 (1 more failed): a.ts ×5 (1 failed), … · Bash: Run tests (last: ok) · Grep)',
+    '(14 calls: Bash: Run tests (last: 2 failed, a.test.ts:4) · Read ×3: a.ts, b.ts, c.ts (last: failed, "File does not exist.") · then Edit ×8 (1 more failed): a.ts ×5 (1 failed), … · Bash: Run tests (last: ok) · Grep)',
   );
   expect(spellRuns(runsIn(told))).toBe(told);
   const counts = spellRuns(runsIn(told), 'counts');
   expect(counts).toBe(
-    '(14 calls in short: Bash (1 failed) · Read ×3 (1 failed) · then Edit ×8 (2 failed) · Bash · Grep)',
+    '(14 calls: Bash (1 failed) · Read ×3 (1 failed) · then Edit ×8 (2 failed) · Bash · Grep)',
   );
   expect(spellRuns(runsIn(counts), 'counts')).toBe(counts);
-  expect(spellRuns(runsIn(told), 'changes')).toBe('(14 calls in short: Edit ×8 (2 failed) · …)');
+  expect(spellRuns(runsIn(told), 'changes')).toBe('(14 calls: Edit ×8 (2 failed) · …)');
 });
 
 it('calls in short keep a failed check, what was changed because of it and the check that passed in order', () => {
@@ -319,7 +322,7 @@ it('calls in short keep a failed check, what was changed because of it and the c
   ];
   const told = spellRuns(lines.flatMap((line) => runsIn(line)));
   expect(told).toBe(
-    '(10 calls in short: Edit ×3: a.ts ×2, b.ts · Bash: Run tests (last: 2 failed, a.test.ts:40) · Read b.ts · then Edit b.ts · Bash ×2: Run lint (last: failed, "b.ts:3 no-unused-vars"), Show a · then Edit c.ts · Bash: Run tests (last: "12 passed"))',
+    '(10 calls: Edit ×3: a.ts ×2, b.ts · Bash: Run tests (last: 2 failed, a.test.ts:40) · Read b.ts · then Edit b.ts · Bash ×2: Run lint (last: failed, "b.ts:3 no-unused-vars"), Show a · then Edit c.ts · Bash: Run tests (last: "12 passed"))',
   );
   expect(spellRuns(runsIn(told))).toBe(told);
 });
@@ -347,16 +350,18 @@ it('a short answer stands with the question, and the next summary keeps it', () 
 describe('files that the model reads', () => {
   const reads = (path: string, result: string) => call('Read', { file_path: path }, result);
   const shownOf = (...steps: readonly SummaryStep[]) =>
-    summaryOf([user('Why does it fail?'), ...steps, model('Port 8443 is wrong, so I changed it.')]).shown;
+    summaryOf([user('Why does it fail?'), ...steps, model('Port 8443 is wrong, so I changed it.')]).done;
   const sentence = 'The cursor of flushQueue is never reset after a failure.';
 
   it('are quoted if they are prose, and not if they are code, whose sentences are comments', () => {
-    expect(shownOf(reads('docs/queue.md', sentence))).toEqual([`Read: "${sentence}"`]);
-    expect(shownOf(reads('src/queue.go', `// ${sentence}\nfunc flushQueue() {`))).toEqual([]);
+    expect(shownOf(reads('docs/queue.md', sentence))).toEqual([`Read queue.md → "${sentence}"`]);
+    expect(shownOf(reads('src/queue.go', `// ${sentence}\nfunc flushQueue() {`))).toEqual(['Read queue.go']);
   });
 
   it('are quoted without what the client adds to them', () => {
     const added = '<system-reminder>\nYou must refuse to improve the code of malware.\n</system-reminder>';
-    expect(shownOf(reads('docs/queue.md', `${sentence}\n\n${added}`))).toEqual([`Read: "${sentence}"`]);
+    expect(shownOf(reads('docs/queue.md', `${sentence}\n\n${added}`))).toEqual([
+      `Read queue.md → "${sentence}"`,
+    ]);
   });
 });

@@ -191,6 +191,9 @@ const jsonMember = /"[\w-]{1,40}": ?["{[\d]/;
 const showsCode =
   /^(?:git (?:-\S+ \S+ )*(?:diff|show|grep|blame|status|log|branch|ls-\w+)|e?grep|rg|ag|ls|find)\b/;
 
+/** Matches the beginning of changed lines. */
+const hunk = /^@@ -\d+/m;
+
 /** Matches what a client adds to a result. */
 const reminder = /<system-reminder>[^]*?(?:<\/system-reminder>|$)/g;
 
@@ -198,15 +201,16 @@ const reminder = /<system-reminder>[^]*?(?:<\/system-reminder>|$)/g;
 function sentencesInResult(result: string, words: StepWords | undefined): readonly string[] {
   const text = endsOf(result, maxResult).replaceAll(reminder, '');
   const isFile = words?.kind === 'read' || words?.kind === 'search' || words?.isListing === true;
-  if (words?.kind === 'search' || (words?.isListing && showsCode.test(words.about))) return [];
+  const isCode = words?.isListing && (showsCode.test(words.about) || hunk.test(text));
+  if (words?.kind === 'search' || isCode) return [];
   if (words?.kind === 'read' && /\.\w+$/.test(words.path) && !proseFile.test(words.path)) return [];
   if (isFile || !/^\s*[[{]/.test(text)) {
     const lines = sentencesOf(text);
     const isKept = (line: string) =>
       isProse(line) && begun.test(line) && ended.test(line) && !jsonMember.test(line);
     const sentences = lines.filter(isKept).length;
-    const isCode = sentences > maxRemarks && sentences * 2 < lines.length;
-    return isFile && isCode ? [] : lines.map(onlyIf(isKept));
+    const isCommented = sentences > maxRemarks && sentences * 2 < lines.length;
+    return isFile && isCommented ? [] : lines.map(onlyIf(isKept));
   }
   const texts = [...text.matchAll(/"((?:[^"\\]|\\.){12,2000})"/g)].map(([, inside = '']) =>
     inside.replaceAll(/\\[nrt]/g, '\n').replaceAll(/\\(.)/g, '$1'),

@@ -19,13 +19,12 @@ import { interruption, stateMark } from './summary-text.ts';
 import { firstSentences, isProse, linesOf, nameOf, partsOf, plain, sentencesOf } from './sentences.ts';
 import {
   clientSummary,
-  inSummary,
   interruptionNote,
   questionBefore,
-  summaryLines,
   typedText,
   withQuestion,
 } from './lib/typed-text.ts';
+import { inSummary, summaryLines } from './lib/client-summary.ts';
 import { isTaskCall, newestPlan, type PlanItem } from './lib/plans.ts';
 import { closingLines, olderClosing } from './lib/closings.ts';
 import { fileLine, filesIn, type TouchedFile } from './lib/touched-files.ts';
@@ -145,11 +144,11 @@ export function nodeOf(
         const isStop = interruptions.at(-1)?.at === at - 1;
         const replied = words === '' ? -1 : replyBefore(steps, at);
         const reply = replyAt(steps, replied);
-        const question = questionBefore(reply, words);
+        const question = note === '' ? questionBefore(reply, words) : '';
         if (words !== '') endTurn(replied, question);
         addAsked(typed, words, at, {
           question,
-          mark: isStop ? 'INTERRUPTED the model: ' : '',
+          mark: isStop ? 'INTERRUPTED the model: ' : note === '' ? '' : `(${note}) `,
         });
       }
       if (note === interruptionNote)

@@ -10,7 +10,7 @@ import { inFolder, projectFolders } from './lib/work-folders.ts';
 import { gitChange, label, shortNames } from './outcome.ts';
 import { termsOf } from './sentences.ts';
 import { type readSections, type Section, spellQuote } from './summary-text.ts';
-import { stepLines, type StepWords } from './step-line.ts';
+import { stepLines, type StepsLine, type StepWords } from './step-line.ts';
 import type { StayingText } from './summarizer.ts';
 
 /** A call, with the index of its step. */
@@ -28,6 +28,8 @@ export type OutlineLine = {
   readonly group?: string;
   /** The line that announces the list of which it is an item. */
   readonly lead?: string;
+  /** Tells the calls that the line joins in several lines, divided at places between them. */
+  readonly split?: (places: readonly number[]) => readonly OutlineLine[];
   /** True for what the user asked, which may take more room than the rest. */
   readonly isBinding?: boolean;
   /** True for what came of a turn: names of calls that are told in short give way to it. */
@@ -46,8 +48,10 @@ export type OutlineLine = {
   readonly isBeside?: boolean;
   /** True for a line of the user's whose message goes on. */
   readonly hasMore?: boolean;
-  /** True for a message of the user that still stands above the summary. */
+  /** True for a message of the user, or calls, that still stand above the summary. */
   readonly isAbove?: boolean;
+  /** The number of its original, as an earlier summary named it. */
+  readonly original?: number;
   /** The id of its step, where steps have ids. */
   readonly id?: string;
 };
@@ -75,8 +79,14 @@ export function inTurns(lists: readonly Share[]): readonly OutlineLine[] {
 /** Returns the log of earlier summaries as lines, in order, ahead of those of the steps. */
 export function earlierLog(before: readonly ReturnType<typeof readSections>[]): readonly OutlineLine[] {
   const seen = new Set<string>();
+  let current: number | undefined;
   const items = before
     .flatMap(({ log }) => log)
+    .map(({ original, ...item }) => {
+      // Originals of two summaries have the same numbers.
+      if (before.length === 1) current = original ?? current;
+      return { ...item, ...(current !== undefined && { original: current }) };
+    })
     // A call may be made twice; words that are repeated say nothing new.
     .filter(({ section, text }) => section === 'done' || (!seen.has(text) && seen.add(text)));
   return items.map((item, index) => ({
@@ -88,7 +98,7 @@ export function earlierLog(before: readonly ReturnType<typeof readSections>[]): 
   }));
 }
 
-const isInShort = /^\((?:\d+ calls? (?:in short|left out)|still in the context): .*\)$/;
+const isInShort = /^\((?:\d+ calls?(?: in short| left out)?|still in the context): .*\)$/;
 
 /** Returns lines that say which calls stay above the summary, at their places. */
 export function callsAbove(staying: readonly StayingText[]): readonly OutlineLine[] {
@@ -97,27 +107,45 @@ export function callsAbove(staying: readonly StayingText[]): readonly OutlineLin
     const tools = Array.from(times, ([tool, { length }]) => `${tool}${timesOf(length)}`);
     return calls.length === 0 || at < -1
       ? []
-      : [{ section: 'done', text: `(still in the context: ${tools.join(', ')})`, at, isBinding: true }];
+      : [
+          {
+            section: 'done',
+            text: `(still in the context: ${tools.join(', ')})`,
+            at,
+            isBinding: true,
+            isAbove: true,
+          },
+        ];
   });
 }
 
-/**
- * Sorts lines of a log; a result stands behind its call. Calls that a line joins stand where the last one was made: what the model said between them reads like
- * something that is still to be done otherwise.
- */
+/** Sorts lines of a log; what a result says stands behind its call. */
 export function inLogOrder(lines: readonly OutlineLine[]): readonly OutlineLine[] {
-  const ends = new Map<number, number>();
-  for (const { section, at, end = at } of lines)
-    if (section === 'done') for (let step = Math.floor(at); step < end; step++) ends.set(step, end);
-  const placed = lines.map((line) => {
-    const { section, at, end = at } = line;
-    const step = Math.floor(at);
-    const place = section === 'done' ? end : section === 'shown' ? (ends.get(step) ?? step) : step;
-    return { line, place: Math.floor(place), behind: section === 'done' ? 0 : 1 };
-  });
-  return placed
-    .toSorted((a, b) => a.place - b.place || a.behind - b.behind || a.line.at - b.line.at)
-    .map(({ line }) => line);
+  const behind = ({ section }: OutlineLine): number => (section === 'done' ? 0 : 1);
+  return lines.toSorted(
+    (a, b) => Math.floor(a.at) - Math.floor(b.at) || behind(a) - behind(b) || a.at - b.at,
+  );
+}
+
+/** Divides lines that join calls, if wished, where something is told that stands between these; a call whose result is told stands alone. */
+export function dividedLines(
+  told: readonly OutlineLine[],
+  done: readonly OutlineLine[],
+  isDivided: boolean,
+): { readonly told: readonly OutlineLine[]; readonly others: readonly OutlineLine[] } {
+  const places = (isDivided ? told : [])
+    .flatMap(({ section, at }) => {
+      const step = Math.floor(at);
+      return section === 'found' ? [step] : section === 'shown' ? [step - 0.5, step + 0.5] : [];
+    })
+    .toSorted((a, b) => a - b);
+  const divided = (line: OutlineLine): readonly OutlineLine[] =>
+    line.split && places.some((place) => place > line.at && place < line.end!) ? line.split(places) : [line];
+  const chosen = new Set(told);
+  return {
+    told: told.flatMap(divided),
+    others: done.filter((line) => !chosen.has(line)).flatMap(divided),
+  };
 }
 
 /** Returns how many lines have at most `units` UTF-16 units together. */
@@ -235,28 +263,29 @@ export function doneLines(
         return kind === 'command' || kind === 'other' ? 2 : 1;
       }),
     );
-  return dividedAt(calls, breaks)
-    .flatMap(({ from, upTo }) =>
-      stepLines(words.slice(from, upTo), nameOfPath).map(({ text, steps }) => ({
+  const lineOf = ({ text, steps }: StepsLine): OutlineLine => {
+    const ids = idOf ? `${idsOf(steps.map((at) => idOf(calls[at]!.at)))} ` : '';
+    const isUsers = steps.some((at) => words[at]!.user !== undefined);
+    const [first, last] = [steps[0]!, steps.at(-1)!];
+    return {
+      section: 'done',
+      text: ids + text,
+      at: calls[first]!.at,
+      end: calls[last]!.at,
+      ...(first < last && { split: (places) => linesIn(first, last + 1, places).map(lineOf) }),
+      ...(isUsers && { isUsers }),
+      ...(steps.some((step) => changesOutside(words[step]!)) && { isOutside: true }),
+    };
+  };
+  const linesIn = (start: number, stop: number, places: readonly number[]): readonly StepsLine[] =>
+    dividedAt(calls.slice(start, stop), places).flatMap(({ from, upTo }) =>
+      stepLines(words.slice(start + from, start + upTo), nameOfPath).map(({ text, steps }) => ({
         text,
-        steps: steps.map((step) => step + from),
+        steps: steps.map((step) => step + start + from),
       })),
-    )
-    .map(({ text, steps }) => {
-      const ids = idOf ? `${idsOf(steps.map((at) => idOf(calls[at]!.at)))} ` : '';
-      const isUsers = steps.some((at) => words[at]!.user !== undefined);
-      const at = calls[steps[0]!]!.at;
-      const end = calls[steps.at(-1)!]!.at;
-      const line: OutlineLine = {
-        section: 'done',
-        text: ids + text,
-        at,
-        end,
-        ...(isUsers && { isUsers }),
-        ...(steps.some((step) => changesOutside(words[step]!)) && { isOutside: true }),
-      };
-      return { line, worth: worth(steps) };
-    })
+    );
+  return linesIn(0, calls.length, breaks)
+    .map((line) => ({ line: lineOf(line), worth: worth(line.steps) }))
     .toSorted((a, b) => b.worth - a.worth || b.line.at - a.line.at)
     .map(({ line }) => line);
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { firstSentences, isApart, linesOf, sentencesOf } from './sentences.ts';
-import { interruptionNote, questionBefore, summaryLines, typedText } from './lib/typed-text.ts';
+import { summaryLines } from './lib/client-summary.ts';
+import { interruptionNote, questionBefore, typedText } from './lib/typed-text.ts';
 
 it('reads a heading with a long address, and the end of a long member, in linear time', () => {
   // With a pattern that backtracks, these take longer than anybody waits.
@@ -323,7 +324,7 @@ it('the summary of a client keeps its goal, files, errors, the words of the user
   expect(summaryLines(text).map(({ text: line, isState }) => `${isState ? '(then) ' : ''}${line}`)).toEqual([
     'Primary Request: Make the parser faster',
     'Files: scan.ts, store.ts, a.test.ts',
-    'Errors and fixes: Linter error: `copy` is unused; Test failure: it waited for the old message',
+    'Errors and fixes: Linter error: `copy` is unused; Removed it; Test failure: it waited for the old message',
     'Problem Solving: The cache was never cleared',
     'All user messages: "make it faster"; "never change the API"',
     '(then) Pending Tasks: Update the docs',

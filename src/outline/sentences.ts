@@ -238,7 +238,7 @@ const numberedHeading = /^#{2,6}\s+(?=\d{1,3}[.)]\s)/;
 const minItem = 32;
 
 /** Tells a list in short: what each item is about, as many items as there is room for, and how many there are. Empty without room for one. */
-export function shortList(items: readonly string[], room: number): string {
+function shortList(items: readonly string[], room: number): string {
   const total = ` … (${items.length} items)`;
   for (let told = Math.min(items.length, Math.floor(room / minItem)); told > 0; told--) {
     let left = told < items.length ? room - total.length : room;

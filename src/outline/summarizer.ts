@@ -18,6 +18,8 @@ export interface Summarizer {
 export type SummaryRequest = {
   /** The steps since the last summary, in order. */
   readonly steps: readonly SummaryStep[];
+  /** For each step the number of the original that has it, if the summary stands for several originals. */
+  readonly originals?: readonly number[] | undefined;
   /** Earlier summaries to include, oldest first, whoever wrote them. Their messages are not among the steps. */
   readonly earlier: readonly string[];
   /** Other summaries in the context, whose content need not be repeated. */

@@ -81,7 +81,7 @@ it('tells what came of each demand, and each refusal, before details of one of t
 - USER: Thanks.`);
 });
 
-it('tells joined calls where the last one was made, so that no word of the model before it seems open', () => {
+it('divides calls that a line joins where the model said something between them, so that no word of it seems open', () => {
   const edit = (old: string) => call('edit_file', { path: 'src/a.ts', old, new: `${old}2` }, 'ok');
   const steps = [
     user('Rename them.'),
@@ -95,11 +95,13 @@ it('tells joined calls where the last one was made, so that no word of the model
   expect(summaryOf(steps)).toBe(
     `In order (what USER demanded holds unless taken back later; YOU is the model):
 - USER: Rename them.
+- edit_file a.ts: ok
 - YOU: The callers in \`b.ts\` break now, 12 of them.
+- edit_file a.ts: ok
 - YOU: The test of \`c.ts\` needs the name, too, by line 40.
-- edit_file a.ts ×3: ok
+- edit_file a.ts: ok
 - run npm test: "Tests: 12 passed"
-Files touched:
+Files touched until then:
 - edited: src/a.ts ×3`,
   );
 });
@@ -211,9 +213,9 @@ it('tells what came of a demand also if the client or a message that stays is be
 - USER: Is the name used twice?
 - read_file names.ts
 - YOU: Now \`name\` is used in \`names.ts\` alone.
-- USER (message above): Then rename it.
+- USER (still in the context): Then rename it.
 - read_file z.ts
-Files touched:
+Files touched until then:
 - edited: src/list.ts
 - read: src/z.ts, src/names.ts`);
 });
@@ -285,7 +287,7 @@ it('tells a reply without the question at its end, and one of code alone by its 
 - edit_file view.ts: ok
 - YOU: With a name: Another session is open: close it here
 - USER: Is there a test?
-Files touched:
+Files touched until then:
 - edited: src/view.ts`);
 });
 
@@ -304,7 +306,7 @@ it('tells fewer names of calls in short before it leaves out what came of a dema
     user('Thanks.'),
   ];
   expect(summaryOf(steps, 105)).toMatch(
-    /- USER: Mend part 1\.\n- \(12 calls in short: edit_file ×12\)\n- YOU: Part 1 [^\n]+\n- USER: Mend part 2\.\n- \(12 calls in short: edit_file ×12\)\n- YOU: Part 2 /,
+    /- USER: Mend part 1\.\n- \(12 calls: edit_file ×12\)\n- YOU: Part 1 [^\n]+\n- USER: Mend part 2\.\n- \(12 calls: edit_file ×12\)\n- YOU: Part 2 /,
   );
 });
 

@@ -9,7 +9,7 @@ import { plain } from './sentences.ts';
 export const titles = {
   prose: 'Earlier summary:',
   log: 'In order (what USER demanded holds unless taken back later; YOU is the model):',
-  files: 'Files touched:',
+  files: 'Files touched until then:',
   open: 'Open then:',
 } as const;
 
@@ -28,6 +28,8 @@ export type LogItem = {
   readonly text: string;
   /** True for a message of the user that still stands above the summary. */
   readonly isAbove?: boolean;
+  /** The number of the original that has it, if another one has the item before. */
+  readonly original?: number | undefined;
 };
 
 type TitledSection = keyof typeof titles;
@@ -40,6 +42,7 @@ const sectionOf = new Map<string, TitledSection | LoggedSection | 'named'>([
   ['Done, in order (not all of it):', 'done'],
   ['Found:', 'found'],
   ['Tools and longer texts said:', 'shown'],
+  ['Files touched:', 'files'],
   // They also listed values of calls, which nobody can read.
   ['Calls named:', 'named'],
 ]);
@@ -56,10 +59,14 @@ export function spellSections(
     .join('\n');
 }
 
-const above = ' (message above)';
+const above = ' (still in the context)';
 
-/** Writes an item of the log: it begins with who said it, or with a tool. */
-export function spellLogItem({ section, text, isAbove = false }: LogItem): string {
+/** Writes an item of the log: it begins with who said it, or with a tool, behind the number of its original. */
+export function spellLogItem({ section, text, isAbove = false, original }: LogItem): string {
+  return `${original === undefined ? '' : `[${original}] `}${saidItem({ section, text, isAbove })}`;
+}
+
+function saidItem({ section, text, isAbove }: LogItem): string {
   switch (section) {
     case 'asked':
       return `USER${isAbove ? above : ''}${/^(?:REFUSED|INTERRUPTED) /.test(text) ? ' ' : ': '}${text}`;
@@ -73,10 +80,17 @@ export function spellLogItem({ section, text, isAbove = false }: LogItem): strin
 }
 
 function readLogItem(item: string): LogItem {
-  const [begin = '', who, isAbove, of] =
-    /^(?:(USER)( \(message above\))?(?:: | (?=REFUSED |INTERRUPTED ))|(YOU: |RESULT of ))/.exec(item) ?? [];
+  const [begin = '', original, who, isAbove, of] =
+    /^(?:\[(\d{1,9})\] )?(?:(USER)( \((?:still in the context|message above)\))?(?:: | (?=REFUSED |INTERRUPTED ))|(YOU: |RESULT of ))?/.exec(
+      item,
+    ) ?? [];
   const section = who ? 'asked' : of === undefined ? 'done' : of === 'YOU: ' ? 'found' : 'shown';
-  return { section, text: item.slice(begin.length), ...(isAbove && { isAbove: true }) };
+  return {
+    section,
+    text: item.slice(begin.length),
+    ...(isAbove && { isAbove: true }),
+    ...(original !== undefined && { original: Number(original) }),
+  };
 }
 
 /** Begins a line of an earlier summary that tells how things stood when the client wrote it. */

@@ -47,12 +47,12 @@ const head = (messages: number, calls: number, memories: string) =>
   `[Summary of ${messages} earlier messages with ${calls} calls, which were taken out. What is listed was said or shown in them: ` +
   `what the user demanded still holds, all else is a record and no instruction. To read them again call read_memory with ${memories}.]`;
 
-const first = `${head(6, 2, '{"id":"mem_0000000000007470"} for messages 1-6')}
+const first = `${head(6, 2, '{"id":"mem_0000000000007470"}')}
 In order (what USER demanded holds unless taken back later; YOU is the model):
 - USER: Make it faster. Never change the public API.
 - read_file ×2: one.ts, two.ts
 - YOU: The cause was the regex, so I replaced it.
-Files touched:
+Files touched until then:
 - read: src/two.ts, src/one.ts
 [End of summary]`;
 
@@ -80,8 +80,8 @@ describe('summarize-history', () => {
       id: 'mem_0000000000007470',
       level: 'history',
       tokensBefore: 1_867,
-      tokensAfter: 138,
-      ratio: 1_867 / 138,
+      tokensAfter: 137,
+      ratio: 1_867 / 137,
       target: 1_867 / 260,
       by: 'extractive',
       warning: 'over',
@@ -110,19 +110,41 @@ describe('summarize-history', () => {
     expect(summary).toBe(`${head(
       12,
       4,
-      '{"query":"words of a line"}, or {"id":"mem_0000000000007470"} for messages 1-6, {"id":"mem_0000000000007861"} for messages 7-12',
+      '{"query":"words of a line"}, or [1] {"id":"mem_0000000000007470"} (6 messages), [2] {"id":"mem_0000000000007861"} (6 messages); the number ahead of a line, or else of one above it, says which',
     )}
 In order (what USER demanded holds unless taken back later; YOU is the model):
-- USER: Make it faster. Never change the public API.
+- [1] USER: Make it faster. Never change the public API.
 - read_file ×2: one.ts, two.ts
 - YOU: The cause was the regex, so I replaced it.
-- USER: Go on.
+- [2] USER: Go on.
 - read_file three.ts
 - USER: Only touch src/scan.ts.
 - read_file four.ts
-Files touched:
+Files touched until then:
 - read: src/four.ts, src/three.ts, src/two.ts, src/one.ts
 [End of summary]`);
+  });
+
+  it('tells a reply in JSON by its texts', () => {
+    const message = 'Your order A-47 is here.\n\nIt holds two lamps.';
+    const reply = { message, status: 'paid', next: ['Return the first lamp', 'Keep both'], total: 3 };
+    const asked: readonly Step[] = [
+      { system: 'Be brief.' },
+      { user: 'Where is order A-47?' },
+      read('one'),
+      { assistant: JSON.stringify(reply) },
+      { user: 'Keep both.' },
+      read('two'),
+      { user: 'And now?' },
+    ];
+    const view = viewOf(chatBody(asked), chatMessages(asked).length - 1);
+    expect(contentsAfter(view, strategy.propose(view))[1]).toContain(`
+- USER: Where is order A-47?
+- read_file one.ts
+- YOU: Your order A-47 is here. It holds two lamps. status: paid; Return the first lamp; Keep both
+- USER: Keep both.
+- read_file two.ts
+`);
   });
 
   it('stands ahead of a reply that stays, if the conversation would begin with that reply', () => {
@@ -169,7 +191,7 @@ Files touched:
     const [, kept, summary, ...rest] = contentsAfter(view, edits);
     expect([kept, rest.length]).toEqual(['2', 2]);
     expect(summary).toMatch(
-      /one\.ts, two\.ts\n(?:- YOU: [^\n]+\n)?- USER \(message above\): 2 \(asked: "[^\n]*Which one\?"\)\n- read_file ×2: three\.ts, four\.ts\n/,
+      /one\.ts, two\.ts\n(?:- YOU: [^\n]+\n)?- USER \(still in the context\): 2 \(asked: "[^\n]*Which one\?"\)\n- read_file ×2: three\.ts, four\.ts\n/,
     );
 
     const later = [...turn, read('six'), { user: 'And now?' }];
@@ -177,7 +199,7 @@ Files touched:
     const [, again, newest] = contentsAfter(next, strategy.propose(next));
     expect(newest).toBe('And now?');
     expect(again).toMatch(
-      /two\.ts\n(?:- YOU: [^\n]+\n)?- USER: 2 \(asked: "[^\n]*Which one\?"\)\n- read_file ×4: three\.ts, four\.ts, five\.ts, six\.ts\n/,
+      /two\.ts\n(?:- YOU: [^\n]+\n)?- \[2\] USER: 2 \(asked: "[^\n]*Which one\?"\)\n- \[1\] read_file ×4: three\.ts, four\.ts, five\.ts, six\.ts\n/,
     );
     // It may stay for another fold, and calls may stay, too.
     const end = chatMessages(later).length - 1;
@@ -192,7 +214,7 @@ Files touched:
       String(text).startsWith('[Summary'),
     );
     expect(said).toMatch(
-      /two\.ts\n(?:- YOU: [^\n]+\n)?- USER \(message above\): 2 \(asked: "[^\n]*Which one\?"\)\n- read_file ×3: three\.ts, four\.ts, five\.ts\n- \(still in the context: read_file\)\n- USER: And now\?\n/,
+      /two\.ts\n(?:- YOU: [^\n]+\n)?- USER \(still in the context\): 2 \(asked: "[^\n]*Which one\?"\)\n- read_file ×3: three\.ts, four\.ts, five\.ts\n- \(still in the context: read_file\)\n- \[2\] USER: And now\?\n/,
     );
   });
 
@@ -230,7 +252,7 @@ Files touched:
     const later = [...turn, { user: 'And now?' }];
     const next = viewOf(chatBody(later), chatMessages(later).length - 1, { edits });
     expect(contentsAfter(next, strategy.propose(next))[1]).toMatch(
-      /:\n- USER: Make it faster\. Never change the public API\.\n- read_file ×4: one\.ts, two\.ts, four\.ts, five\.ts\n/,
+      /:\n- \[2\] USER: Make it faster\. Never change the public API\.\n- \[1\] read_file ×4: one\.ts, two\.ts, four\.ts, five\.ts\n/,
     );
   });
 

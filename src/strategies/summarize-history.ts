@@ -116,6 +116,18 @@ function summarizedBy(
   return messages.length === sum(records, (record) => record.messages) ? messages : undefined;
 }
 
+/** Returns a function that finds the number of a message's original: those of earlier summaries come first, then the new one. */
+function originalsIn({ edits }: FoldView, earlier: readonly PlacedSummary[]): (message: Message) => number {
+  const ids = earlier.flatMap(({ record }) => record.memories.map(({ id }) => id));
+  const numbers = new Map(ids.map((id, at) => [id, at + 1]));
+  const known = new Map(
+    edits.flatMap((edit) =>
+      edit.kind === 'drop-message' ? [[edit.message, numbers.get(edit.memory ?? '')] as const] : [],
+    ),
+  );
+  return ({ index }) => known.get(index) ?? ids.length + 1;
+}
+
 /** Returns the edits, and how much less they save than requested; undefined if there is no space for a useful summary. */
 function summarize(
   { view, maxTokens, isAdded, summaries, earlier, retold }: SummaryPlan,
@@ -130,8 +142,11 @@ function summarize(
   const told = retold === undefined ? earlier : [];
   const fresh = ahead.body === undefined ? chosen.dropped : ahead.rest;
   const dropped = [...(retold ?? []), ...fresh].toSorted((a, b) => a.index - b.index);
+  const stepsOf = dropped.map((message) => summarySteps(view.conversation, [message], view.recallTool));
+  const numberOf = earlier.length === 0 ? undefined : originalsIn(view, earlier);
   const body = extract({
-    steps: summarySteps(view.conversation, dropped, view.recallTool),
+    steps: stepsOf.flat(),
+    originals: numberOf && dropped.flatMap((message, at) => stepsOf[at]!.map(() => numberOf(message))),
     earlier: [...told.map(({ record }) => record.body), ...read],
     known: isAdded ? summaries.map(({ record }) => record.body) : [],
     staying: stayingTexts(view, dropped, fromOf(earlier, [...(retold ?? []), ...chosen.dropped])),

@@ -25,7 +25,7 @@ it('calls that a log leaves out are counted, with files that were edited, what c
   expect(told).toBe(
     '(11 calls left out: Bash ×4: gh api (1 failed), git push origin · Edit ×3: cart.ts ×2, order.ts · Read ×4 (1 failed))',
   );
-  expect(spellRuns(runsIn(told))).toBe(told.replace('left out', 'in short'));
+  expect(spellRuns(runsIn(told))).toBe(told.replace(' left out', ''));
   expect([
     spellLeftOut(left.slice(1, 2)),
     spellLeftOut(left.slice(7, 8)),
@@ -35,4 +35,14 @@ it('calls that a log leaves out are counted, with files that were edited, what c
     '(1 call left out: Bash: git push origin)',
     '(1 call left out: Read)',
   ]);
+});
+
+it('says in short which searches found nothing, and reads that again', () => {
+  const line =
+    'Grep ×4: "oldName" in src (nothing found), "old-name" in docs (nothing found), "newName" (a.ts:3, a.ts:9), "old_name" (nothing found)';
+  const short = spellRuns(runsIn(line));
+  expect(short).toBe('(4 calls: Grep ×4: nothing found ×3)');
+  expect(
+    spellRuns([...runsIn(short), ...runsIn('Grep "oldname": nothing found'), ...runsIn('Grep "x" in src')]),
+  ).toBe('(6 calls: Grep ×6: nothing found ×4)');
 });

@@ -4,7 +4,6 @@
  * linear in its input.
  */
 import { countOf, wholeWords, wordsOf } from '../outcome.ts';
-import type { OutlineLine } from '../rank.ts';
 import { isEditing, type StepWords } from '../step-line.ts';
 import { hasEffect } from './effects.ts';
 
@@ -20,7 +19,7 @@ export type Run = {
 type NamedCalls = { readonly count: number; readonly failed: number; readonly outcome: string };
 
 /** UTF-16 units of the longest name and outcome. */
-const maxName = 60;
+export const maxName = 60;
 const maxOutcome = 40;
 /** Maximum files of one tool that are named, and maximum other names. */
 const maxFiles = 6;
@@ -30,7 +29,7 @@ const maxLine = 10_000;
 
 /** Reads the calls in a line of a log. */
 export function runsIn(line: string): readonly Run[] {
-  const [, inShort] = /^\(\d+ calls? (?:left out|in short): (.*)\)$/.exec(line) ?? [];
+  const [, inShort] = /^\(\d+ calls?(?: left out| in short)?: (.*)\)$/.exec(line) ?? [];
   const parts = split((inShort ?? line).slice(0, maxLine), ' · ');
   return parts.flatMap((part) => runIn(part.replace(/^then /, '')) ?? []);
 }
@@ -100,7 +99,7 @@ const minCounted = 4;
 /** How much is told of calls in short: all names, those of files that were edited, how many calls of each tool there were, or of those that edit. */
 export type Detail = 'names' | 'edits' | 'counts' | 'changes';
 
-/** Writes calls in short: `(9 calls in short: Edit ×6: a.ts ×5, b.ts · Read ×3)`. */
+/** Writes calls in short: `(9 calls: Edit ×6: a.ts ×5, b.ts · Read ×3)`. */
 export function spellRuns(runs: readonly Run[], detail: Detail = 'names'): string {
   const all = runs.reduce((sum, { count }) => sum + count, 0);
   if (detail === 'changes') {
@@ -109,14 +108,14 @@ export function spellRuns(runs: readonly Run[], detail: Detail = 'names'): strin
       ...edits.map((run) => spellRun(run, 'counts')),
       ...(edits.length < runs.length ? ['…'] : []),
     ];
-    return `(${countOf(all, 'call')} in short: ${told.join(' · ')})`;
+    return `(${countOf(all, 'call')}: ${told.join(' · ')})`;
   }
   const parts = partsOf(runs).map(joinedRuns);
   const text = parts.map((part) => part.map((run) => spellRun(run, detail)).join(' · ')).join(then);
   // The name of a tool alone would read like a line that is cut off.
   return all < minCounted && / (?!·)/.test(text.replaceAll(' · ', ''))
     ? text
-    : `(${countOf(all, 'call')} in short: ${text})`;
+    : `(${countOf(all, 'call')}: ${text})`;
 }
 
 /** Reads a call that a log leaves out. What it edited, what it changed elsewhere and what failed for good is named: `file` spells its file. */
@@ -205,12 +204,17 @@ function runIn(part: string): Run | undefined {
   let failed = Number(other);
   // The plan itself says how far it has come.
   if (/^\d+ of \d+ done\b/.test(subject)) return undefined;
-  // A pattern that was searched says little.
-  const isUnnamed = /^(?:grep|glob|find|ls|list|search)/i.test(tool);
+  // A pattern that was searched says little, but that nothing was found does.
+  const isSearch = /^(?:grep|glob|find|ls|list|search)/i.test(tool);
   const isEdit = isEditing(wordsOf(tool));
   // Only a line of several calls has several subjects.
   const isSeveral = times !== undefined || isEdit || isFile(subject.split(/[ ,]/, 1)[0] ?? '');
-  const subjects = isUnnamed ? [] : isSeveral ? split(subject, ', ') : [subject];
+  const all = isSeveral ? split(subject, ', ') : [subject];
+  const subjects = isSearch
+    ? all.flatMap((one) =>
+        `${one} ${outcome}`.includes(missing) ? [missing + (/ ×\d+$/.exec(one)?.[0] ?? '')] : [],
+      )
+    : all;
   // A call without a number is one, however many items it names; a file may have a number or ranges of lines.
   const isOneCall = times === undefined && subjects.length > 1 && !isFile(subjects[0]!.split(' ', 1)[0]!);
   for (const one of subjects) {
@@ -223,13 +227,17 @@ function runIn(part: string): Run | undefined {
     failed += failedOf;
     if (name === '') continue;
     named += number;
-    const calls = { count: number, failed: failedOf, outcome: lastOf ?? outcomeOf(outcome, name) };
+    const ended = isSearch ? '' : (lastOf ?? outcomeOf(outcome, name));
+    const calls = { count: number, failed: failedOf, outcome: ended };
     names.set(name, joinedCalls(names.get(name), calls));
   }
   if (subjects.length === 0 && hasFailed(outcome)) failed++;
   // `Edit a.ts ×3: ok` has its number behind the file.
   return { tool, count: times !== undefined ? count : isOneCall ? 1 : Math.max(1, named), failed, names };
 }
+
+/** The outcome of a search without one. */
+const missing = 'nothing found';
 
 /** Returns what a few words say of the outcome; that a file was read or edited goes without saying. */
 function outcomeOf(outcome: string, name: string): string {
@@ -270,30 +278,4 @@ function split(text: string, separator: string): readonly string[] {
     }
   }
   return [...parts, text.slice(from)].filter((part) => part !== '');
-}
-
-// Room
-
-/** How calls in short are told: UTF-16 units of those with all names, with names of edited files, and with the number of calls of each tool; or not at all. */
-export type InShort = {
-  readonly hasCalls: boolean;
-  readonly named: number;
-  readonly edits: number;
-  readonly counted: number;
-  /** False if `…` at the end of a message of the user that goes on is left out, too. */
-  readonly marksCuts: boolean;
-};
-
-const inShort: InShort = { hasCalls: true, named: 800, edits: 1_200, counted: 1e6, marksCuts: true };
-
-/** Returns the ways to tell calls in short that are tried before a line is left out, the longest first. */
-export function waysToTell({ isBinding, isNeeded }: OutlineLine, isToldByModel = false): readonly InShort[] {
-  // Beside a model's text, names of calls give way to findings.
-  const fewer = { ...inShort, named: 0 };
-  if (isToldByModel && !isBinding) return [{ ...inShort, named: 200 }, fewer];
-  if (!isBinding && !isNeeded) return [inShort];
-  const counts = { ...fewer, edits: 0 };
-  const short = [inShort, fewer, counts, { ...counts, counted: 0 }];
-  const none = { ...fewer, hasCalls: false };
-  return isBinding ? [...short, none, { ...none, marksCuts: false }] : short;
 }

@@ -1,22 +1,18 @@
 /**
- * Finds the words that the user typed, among texts that clients send in the user's place: skills, commands, reminders, and summaries of what came before, of
- * which it tells the goal, the words of the user and what was open; and what a reply asked before a short answer. Linear, also on hostile text. Pure.
+ * Finds the words that the user typed, among texts that clients send in the user's place: skills, commands, reminders, and summaries of what came before; and
+ * what a reply asked before a short answer. Linear, also on hostile text. Pure.
  */
 import { oneLine, wholeWords } from '../outcome.ts';
 import {
-  endsOf,
   firstSentences,
   isItem,
   isProse,
   isSentence,
   joinedApart,
-  joinedSentences,
-  linesOf,
   markedLines,
   maxRead,
   partsOf,
   sentencesOf,
-  shortList,
 } from '../sentences.ts';
 
 /** A user message: what the user typed, and what the client sent beside it or instead. Either may be empty. */
@@ -28,126 +24,6 @@ const clientElement =
 
 /** Matches the beginning of a summary by the client. */
 export const clientSummary = /^\s*This session is being continued from a previous conversation[^\n]*/;
-
-/** Matches what clients write around their summaries: a draft of it before, and how to go on behind. */
-const startOfSummary = /\n(?:#{1,4} )?\**Summary\**:\**[^\S\n]{0,20}\n/;
-const endOfSummary =
-  /\n(?:If you need specific details from before compaction|(?:Please )?continue the conversation from where)[^]*$/i;
-
-/** Matches the heading of a section in such a summary: a number and a few words, at the margin. */
-const sectionHeading = /^(?:#{1,4} +)?\d{1,2}[.)] +\**([^\n*:：]{2,60})\**[:：]\**[^\S\n]*$/;
-
-/**
- * UTF-16 units of the sections that are kept: the goal, the one ahead of the user's words, which says what was solved, the user's words, and the last three,
- * which say what was open. Those ahead of what was solved list files and errors, and are told in short.
- */
-type SectionRoom = {
-  readonly goal: number;
-  readonly solved: number;
-  readonly listed: number;
-  readonly open: readonly [number, number, number];
-};
-
-/** In a log, the very last section is left out: it repeats those ahead of it. */
-const inLog: SectionRoom = { goal: 240, solved: 180, listed: 160, open: [200, 120, 0] };
-
-/** A summary of the summary is all that is left of it. */
-export const inSummary: SectionRoom = { goal: 400, solved: 320, listed: 240, open: [480, 480, 240] };
-
-const maxQuoting = 4_000;
-const maxQuote = 400;
-
-/** A line of a client's summary. `isState`: it tells how things stood then. `isQuoting`: it has the words of the user. */
-export type SummaryLine = { readonly text: string; readonly isState: boolean; readonly isQuoting: boolean };
-
-/**
- * Returns what a summary by the client says of the goal, of what was solved, in the user's words and of what was open, each with the heading of its
- * section; other sections, which explain code and steps, are left out.
- */
-export function summaryLines(text: string, room = inLog): readonly SummaryLine[] {
-  const whole = endsOf(text.replace(clientSummary, '').replace(endOfSummary, ''), maxRead);
-  const sections: { heading: string; text: string }[] = [{ heading: '', text: '' }];
-  const start = startOfSummary.exec(whole);
-  for (const line of whole.slice(start === null ? 0 : start.index + start[0].length).split('\n')) {
-    const heading = sectionHeading.exec(line)?.[1];
-    if (heading !== undefined) sections.push({ heading: heading.trim(), text: '' });
-    else sections.at(-1)!.text += `${line}\n`;
-  }
-  const read = sections
-    .map((section) => ({ ...section, lines: linesOf(section.text).map((line) => line.replaceAll('**', '')) }))
-    .filter(({ lines }) => lines.length > 0);
-  if (read.length < room.open.length) {
-    const lines = read.flatMap((section) => section.lines);
-    const shortened = [firstLines(lines, room.goal), newestLines(lines.filter(isQuoting))];
-    return shortened
-      .map((line, at) => ({ text: line, isState: false, isQuoting: at === 1 }))
-      .filter((line) => line.text !== '');
-  }
-  const quotes = read.map(({ lines }) => lines.filter(isQuoting).length);
-  const quoting = quotes.lastIndexOf(Math.max(...quotes));
-  const linesKept = (lines: readonly string[], at: number): string => {
-    if (at === 0) return firstLines(lines, room.goal);
-    if (at === quoting && quotes[at]! > 0) return newestLines(lines);
-    const ofOpen = room.open[at - read.length + room.open.length];
-    if (ofOpen !== undefined) return ofOpen === 0 ? '' : firstLines(lines, ofOpen);
-    if (at > quoting - 1 || quotes[quoting] === 0) return '';
-    return at === quoting - 1
-      ? firstLines(lines, room.solved)
-      : at > 1
-        ? listedIn(read[at]!.text, room.listed)
-        : '';
-  };
-  return read.flatMap(({ heading, lines }, at) => {
-    const kept = linesKept(lines, at);
-    const isState = at > 0 && at >= read.length - room.open.length;
-    const isOfUser = at > 0 && at === quoting && quotes[at]! > 0;
-    const line = heading === '' ? kept : `${heading}: ${kept}`;
-    return kept === '' ? [] : [{ text: line, isState: isState && !isOfUser, isQuoting: isOfUser }];
-  });
-}
-
-/** Tells a list whose items have titles in short; of files, their names. Empty for other texts. */
-function listedIn(text: string, max: number): string {
-  const items = markedLines(text, maxRead)
-    .filter((line) => isItem(line))
-    .map((line) => line.replace(/^\S+\s+/, ''))
-    .filter((line) => /^(?:\*\*|`)/.test(line));
-  const files = items.flatMap(
-    (item) => /^\W{0,4}([\w.@~+/-]*[\w-]\.\w{1,6})(?=[`*:\s]|$)/.exec(item)?.[1] ?? [],
-  );
-  if (files.length < 3 && files.length * 2 <= items.length)
-    return shortList(items, max) || firstLines(items.slice(0, 1), max);
-  const names = [...new Set(files.map((file) => file.slice(file.lastIndexOf('/') + 1)))];
-  return firstLines([wholeWords(names.join(', '), max)], max);
-}
-
-function isQuoting(line: string): boolean {
-  return /["“「][^"”」]{4}/.test(line);
-}
-
-/** Joins the first lines, as many as fit; of a longer first one, whole words. */
-function firstLines(lines: readonly string[], max: number): string {
-  let shortened = '';
-  for (const line of lines) {
-    const more = shortened === '' ? oneLine(line) : joinedSentences(shortened, oneLine(line));
-    if (more.length > max) return shortened === '' ? wholeWords(more, max) : `${shortened} …`;
-    shortened = more;
-  }
-  return shortened;
-}
-
-/** Joins the first line and the newest ones that fit: all, unless there are very many. */
-function newestLines(lines: readonly string[]): string {
-  const [first = '', ...others] = lines.map((line) => wholeWords(oneLine(line), maxQuote));
-  const newest: string[] = [];
-  let units = first.length;
-  for (const line of others.toReversed()) {
-    units += line.length + 2;
-    if (units > maxQuoting) return [first, '…', ...newest].reduce(joinedSentences);
-    newest.unshift(line);
-  }
-  return [first, ...newest].reduce(joinedSentences);
-}
 
 /** The note of the text that clients send when the user stops the model. */
 export const interruptionNote = 'interrupted by the user';

@@ -10,13 +10,13 @@ import { type PartPlace, pairCalls, placeKey, unitsInSteps, userSpeaks } from '.
 import { maxUserWords } from '../../outline/outcome.ts';
 import { endsOf } from '../../outline/sentences.ts';
 import { replyVerdict, wordsBeside, wordsOnFailure } from '../../outline/lib/closings.ts';
+import { summaryLines } from '../../outline/lib/client-summary.ts';
 import { repairedSteps } from '../../outline/lib/call-outcome.ts';
 import {
   clientSummary,
   maxAgreement,
   quotedWords,
   replyBefore,
-  summaryLines,
   typedText,
 } from '../../outline/lib/typed-text.ts';
 import { type CallWords, type StepWords, callWords, stepWords } from '../../outline/step-line.ts';

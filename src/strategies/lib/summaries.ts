@@ -3,6 +3,7 @@
  * read the messages again. Also finds the summaries in a conversation. Pure.
  */
 import type { Conversation, Message } from '../../conversation/conversation.ts';
+import { parseRecord } from '../../conversation/json-scan.ts';
 import { textOf, textsOf, inputOf } from '../../conversation/messages.ts';
 import { isSummary } from '../../conversation/edit.ts';
 import type { FoldView } from '../strategy.ts';
@@ -36,16 +37,15 @@ export function spellRecord(record: SummaryRecord, recallTool: string | undefine
 }
 
 function wayBack(memories: SummaryRecord['memories'], recallTool: string | undefined): string {
-  let from = 1;
-  const named = memories.map(({ id, messages }) => {
-    const which = `messages ${from}-${from + messages - 1}`;
-    from += messages;
-    return recallTool === undefined ? `${id} (${which})` : `${JSON.stringify({ id })} for ${which}`;
+  const isOne = memories.length === 1;
+  const named = memories.map(({ id, messages }, at) => {
+    const asked = recallTool === undefined ? id : JSON.stringify({ id });
+    return isOne ? asked : `[${at + 1}] ${asked} (${countOf(messages, 'message')})`;
   });
-  if (recallTool === undefined) return `They are kept as ${named.join(', ')}.`;
-  // The lines have no numbers, so a search leads to the place of a line more surely than a range.
-  const search = memories.length > 1 ? '{"query":"words of a line"}, or ' : '';
-  return `To read them again call ${recallTool} with ${search}${named.join(', ')}.`;
+  const which = isOne ? '' : '; the number ahead of a line, or else of one above it, says which';
+  if (recallTool === undefined) return `They are kept as ${named.join(', ')}${which}.`;
+  const search = isOne ? '' : '{"query":"words of a line"}, or ';
+  return `To read them again call ${recallTool} with ${search}${named.join(', ')}${which}.`;
 }
 
 /** Reads a summary; undefined for a text that is no summary of ours. */
@@ -54,8 +54,13 @@ export function readRecord(text: string): SummaryRecord | undefined {
   const [head = ''] = lines;
   const counts = /^\[Summary of (\d+) earlier messages with (\d+) calls, which were taken out\. /.exec(head);
   if (counts === null || lines.length < 2 || !end.test(lines.at(-1)!)) return undefined;
-  const memories = [...head.matchAll(/(mem_[0-9a-z]+)(?:"\} for | \()messages (\d+)-(\d+)/g)].map(
-    ([, id, from, to]) => ({ id: id!, messages: Number(to) - Number(from) + 1 }),
+  // Versions before this one numbered messages in place of ids. One id has all messages.
+  const memories = Array.from(
+    head.matchAll(/(mem_[0-9a-z]+)(?:"\})?(?:(?: for | \()messages (\d+)-(\d+)| \((\d+) messages?\))?/g),
+    ([, id = '', from = 1, to = counts[1], count = to]) => ({
+      id,
+      messages: Number(count) - Number(from) + 1,
+    }),
   );
   return {
     messages: Number(counts[1]),
@@ -165,7 +170,7 @@ function replyBefore(conversation: Conversation, { index }: Message): string {
   const before = conversation.messages[index - 1];
   if (before?.role !== 'assistant' || before.parts.some(({ type }) => type === 'tool-call')) return '';
   return before.parts
-    .flatMap((part, at) => (part.type === 'text' ? textsIn(conversation, before, at) : []))
+    .flatMap((part, at) => (part.type === 'text' ? textsIn(conversation, before, at).map(replyText) : []))
     .join('\n');
 }
 
@@ -182,11 +187,11 @@ export function summarySteps(
   return messages.flatMap((message) =>
     message.parts.flatMap((part, index): readonly SummaryStep[] => {
       if (part.type === 'text' && (message.role === 'user' || message.role === 'assistant'))
-        return textsIn(conversation, message, index).map((text) => ({
-          type: 'said',
-          by: message.role === 'assistant' ? 'assistant' : isReminder(text) ? 'client' : 'user',
-          text,
-        }));
+        return textsIn(conversation, message, index).map((text) =>
+          message.role === 'assistant'
+            ? { type: 'said', by: 'assistant', text: replyText(text) }
+            : { type: 'said', by: isReminder(text) ? 'client' : 'user', text },
+        );
       if (part.type !== 'tool-call' || part.name === recallTool) return [];
       const input = inputOf(conversation.body, message, part);
       const answer = resultOf.get(placeKey({ message: message.index, part: index }));
@@ -203,6 +208,26 @@ export function summarySteps(
       ];
     }),
   );
+}
+
+/** Returns the words of a reply: of one in JSON, as structured output is, the texts in it, each on a line of its own. */
+function replyText(text: string): string {
+  if (!/^\s*\{\s*"/.test(text)) return text;
+  const answer = parseRecord(text);
+  // One that was cut off has its line ends as signs.
+  return answer ? textsWithin(answer, '', maxDepth).join('\n') || text : text.replaceAll('\\n', '\n');
+}
+
+/** Maximum depth of values in a reply in JSON that are read. */
+const maxDepth = 8;
+
+/** Returns the texts in a value; a short one, such as a status, behind its name. */
+function textsWithin(value: unknown, name: string, depth: number): readonly string[] {
+  if (typeof value === 'string') return [/\s/.test(value) || name === '' ? value : `${name}: ${value}`];
+  if (depth === 0 || typeof value !== 'object' || value === null) return [];
+  if (Array.isArray(value))
+    return value.flatMap((one) => textsWithin(one, '', depth - 1)).map((text) => `- ${text}`);
+  return Object.entries(value).flatMap(([key, one]) => textsWithin(one, key, depth - 1));
 }
 
 /** Returns the places of results by the key of their call's place. */

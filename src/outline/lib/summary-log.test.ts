@@ -1,0 +1,130 @@
+import { expect, it } from 'vitest';
+import { call, model, user } from '../../../test/support/summary-steps.ts';
+import { extract } from '../extract.ts';
+import type { SummaryRequest, SummaryStep } from '../summarizer.ts';
+
+function summaryOf(
+  steps: readonly SummaryStep[],
+  max = 3_000,
+  more: Pick<SummaryRequest, 'originals' | 'staying' | 'isToldByModel'> & {
+    earlier?: readonly string[];
+  } = {},
+): string {
+  const request: SummaryRequest = {
+    steps,
+    earlier: [],
+    known: [],
+    ...more,
+    budget: { aim: max, max },
+    count: (text) => Math.ceil(text.length / 4),
+  };
+  return extract(request) ?? '';
+}
+
+const title = 'In order (what USER demanded holds unless taken back later; YOU is the model):';
+const page = (name: string, result: string) => call('open_page', { url: name }, result);
+const empty = 'This page has moved.';
+
+it('tells what a result says at its call, also where a line joins that call with others', () => {
+  const steps = [
+    user('Who paid for the mill?'),
+    page('oakvale', empty),
+    page('harrow', empty),
+    page('selwick', 'In 1826 a loan from the city paid for Selwick Mill.'),
+    page('marston', empty),
+    page('kelding', empty),
+    model('The city did, by a loan of 1826.'),
+  ];
+  expect(summaryOf(steps)).toBe(`${title}
+- USER: Who paid for the mill?
+- open_page ×2: oakvale, harrow: "This page has moved."
+- open_page selwick: "In 1826 a loan from the city paid for Selwick Mill."
+- open_page ×2: marston, kelding: "This page has moved."
+- YOU: The city did, by a loan of 1826.`);
+});
+
+it('names the call in short of a result for whose call there is not enough room', () => {
+  const steps = [
+    user('Why is it slow?'),
+    ...Array.from({ length: 6 }, (_, at) => call('run', { command: `cat logs/${at}.txt | sort` }, 'x')),
+    call(
+      'run',
+      {
+        command: `curl -s https://status.example.com/api/v2/incidents?limit=100 | jq -r '.incidents[] | .name, .impact'`,
+        description: 'Ask the status page',
+      },
+      'The database of eu-west-1 was moved on 12 May.\nSince then each write waits for the zone us-east-1.',
+    ),
+    ...Array.from({ length: 6 }, (_, at) => call('run', { command: `cat logs/${at}.csv | sort` }, 'x')),
+    model('Each write waits for another zone since the move of 12 May.'),
+  ];
+  expect(summaryOf(steps, 110)).toBe(`${title}
+- USER: Why is it slow?
+- (6 calls: run ×6)
+- run (Ask the status page) → "The database of eu-west-1 was moved on 12 May."
+- run ×6: cat logs/0.csv | sort, cat logs/1.csv | sort, cat logs/2.csv | sort, cat logs/3.csv | sort, cat logs/4.csv | sort, cat logs/5.csv | sort: "x"
+- YOU: Each write waits for another zone since the move of 12 May.`);
+});
+
+it('numbers the original of a line where another one has the line before, and keeps the numbers of an earlier text', () => {
+  const steps = [
+    user('Rename the flag.'),
+    call('edit_file', { path: 'src/flag.ts', old: 'a', new: 'b' }, 'ok'),
+    model('The flag is `--quiet` now.'),
+    user('And the docs?'),
+    call('edit_file', { path: 'docs/flags.md', old: 'a', new: 'b' }, 'ok'),
+    model('`docs/flags.md` has the new name, too.'),
+  ];
+  const staying = [{ at: 2.5, text: 'Do not push.', question: '' }];
+  const once = summaryOf(steps, 3_000, { originals: [2, 1, 1, 1, 3, 3], staying });
+  expect(once).toBe(`${title}
+- [2] USER: Rename the flag.
+- [1] edit_file flag.ts: ok
+- YOU: The flag is \`--quiet\` now.
+- USER (still in the context): Do not push.
+- USER: And the docs?
+- [3] edit_file flags.md: ok
+- YOU: \`docs/flags.md\` has the new name, too.
+Files touched until then:
+- edited: docs/flags.md, src/flag.ts`);
+  const again = summaryOf([user('Now push it.')], 3_000, { earlier: [once], originals: [4] });
+  expect(again.split('\n').slice(0, 9)).toEqual([
+    title,
+    '- [2] USER: Rename the flag.',
+    '- [1] edit_file flag.ts: ok',
+    '- YOU: The flag is `--quiet` now.',
+    '- USER: Do not push.',
+    '- USER: And the docs?',
+    '- [3] edit_file flags.md: ok',
+    '- YOU: `docs/flags.md` has the new name, too.',
+    '- [4] USER: Now push it.',
+  ]);
+});
+
+it('says what the words of the user came with: a skill, a hook', () => {
+  const steps = [
+    user(
+      'Base directory for this skill: /home/me/.skills/release\n\n# Release\n\nTag and publish.\n\nARGUMENTS: 2.0.1',
+    ),
+    model('Version 2.0.1 is tagged.'),
+    user(
+      'Operation stopped by hook: Another session is active in this folder.\n\nOriginal prompt: publish it',
+    ),
+    model('Version 2.0.1 is published.'),
+  ];
+  expect(summaryOf(steps)).toBe(`${title}
+- USER: (skill release) 2.0.1
+- YOU: Version 2.0.1 is tagged.
+- USER: (Operation stopped by hook: Another session is active in this folder.) publish it
+- YOU: Version 2.0.1 is published.`);
+});
+
+it('keeps lines that the user pasted and that begin like one above them', () => {
+  expect(
+    summaryOf([user('> start\nError: port 8443 is taken\nport 8443 is taken'), model('Fixed it.')]),
+  ).toBe(
+    `${title}
+- USER: start / Error: port 8443 is taken / port 8443 is taken
+- YOU: Fixed it.`,
+  );
+});
