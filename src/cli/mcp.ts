@@ -4,7 +4,7 @@ import type { McpServer } from '@modelcontextprotocol/server';
 import { type Memory, memoryIn, registerMemoryTools } from '../adapters/mcp.ts';
 import { LeporelloError } from '../errors.ts';
 import { withResolvers } from '../es2024.ts';
-import { refuseForeign } from '../gateway/routing/tenant.ts';
+import { refuseForeign } from '../gateway/routing/foreign-pages.ts';
 import {
   type GatewayRequest,
   type GatewayResponse,

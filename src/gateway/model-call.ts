@@ -20,7 +20,6 @@ import {
   problemResponse,
   splitUrl,
 } from './http/http.ts';
-import { asArray, eventsUrl } from './http/json-array.ts';
 import type { Exchange, GatewayOptions } from './options.ts';
 import {
   type OpenReceipt,
@@ -31,8 +30,10 @@ import {
   openReceipt,
 } from './receipts/receipts.ts';
 import { relayStream, relayWhole } from './recall-loop.ts';
-import { type Route, promptUrl, routeOf } from './routing/routes.ts';
-import { carriesToken, refuseForeign, sessionOf } from './routing/tenant.ts';
+import { refuseForeign } from './routing/foreign-pages.ts';
+import { asArray, eventsUrl, promptUrl } from './routing/named-model.ts';
+import { type Route, routeOf } from './routing/routes.ts';
+import { carriesToken, sessionOf } from './routing/tenant.ts';
 import {
   type AnsweredRequest,
   logOwnError,
@@ -47,7 +48,7 @@ import {
 /** Creates the handler of all requests. */
 export function createGateway(options: GatewayOptions): Handler {
   return async function handle(request) {
-    const refused = refuseForeign(request, options.allowedHosts);
+    const refused = options.allowedHosts && refuseForeign(request, options.allowedHosts);
     if (refused) return refused;
     if (options.archive && wantsPage(request))
       return { status: 302, headers: [['location', '/_leporello/']], body: undefined };

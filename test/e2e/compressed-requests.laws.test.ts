@@ -53,7 +53,11 @@ describe.each(formats)('a compressed %s request', (format) => {
     const body = requestBody(format);
     const twice = new Uint8Array(brotliCompressSync(gzipSync(body)));
     const cases: readonly [string, Uint8Array<ArrayBuffer>, string][] = [
-      ['gzip', new Uint8Array(Buffer.from(body)), 'the body does not match its content-encoding (gzip)'],
+      [
+        'gzip',
+        new Uint8Array(Buffer.from(body)),
+        'the body cannot be decompressed with its content-encoding (gzip): correct or remove that header',
+      ],
       ['compress', new Uint8Array([1, 2, 3]), 'the gateway cannot read this content-encoding (compress)'],
       ['gzip, br', twice, 'the body is compressed more than once (gzip, br)'],
     ];

@@ -4,7 +4,8 @@
  * wrap that was killed leaves nothing to clean up, and its client continues.
  */
 import { withResolvers } from '../../es2024.ts';
-import { queryOf, refuseForeign } from '../../gateway/routing/tenant.ts';
+import { refuseForeign } from '../../gateway/routing/foreign-pages.ts';
+import { queryOf } from '../../gateway/routing/tenant.ts';
 import { type GatewayResponse, type Handler, headerOf, jsonResponse } from '../../gateway/http/http.ts';
 import type { AnyReceipt } from '../../gateway/receipts/receipts.ts';
 import type { Receipt } from '../../receipts/receipt.ts';
@@ -163,7 +164,7 @@ export function createWraps(options: WrapsOptions) {
         const found = wrapTarget.exec(request.target);
         if (!found) return handler(request);
         const [, id = '', rest = found[3] ?? ''] = found;
-        const refused = refuseForeign(request, allowedHosts);
+        const refused = allowedHosts && refuseForeign(request, allowedHosts);
         if (refused) return refused;
         const [path = ''] = rest.split('?', 1);
         const searchParams = new URLSearchParams(queryOf(rest));

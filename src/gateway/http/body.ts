@@ -28,7 +28,8 @@ export async function readBody(body: RequestBody | undefined, maxBytes: number):
   const [only] = chunks;
   if (chunks.length === 1 && only !== undefined) return only;
   const whole = size <= maxCopiedBytes ? concatBytes(chunks) : await joined(chunks, size);
-  if (body.ownsChunks) for (const { buffer, length } of chunks) if (buffer.byteLength === length) free(buffer);
+  if (body.ownsChunks)
+    for (const { buffer, length } of chunks) if (buffer.byteLength === length) free(buffer);
   return whole;
 }
 
@@ -280,7 +281,9 @@ export async function unpackBody(
     return { wire, body: await readBody(unpacked, maxBytes), unreadReason: undefined };
   } catch (error) {
     if (LeporelloError.isInstance(error) && error.code === 'body-too-large') throw error;
-    return unread(`the body does not match its content-encoding (${sanitized(coding)})`);
+    return unread(
+      `the body cannot be decompressed with its content-encoding (${sanitized(coding)}): correct or remove that header`,
+    );
   }
 }
 

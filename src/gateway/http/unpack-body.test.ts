@@ -56,9 +56,21 @@ describe.each(['with zlib', 'without zlib'])('a request body on a runtime %s', (
   });
 
   it.each<[string, Uint8Array, string]>([
-    ['gzip', plain, 'the body does not match its content-encoding (gzip)'],
-    ['gzip', gzipSync(plain).subarray(0, -9), 'the body does not match its content-encoding (gzip)'],
-    ['br', plain, 'the body does not match its content-encoding (br)'],
+    [
+      'gzip',
+      plain,
+      'the body cannot be decompressed with its content-encoding (gzip): correct or remove that header',
+    ],
+    [
+      'gzip',
+      gzipSync(plain).subarray(0, -9),
+      'the body cannot be decompressed with its content-encoding (gzip): correct or remove that header',
+    ],
+    [
+      'br',
+      plain,
+      'the body cannot be decompressed with its content-encoding (br): correct or remove that header',
+    ],
     ['compress', plain, 'the gateway cannot read this content-encoding (compress)'],
     ['x\u00e9', plain, 'the gateway cannot read this content-encoding (x?)'],
     ['toString', plain, 'the gateway cannot read this content-encoding (tostring)'],
@@ -80,6 +92,6 @@ it('a zstd body with a window that HTTP does not allow is not decompressed', asy
   const params = { [constants.ZSTD_c_windowLog]: 27, [constants.ZSTD_c_enableLongDistanceMatching]: 1 };
   const wire = zstdCompressSync(new Uint8Array(20 * 1024 * 1024), { params });
   expect((await unpackBody(headers('zstd'), wire, 64 * 1024 * 1024)).unreadReason).toBe(
-    'the body does not match its content-encoding (zstd)',
+    'the body cannot be decompressed with its content-encoding (zstd): correct or remove that header',
   );
 });

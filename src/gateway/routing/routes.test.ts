@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defaultUpstreams, promptUrl, routeOf } from './routes.ts';
+import { defaultUpstreams, routeOf } from './routes.ts';
 import { sessionOf } from './tenant.ts';
 
 const urls = {
@@ -209,24 +209,5 @@ describe('the session of a request', () => {
       ]),
     ).toBe('b');
     expect(sessionOf([['x-other', 'a']])).toBeUndefined();
-  });
-});
-
-describe("a request of the gateway's own", () => {
-  it("goes to the conversation's provider, not streamed, for the given model", () => {
-    const models = 'https://three.example/v1beta/models';
-    expect(promptUrl('https://one.example/v1/responses?a=b', 'small')).toBe(
-      'https://one.example/v1/responses?a=b',
-    );
-    expect(promptUrl(`${models}/big:streamGenerateContent?alt=sse&key=k`, 'small')).toBe(
-      `${models}/small:generateContent?key=k`,
-    );
-    // Half of a surrogate pair cannot be encoded in a URL.
-    expect(promptUrl(`${models}/big:generateContent`, 'small\ud800')).toBe(
-      `${models}/small%EF%BF%BD:generateContent`,
-    );
-    expect(promptUrl(`${models}/big:streamGenerateContent?alt=sse`, undefined)).toBe(
-      `${models}/big:generateContent`,
-    );
   });
 });

@@ -5,20 +5,12 @@
 import { openFixed } from '../../caches.ts';
 import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
 import type { Codec, GatewayProblem } from '../../codecs/codec.ts';
-import { geminiFor, gemini } from '../../codecs/gemini/index.ts';
+import { gemini, geminiFor } from '../../codecs/gemini/index.ts';
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../codecs/openai-responses/index.ts';
-import {
-  climbs,
-  credentialsOf,
-  hostOf,
-  ownerOf,
-  percentDecoded,
-  queryOf,
-  strayCredential,
-} from './tenant.ts';
+import { namedModelRoute } from './named-model.ts';
+import { credentialsOf, hostOf, ownerOf, percentDecoded, queryOf, strayCredential } from './tenant.ts';
 import { type HeaderList, headerOf } from '../http/http.ts';
-import { hasKnownForm } from '../http/json-array.ts';
 
 /** The treatment of a request. */
 export type Route =
@@ -118,43 +110,6 @@ const modelPaths = [
 ] as const;
 
 /**
- * Finds the route of a Gemini or Vertex AI request, whose path names model and action: `/v1beta/models/M:streamGenerateContent?alt=sse`.
- * Without `alt=sse`, the stream is one JSON array (json-array.ts).
- */
-function namedModelRoute(path: string, query: string) {
-  const [, model, action] = namedModel.exec(path) ?? [];
-  if (model === undefined) return undefined;
-  const streaming = action === 'streamGenerateContent';
-  const codec = geminiFor({ model: decoded(model), streaming });
-  if (action === 'countTokens') return { kind: 'count', codec } as const;
-  const isRead = action === 'generateContent' || (streaming && hasKnownForm(query));
-  return { kind: isRead ? 'model' : 'pass', codec } as const;
-}
-
-const namedModel =
-  /^\/v1(?:(?:alpha|beta)\w*)?\/(?:(?:projects\/[^/]+\/locations\/[^/]+\/)?publishers\/google\/)?(?:models|tunedModels)\/([^/:]+):(\w+)$/;
-
-/** Decodes a name. A malformed name stays as it is, for the provider to reject. */
-function decoded(name: string): string {
-  try {
-    return decodeURIComponent(name);
-  } catch {
-    return name;
-  }
-}
-
-/** Returns the URL for a request of the gateway's own, not streamed, derived from the client's `url`. `model` replaces a model in the path. */
-export function promptUrl(url: string, model: string | undefined): string {
-  const [path = '', query = ''] = url.split('?', 2);
-  const named = /^(.*\/(?:models|tunedModels)\/)([^/:]+):\w+$/.exec(path);
-  if (!named) return url;
-  const asked = new URLSearchParams(query);
-  asked.delete('alt');
-  const rest = asked.size === 0 ? '' : `?${asked.toString()}`;
-  return `${named[1]!}${model === undefined ? named[2]! : encodeURIComponent(model.toWellFormed())}:generateContent${rest}`;
-}
-
-/**
  * Returns the problem of a target that could reach something outside of the upstream's base URL, or another host. Undefined for a valid
  * target.
  */
@@ -167,6 +122,24 @@ function problemOf(target: string, path: string): string | undefined {
   if (climbs(path)) return `The path ${shown} contains a . or .. segment: send the resolved path.`;
   return undefined;
 }
+
+/** True when a path has a dot segment, no matter how often a server decodes it and which slashes it accepts. */
+function climbs(path: string): boolean {
+  let text = path;
+  for (let round = 0; round < maxDecodings; round++) {
+    if (dotSegment.test(text)) return true;
+    const next = percentDecoded(text);
+    if (next === text) return false;
+    text = next;
+  }
+  return true;
+}
+
+/** Encodings of a path that are undone at most. A path with more counts as malicious. */
+const maxDecodings = 8;
+
+/** Matches a dot segment, with the spaces and semicolon parameters that some servers ignore. */
+const dotSegment = /(?:^|[/\\])[\0-\x20]*\.{1,2}[\0-\x20]*(?:;[^/\\]*)?(?=[/\\?#]|$)/;
 
 /** The backend of Codex for logins with ChatGPT. The OpenAI API does not accept such a login. */
 const chatGptBackend = 'https://chatgpt.com/backend-api/codex';

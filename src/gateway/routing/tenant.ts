@@ -1,18 +1,11 @@
 /**
  * Reads the credentials of a request, and its session. The credentials decide which tenant it belongs to, according to the setting `tenant`,
- * and must not be sent to another provider than their own. Refuses requests of web pages of other hosts, and finds paths that would
- * leave the folder of an upstream.
+ * and must not be sent to another provider than their own.
  */
 import { openFixed } from '../../caches.ts';
 import { LeporelloError } from '../../errors.ts';
 import { type EncryptedStore, isTenantLabel } from '../../store/encrypted-store.ts';
-import {
-  type GatewayRequest,
-  type GatewayResponse,
-  type HeaderList,
-  headerOf,
-  jsonResponse,
-} from '../http/http.ts';
+import { type GatewayRequest, type HeaderList, headerOf } from '../http/http.ts';
 
 /**
  * The setting `tenant`.
@@ -253,24 +246,6 @@ export function percentDecoded(text: string): string {
   );
 }
 
-/** True when a path has a dot segment, no matter how often a server decodes it and which slashes it accepts. */
-export function climbs(path: string): boolean {
-  let text = path;
-  for (let round = 0; round < maxDecodings; round++) {
-    if (dotSegment.test(text)) return true;
-    const next = percentDecoded(text);
-    if (next === text) return false;
-    text = next;
-  }
-  return true;
-}
-
-/** Encodings of a path that are undone at most. A path with more counts as malicious. */
-const maxDecodings = 8;
-
-/** Matches a dot segment, with the spaces and semicolon parameters that some servers ignore. */
-const dotSegment = /(?:^|[/\\])[\0-\x20]*\.{1,2}[\0-\x20]*(?:;[^/\\]*)?(?=[/\\?#]|$)/;
-
 /** Returns the part of a target after its first question mark; empty without one. */
 export function queryOf(target: string): string {
   const mark = target.indexOf('?');
@@ -347,52 +322,4 @@ export function hostOf(url: string): string {
   const host = URL.canParse(url) ? new URL(url).hostname : url;
   hostNames.set(url, host);
   return host;
-}
-
-// Guards against web pages of other hosts
-
-/**
- * Returns a refusal for a request that is addressed to an unknown host name or sent by a web page of another host; undefined when the
- * request may pass. A web page can make a browser send requests to 127.0.0.1 and, through a name of its own that resolves there (DNS
- * rebinding), even read the answers. Programs send no Origin, and address the host they mean.
- */
-export function refuseForeign(
-  { headers }: GatewayRequest,
-  allowedHosts: readonly string[] | undefined,
-): GatewayResponse | undefined {
-  if (allowedHosts === undefined) return undefined;
-  const host = hostName(headerOf(headers, 'host') ?? '');
-  if (!allowedHosts.includes(host)) {
-    return refusal(
-      421,
-      `This gateway does not serve the host ${JSON.stringify(host.slice(0, 100))}. Add it to allowedHosts if it should.`,
-    );
-  }
-  const origin = headerOf(headers, 'origin');
-  // Desktop programs use schemes of their own. Web pages send http, https or, where the browser hides the origin, null.
-  const isForeign =
-    origin === 'null' ||
-    (/^https?:/.test(origin ?? '') && !allowedHosts.includes(hostName(origin!.replace(/^https?:\/\//, ''))));
-  return isForeign || isLoadedByPage(headers)
-    ? refusal(403, 'This gateway does not answer web pages of other hosts.')
-    : undefined;
-}
-
-/**
- * True when a page of another site loads this URL as an image, a script or a frame: browsers send no Origin for these. False when a person
- * follows a link.
- */
-function isLoadedByPage(headers: HeaderList): boolean {
-  if (headerOf(headers, 'origin') !== undefined) return false;
-  return (
-    headerOf(headers, 'sec-fetch-site') === 'cross-site' && headerOf(headers, 'sec-fetch-dest') !== 'document'
-  );
-}
-
-function hostName(authority: string): string {
-  return authority.replace(/:\d+$/, '').toLowerCase();
-}
-
-function refusal(status: number, message: string): GatewayResponse {
-  return jsonResponse(status, { error: { type: 'permission_error', message } });
 }

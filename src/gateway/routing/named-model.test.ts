@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { asArray, eventsUrl, hasKnownForm } from './json-array.ts';
+import { asArray, eventsUrl, namedModelRoute, promptUrl } from './named-model.ts';
 
 const models = 'https://x.example/v1beta/models/m:streamGenerateContent';
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -37,7 +37,9 @@ describe('a stream as one JSON array', () => {
       '$alt=json;enum-encoding=int',
       '%24alt=proto',
     ];
-    expect(forms.map(hasKnownForm)).toEqual([true, true, true, true, false, false, false]);
+    const path = '/v1beta/models/m:streamGenerateContent';
+    const kinds = forms.map((form) => namedModelRoute(path, form)?.kind);
+    expect(kinds).toEqual(['model', 'model', 'model', 'model', 'pass', 'pass', 'pass']);
   });
 
   it.each([1, 7, 1_000])('has the data of all events as items, in chunks of %s bytes', async (size) => {
@@ -96,5 +98,24 @@ describe('a stream as one JSON array', () => {
       await iterator.return?.();
       expect(isEnded).toBe(true);
     }
+  });
+});
+
+describe("a request of the gateway's own", () => {
+  it("goes to the conversation's provider, not streamed, for the given model", () => {
+    const named = 'https://three.example/v1beta/models';
+    expect(promptUrl('https://one.example/v1/responses?a=b', 'small')).toBe(
+      'https://one.example/v1/responses?a=b',
+    );
+    expect(promptUrl(`${named}/big:streamGenerateContent?alt=sse&key=k`, 'small')).toBe(
+      `${named}/small:generateContent?key=k`,
+    );
+    // Half of a surrogate pair cannot be encoded in a URL.
+    expect(promptUrl(`${named}/big:generateContent`, 'small\ud800')).toBe(
+      `${named}/small%EF%BF%BD:generateContent`,
+    );
+    expect(promptUrl(`${named}/big:streamGenerateContent?alt=sse`, undefined)).toBe(
+      `${named}/big:generateContent`,
+    );
   });
 });

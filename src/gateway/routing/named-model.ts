@@ -1,8 +1,53 @@
 /**
- * Serves a stream as one JSON array that arrives in pieces, as some clients of formats with the mode in the URL want it. The upstream is asked for
- * server-sent events, in which recalls can be answered, and their data become the items of the array. It reads no files and opens no sockets.
+ * Reads and writes what only the API of Gemini has in its URLs: model, action and form of a stream. It serves a stream as one JSON array that arrives in pieces, as
+ * some clients want it: the upstream is asked for server-sent events, in which recalls can be answered, and their data become the items of the array.
  */
-import { type GatewayResponse, type HeaderList, headerOf, splitEvents, withHeaders } from './http.ts';
+import { geminiFor } from '../../codecs/gemini/index.ts';
+import { type GatewayResponse, type HeaderList, headerOf, splitEvents, withHeaders } from '../http/http.ts';
+
+/**
+ * Finds the route of a Gemini or Vertex AI request, whose path names model and action: `/v1beta/models/M:streamGenerateContent?alt=sse`.
+ * Without `alt=sse`, the stream is one JSON array.
+ */
+export function namedModelRoute(path: string, query: string) {
+  const [, model, action] = namedModel.exec(path) ?? [];
+  if (model === undefined) return undefined;
+  const streaming = action === 'streamGenerateContent';
+  const codec = geminiFor({ model: decoded(model), streaming });
+  if (action === 'countTokens') return { kind: 'count', codec } as const;
+  const isRead = action === 'generateContent' || (streaming && hasKnownForm(query));
+  return { kind: isRead ? 'model' : 'pass', codec } as const;
+}
+
+/** True when a query chooses no form of a stream that this gateway cannot write. */
+function hasKnownForm(query: string): boolean {
+  return [...new URLSearchParams(query)].every(
+    ([name, value]) => (name !== 'alt' || value === 'sse' || value === 'json') && name !== '$alt',
+  );
+}
+
+const namedModel =
+  /^\/v1(?:(?:alpha|beta)\w*)?\/(?:(?:projects\/[^/]+\/locations\/[^/]+\/)?publishers\/google\/)?(?:models|tunedModels)\/([^/:]+):(\w+)$/;
+
+/** Decodes a name. A malformed name stays as it is, for the provider to reject. */
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
+/** Returns the URL for a request of the gateway's own, not streamed, derived from the client's `url`. `model` replaces a model in the path. */
+export function promptUrl(url: string, model: string | undefined): string {
+  const [path = '', query = ''] = url.split('?', 2);
+  const named = /^(.*\/(?:models|tunedModels)\/)([^/:]+):\w+$/.exec(path);
+  if (!named) return url;
+  const asked = new URLSearchParams(query);
+  asked.delete('alt');
+  const rest = asked.size === 0 ? '' : `?${asked.toString()}`;
+  return `${named[1]!}${model === undefined ? named[2]! : encodeURIComponent(model.toWellFormed())}:generateContent${rest}`;
+}
 
 /** Returns the URL that asks for events in place of an array; the same URL if it asks for events already. */
 export function eventsUrl(url: string): string {
@@ -14,13 +59,6 @@ export function eventsUrl(url: string): string {
 
 /** The field of a query that chooses the form of a stream. */
 const [asEvents, asJson] = ['alt=sse', 'alt=json'];
-
-/** True when a query chooses no form of a stream that this gateway cannot write. */
-export function hasKnownForm(query: string): boolean {
-  return [...new URLSearchParams(query)].every(
-    ([name, value]) => (name !== 'alt' || value === 'sse' || value === 'json') && name !== '$alt',
-  );
-}
 
 /** Converts the response to such a request: events to an array, and an error, which has no events, to an array of one item. */
 export function asArray(response: GatewayResponse): GatewayResponse {
