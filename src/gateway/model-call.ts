@@ -17,9 +17,9 @@ import {
   headerOf,
   headersToClient,
   headersToUpstream,
-  problemResponse,
   splitUrl,
 } from './http/http.ts';
+import { logOwnError, problemResponse, upstreamProblem } from './http/problems.ts';
 import type { Exchange, GatewayOptions } from './options.ts';
 import {
   type OpenReceipt,
@@ -36,13 +36,11 @@ import { type Route, routeOf } from './routing/routes.ts';
 import { carriesToken, sessionOf } from './routing/tenant.ts';
 import {
   type AnsweredRequest,
-  logOwnError,
   pauseUnless,
   sender,
   sendPrepared,
   unpacked,
   upstreamHeaders,
-  upstreamProblem,
 } from './send-with-retries.ts';
 
 /** Creates the handler of all requests. */

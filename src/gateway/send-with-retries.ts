@@ -3,7 +3,7 @@
  * when it is too long, without reasoning when the reasoning is refused, with the client's own bytes when the folded ones are rejected.
  * The number of attempts is bounded. Every other answer is final. Continuations after a recall are retried when a failure may be temporary.
  */
-import type { Codec, GatewayProblem, Overflow } from '../codecs/codec.ts';
+import type { Codec, Overflow } from '../codecs/codec.ts';
 import { refusalStatuses } from '../codecs/provider-errors.ts';
 import { type PreparedRequest, type Refusal, passThrough } from '../engine/types.ts';
 import {
@@ -13,14 +13,12 @@ import {
   headersToUpstream,
   splitUrl,
   type Upstream,
-  upstreamError,
   type UpstreamResponse,
   withHeaders,
 } from './http/http.ts';
+import { upstreamError } from './http/problems.ts';
 import { discardBody, maxErrorBytes, peekBody, type ReceivedBody } from './http/body.ts';
-import type { UpstreamUrls } from './routing/routes.ts';
-import { LeporelloError, reasonOf } from '../errors.ts';
-import type { GatewayLog } from './receipts/metrics.ts';
+import { LeporelloError } from '../errors.ts';
 import { withResolvers } from '../es2024.ts';
 import { startSlicedTimer, type StartTimer } from '../store/wrapped-store.ts';
 
@@ -255,14 +253,6 @@ export async function pauseUnless(signal: AbortSignal, ms: number): Promise<void
   });
 }
 
-/** Logs an error of our own code by its kind and its place. Its message may quote content. Other errors are reported elsewhere. */
-export function logOwnError(log: GatewayLog, receipt: string | undefined, error: unknown): void {
-  if (LeporelloError.isInstance(error)) return;
-  const frames = error instanceof Error ? (error.stack?.match(/^ +at .*:\d+:\d+\)?$/gm) ?? []) : [];
-  const at = frames.slice(0, 5).map((frame) => frame.trim());
-  log.warn({ receipt, error: reasonOf(error), at }, 'an error of Leporello itself: please report it');
-}
-
 /** Returns functions of the embedding program, such as its log, whose errors are ignored: they must not break off a response. */
 export function unfailing<
   Name extends string,
@@ -293,32 +283,5 @@ export function reported(upstream: Upstream): Upstream {
       }
     },
     close: () => upstream.close(),
-  };
-}
-
-/**
- * Returns the client's error for a failed request to `url`: 504 when the upstream took too long, 500 for an error of our own code, otherwise 502. It
- * names the option of the URL.
- */
-export function upstreamProblem(
-  error: unknown,
-  url: string,
-  { urls, log }: { readonly urls: UpstreamUrls; readonly log: GatewayLog },
-  receipt?: string,
-): GatewayProblem {
-  logOwnError(log, receipt, error);
-  if (!LeporelloError.isInstance(error))
-    return { status: 500, message: 'Leporello itself failed on this request. Its log says where.' };
-  const { origin } = splitUrl(url);
-  const options = Object.entries(urls)
-    .filter(([, one]) => splitUrl(one).origin === origin)
-    .map(([provider]) => `${provider}Url (LEPORELLO_${provider.toUpperCase()}_URL)`);
-  const hint = `The option ${options.join(' or ')} sets this URL; leporello doctor checks it.`;
-  // A request that was canceled is not the upstream's fault. Then the message does not begin with it.
-  const isNamed =
-    error.code === 'upstream-failed' && options.length > 0 && error.message.startsWith(`${origin} `);
-  return {
-    status: error.code === 'deadline' ? 504 : 502,
-    message: isNamed ? `${error.message} ${hint}` : error.message,
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Reads bodies: to the end under a limit, or only their beginning; decompresses request bodies; and converts between async iterables and web
- * streams. Runs on every runtime: Node's zlib is used if there is one, otherwise the platform's DecompressionStream.
+ * Reads bodies: to the end under a limit, or only their beginning; and decompresses request bodies. Runs on every runtime: Node's zlib is
+ * used if there is one, otherwise the platform's DecompressionStream.
  */
 import type { Codec } from '../../codecs/codec.ts';
 import { concatBytes, parseRecord } from '../../conversation/json-scan.ts';
@@ -224,30 +224,6 @@ export function iterate(stream: ReadableStream<Uint8Array>): AsyncIterable<Uint8
       };
     },
   };
-}
-
-/** Returns the iterable as a stream that pulls a chunk only when it is read. Canceling the stream ends the iteration. */
-export function toStream(
-  body: AsyncIterable<Uint8Array>,
-  onCancel: () => void = () => undefined,
-): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const iterator = body[Symbol.asyncIterator]();
-  return new ReadableStream(
-    {
-      pull: async (controller) => {
-        const { done, value } = await iterator.next();
-        if (done === true) controller.close();
-        // Web streams accept only bytes that no other thread shares, and ours are never shared.
-        else controller.enqueue(value as Uint8Array<ArrayBuffer>);
-      },
-      cancel: async () => {
-        onCancel();
-        // The reader has gone, and `onCancel` may have broken the body off. SDKs would take an error here for a failed request.
-        await iterator.return?.().catch(() => undefined);
-      },
-    },
-    { highWaterMark: 0 },
-  );
 }
 
 /** A request body as the client sent it, and decompressed. */

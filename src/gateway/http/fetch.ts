@@ -6,13 +6,12 @@ import {
   type GatewayResponse,
   type Handler,
   type HeaderList,
-  internalError,
   splitUrl,
   type Upstream,
-  upstreamError,
   type UpstreamRequest,
 } from './http.ts';
-import { iterate, toStream } from './body.ts';
+import { iterate } from './body.ts';
+import { internalError, upstreamError } from './problems.ts';
 import { LeporelloError } from '../../errors.ts';
 
 /**
@@ -166,4 +165,28 @@ function bytesOf(
       return { ...chunks, next: () => chunks.next().catch(fail) };
     },
   };
+}
+
+/** Returns the iterable as a stream that pulls a chunk only when it is read. Canceling the stream ends the iteration. */
+function toStream(
+  body: AsyncIterable<Uint8Array>,
+  onCancel: () => void = () => undefined,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const iterator = body[Symbol.asyncIterator]();
+  return new ReadableStream(
+    {
+      pull: async (controller) => {
+        const { done, value } = await iterator.next();
+        if (done === true) controller.close();
+        // Web streams accept only bytes that no other thread shares, and ours are never shared.
+        else controller.enqueue(value as Uint8Array<ArrayBuffer>);
+      },
+      cancel: async () => {
+        onCancel();
+        // The reader has gone, and `onCancel` may have broken the body off. SDKs would take an error here for a failed request.
+        await iterator.return?.().catch(() => undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
 }

@@ -1,11 +1,9 @@
 /**
- * Defines HTTP as the core of the gateway sees it: requests and responses as values and byte streams, their headers, and
- * errors. It uses no sockets and no transport library: the servers (node-server.ts, fetch.ts) convert their requests to these
+ * Defines HTTP as the core of the gateway sees it: requests and responses as values and byte streams, and their headers. It uses no sockets and no transport library: the servers (node-server.ts, fetch.ts) convert their requests to these
  * types, and the upstreams (undici-upstream.ts, fetch.ts) send them. Also splits streams into server-sent events.
  */
 import { createParser } from 'eventsource-parser';
-import { LeporelloError } from '../../errors.ts';
-import type { Codec, GatewayProblem, StreamEvent } from '../../codecs/codec.ts';
+import type { StreamEvent } from '../../codecs/codec.ts';
 
 /** Headers with names in lower case. Several values of one name are several entries, in order. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];
@@ -66,40 +64,6 @@ export interface Upstream {
 export function splitUrl(url: string): { readonly origin: string; readonly target: string } {
   const slash = url.indexOf('/', url.indexOf('://') + 3);
   return slash < 0 ? { origin: url, target: '/' } : { origin: url.slice(0, slash), target: url.slice(slash) };
-}
-
-const deadlines: ReadonlySet<unknown> = new Set([
-  'UND_ERR_CONNECT_TIMEOUT',
-  'UND_ERR_HEADERS_TIMEOUT',
-  'UND_ERR_BODY_TIMEOUT',
-]);
-
-/**
- * Converts a failure on the way to a provider to `deadline` or `upstream-failed`. A LeporelloError with which the signal was aborted is
- * returned itself. Messages name only the origin, because paths and queries can contain secrets.
- */
-export function upstreamError(error: unknown, origin: string, signal: AbortSignal): LeporelloError {
-  if (signal.aborted) {
-    const { reason } = signal as { reason: unknown };
-    if (LeporelloError.isInstance(reason)) return reason;
-    return new LeporelloError('upstream-failed', `The request to ${origin} was canceled.`, { cause: error });
-  }
-  const code = codeOf(error);
-  if (deadlines.has(code)) {
-    return new LeporelloError('deadline', `${origin} took too long to answer (${code}).`, { cause: error });
-  }
-  return new LeporelloError(
-    'upstream-failed',
-    `${origin} could not be reached, or the connection broke (${code}). Check that it is up and its URL is right.`,
-    { cause: error },
-  );
-}
-
-/** Returns the system's error code. fetch hides it in `cause`. */
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown error';
-  const found = [error, error.cause].find((one) => one instanceof Error && 'code' in one);
-  return found instanceof Error && 'code' in found ? String(found.code) : error.name;
 }
 
 /** Says whether the bytes of a body are unchanged; `changed` drops the headers that describe the old bytes. */
@@ -182,30 +146,11 @@ export function answer(
   return { status: from.status, headers: [...headersToClient(from.headers, state), ...headers], body };
 }
 
-/** Returns an error of the gateway in the wire format of the client. */
-export function problemResponse(codec: Codec, problem: GatewayProblem, headers: HeaderList): GatewayResponse {
-  return {
-    status: problem.status,
-    headers: [['content-type', 'application/json'], ...headers],
-    body: codec.errorBody(problem),
-  };
-}
-
 export function jsonResponse(status: number, value: unknown): GatewayResponse {
   return {
     status,
     headers: [['content-type', 'application/json']],
     body: new TextEncoder().encode(`${JSON.stringify(value)}\n`),
-  };
-}
-
-/** Returns the response of a server whose handler failed. It reveals nothing of the request or the error. */
-export function internalError(): GatewayResponse {
-  const error = { type: 'internal_error', message: 'The gateway failed on this request. Its log says why.' };
-  return {
-    status: 500,
-    headers: [['content-type', 'application/json']],
-    body: new TextEncoder().encode(JSON.stringify({ error })),
   };
 }
 

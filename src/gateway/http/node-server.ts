@@ -10,10 +10,10 @@ import {
   type Handler,
   type GatewayRequest,
   type HeaderList,
-  internalError,
   maxHeaderBytes,
 } from './http.ts';
 import { incomingBody } from './body.ts';
+import { internalError } from './problems.ts';
 import { LeporelloError } from '../../errors.ts';
 
 // An import of this module would also load its web classes, with fetch: 25 ms of each start.

@@ -9,11 +9,11 @@ import {
   type HeaderList,
   splitUrl,
   type Upstream,
-  upstreamError,
   type UpstreamRequest,
   type UpstreamResponse,
   maxHeaderBytes,
 } from './http.ts';
+import { upstreamError } from './problems.ts';
 import { withResolvers } from '../../es2024.ts';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import { subscribe } from 'node:diagnostics_channel';
