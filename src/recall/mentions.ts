@@ -30,8 +30,8 @@ export function* mentionsFor(
 ): Steps<(answer: string) => string> {
   const asked = query.slice(0, maxQuery);
   const words = new Set(piecesIn(asked));
-  const namesPath = asked.split(/\s+/).some((chunk) => pathIn(chunk) !== undefined);
-  const files = namesPath ? [] : yield* filesFor(sources, words, isShown);
+  const namesFile = asked.split(/\s+/).some((chunk) => isFile(pathIn(chunk) ?? ''));
+  const files = namesFile ? [] : yield* filesFor(sources, words, isShown);
   const line = files.length === 0 ? '' : `[Files not in view: ${files.join('; ')}]\n`;
   const found = yield* namesFor(sources, asked, words, isShown);
   return (answer) => {
@@ -41,6 +41,11 @@ export function* mentionsFor(
 }
 
 // Files
+
+/** True for a path that a call may name: `src/app.ts` or `cmd/shop/api`, but not `feature/login`, which is rather a branch. */
+function isFile(path: string): boolean {
+  return path.split('/').length > 2 || /\.[A-Za-z]\w{0,4}$/.test(path);
+}
 
 /** Returns paths: first those whose names share the rarest words with the query, the newest and most frequent of them. */
 function* filesFor(

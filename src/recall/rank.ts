@@ -5,7 +5,7 @@
  */
 import { wholeBefore } from '../conversation/messages.ts';
 import type { Steps } from '../conversation/steps.ts';
-import type { TextSpan } from './text-ranges.ts';
+import { type TextSpan, withoutNumber } from './text-ranges.ts';
 
 /** A part of a text under one heading. */
 export type RankedPart = TextSpan & {
@@ -231,8 +231,7 @@ function createReader({ index, weights, paths }: Terms, query: string) {
 
   /** Returns the line without its number, if the query quotes it. */
   function quoteIn(line: string): string | undefined {
-    // Tools number the lines of files.
-    const own = line.replace(/^\s*\d+(?:→|\t|:|-)/, '').trim();
+    const own = withoutNumber(line);
     return own.length >= minQuote && query.includes(own) ? own : undefined;
   }
 

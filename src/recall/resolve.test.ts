@@ -272,6 +272,7 @@ describe('searching everything', () => {
       ].join('\n'),
     );
     expect(await answerTo('Read shop/api/settings_test.go')).not.toContain('Files');
+    expect(await answerTo('The branch feature/settings has it. Read 40')).toContain('[Files not in view');
   });
 
   it('shows what follows the best places, such as the rest of a definition, if the query quotes nothing', async () => {
@@ -286,6 +287,43 @@ describe('searching everything', () => {
     });
     expect(answer).toContain('func mergeIndex');
     expect(answer).toContain('step20()');
+  });
+
+  it('shows lines once that two versions of a file have, and leaves out those that the request shows', async () => {
+    const body = Array.from({ length: 30 }, (_, line) => `\tstep${line}(mergeIndex, "part ${line}")`).join(
+      '\n',
+    );
+    const versions = [
+      `func mergeIndex(path string) error {\n${body}\n}`,
+      `// Merges the index.\nfunc mergeIndex(path string) error {\n${body}\n}`,
+      `mergeIndex is in the request\n`,
+      `mergeIndex("handles a path")`,
+    ];
+    const answerTo = (isShown?: (text: string) => boolean) =>
+      resolveRecall({
+        argumentsJson: JSON.stringify({ query: 'Let me see how mergeIndex handles a path.' }),
+        lookup: (id) => held(versions[Number(id)]!),
+        all: versions.map((_, index) => `${index}`),
+        maxTokens: 5_000,
+        countTokens,
+        ...(isShown && { isShown }),
+      });
+    const answer = await answerTo();
+    expect(answer.split('step20(').length).toBe(2);
+    expect(answer).toContain('mergeIndex is in the request');
+    expect(await answerTo((text) => text.includes('in the request'))).not.toContain('in the request');
+  });
+
+  it('says how many other places there are, and names the call for the next', async () => {
+    const lamps = Array.from({ length: 30 }, (_, part) => `lamp ${part}\n${'hay\n'.repeat(200)}`).join('');
+    const answer = await resolveRecall({
+      argumentsJson: JSON.stringify({ query: 'Which lamp is it?' }),
+      lookup: () => held(lamps),
+      all: ['0'],
+      maxTokens: 450,
+      countTokens,
+    });
+    expect(answer).toMatch(/\n\[22 other places; the next: \{"id":"0","lines":"1545-1669"\}\]$/);
   });
 
   it('says plainly that nothing matches', async () => {

@@ -7,14 +7,16 @@ import type { Steps } from '../conversation/steps.ts';
 import { groupBy } from '../es2024.ts';
 import { mentionsFor } from './mentions.ts';
 import { type RankedPart, rankPlaces, word } from './rank.ts';
-import { type TextSpan, spellRange } from './text-ranges.ts';
+import { type TextSpan, contentOf, spellRange } from './text-ranges.ts';
 import {
   type Passage,
   type Place,
   type Searched,
   findWhole,
+  joined,
   kindOfTitle,
   sectionAt,
+  textOf,
   withContext,
   worthOf,
 } from './whole-matches.ts';
@@ -156,6 +158,7 @@ function wordPage(
   let left = maxTokens - lastLineTokens - countTokens(search.mentions(''));
   const put = (place: WordPlace, room = left): boolean => {
     const own = shown.find(({ hit, from }) => hit === place.hit && from === place.from);
+    if (!isNews(place, own, shown, options.isShown)) return true;
     const before = own === undefined ? headTokens : -countTokens(textOf(own));
     const cost = countTokens(textOf(place)) + before;
     if (cost > room) return false;
@@ -180,7 +183,8 @@ function wordPage(
     shown.some(({ from, start, end }) => from === place.from && place.start >= start && place.end <= end);
   if (quoted.length === 0)
     for (const place of found.slice(0, maxLonger)) if (!isIn(place)) put(linesAfter(place, linesAfterBest));
-  for (const place of found) if (!isIn(place) && !put(place)) break;
+  let misfits = 0;
+  for (const place of found) if (!isIn(place) && !put(place) && ++misfits === maxMisfits) break;
   for (let tries = 0; shown.length > 0; tries++) {
     const text = page(shown);
     const over = countTokens(text) - maxTokens;
@@ -195,13 +199,31 @@ function wordPage(
   return shortPage(search, found[0], found, options);
 }
 
-/** Tokens of the line above a place, and of the last line of an answer, at a guess. */
+/** Tokens of the line above a place, and of the last line of an answer, at a guess, and places without room that are passed over for shorter ones. */
 const headTokens = 30;
-const lastLineTokens = 130;
+const lastLineTokens = 80;
+const maxMisfits = 4;
 const maxPlacesTried = 50;
 
-function textOf({ from, start, end }: Place): string {
-  return from.text.slice(start, end);
+/** The least share of a place, or of the lines that it grows by, that the model sees nowhere else. */
+const minNews = 0.2;
+
+/** False if the answer or the request already shows most of a place, or of the lines that `own` would grow by: other versions of a file repeat it. */
+function isNews(
+  place: WordPlace,
+  own: WordPlace | undefined,
+  shown: readonly WordPlace[],
+  isShown: SearchOptions['isShown'],
+): boolean {
+  if (shown.length === 0) return true;
+  const { from, start, end } = place;
+  const lines =
+    own === undefined
+      ? contentOf(textOf(place))
+      : [...contentOf(from.text.slice(start, own.start)), ...contentOf(from.text.slice(own.end, end))];
+  const seen = new Set(shown.flatMap((one) => (one === own ? [] : contentOf(textOf(one)))));
+  const news = lines.filter((line) => !seen.has(line) && isShown?.(line) !== true);
+  return news.join('').length >= minNews * lines.join('').length;
 }
 
 function linesAfter(place: WordPlace, lines: number): WordPlace {
@@ -319,7 +341,7 @@ function layOut(
     const isThere = heading === undefined || textOf(first).startsWith(`── ${heading}`);
     const what = isThere ? '' : ` · ${shortened(heading)}`;
     const head = `── ${id === undefined ? '' : `${id} `}${spellPlaces(group)}${what} ──\n`;
-    return head + group.map((place) => withBreak(textOf(place))).join('…\n');
+    return head + group.map((place) => textOf(place).replace(/\n?$/, '\n')).join('…\n');
   });
   const isShown = ({ from, hit }: FoundPlace) =>
     places.some((place) => place.from === from && hit >= place.start && hit < place.end);
@@ -344,22 +366,20 @@ function widened(place: FoundPlace): Place {
   return linesBefore(linesAfter({ ...place, limit, quotes }, linesOfCall), linesOfCall);
 }
 
-function withBreak(text: string): string {
-  return text.endsWith('\n') ? text : `${text}\n`;
-}
-
 function lastLine(sources: readonly Searched[], others: readonly FoundPlace[]): string {
-  const [only] = sources;
-  const [next] = others;
+  const [[only], [next]] = [sources, others];
   const isNamed = only?.id !== undefined;
   if (next === undefined)
     return `[No other places${only && !isNamed ? ` in ${spellPlaces([{ from: only, ...only.within }])}` : ''}.]`;
+  const call = next.from.callFor(rangeOf(widened(next)));
+  if (next.limit !== undefined)
+    return `[${others.length} other ${others.length === 1 ? 'place' : 'places'}; the next: ${call}]`;
   const named = others.slice(0, maxOtherPlaces);
   const places = isNamed
     ? named.map((place) => `${place.from.id} ${spellPlaces([place])}`).join(', ')
     : spellPlaces(named);
   const more = others.length > named.length ? ` and ${others.length - named.length} more` : '';
-  return `[Other places: ${places}${more}; the next: ${next.from.callFor(rangeOf(widened(next)))}]`;
+  return `[Other places: ${places}${more}; the next: ${call}]`;
 }
 
 /** Spells places of one text: "lines 3-5, 9", "line 3", or "characters 1-200" where they are not whole lines. */
@@ -376,17 +396,4 @@ function spellPlaces(places: readonly Place[]): string {
 function rangeOf({ from: { text }, start, end }: Place): string {
   const isBreak = end > start && end < text.length && text[end - 1] === '\n';
   return spellRange(text, { start, end: isBreak ? end - 1 : end });
-}
-
-/** Joins places that overlap or touch, and puts those of one text in its order, where the first of them was. */
-function joined(places: readonly Place[]): readonly Place[] {
-  return [...groupBy(places, ({ from }) => from).values()].flatMap((own) => {
-    const result: Place[] = [];
-    for (const next of own.toSorted((one, other) => one.start - other.start)) {
-      const last = result.at(-1);
-      if (last === undefined || next.start > last.end) result.push(next);
-      else result[result.length - 1] = { ...last, end: Math.max(last.end, next.end) };
-    }
-    return result;
-  });
 }

@@ -89,6 +89,22 @@ function nextLines(text: string, offset: number, count: number): number {
   return at;
 }
 
+/** Characters of the shortest line that says something. */
+const minContent = 8;
+
+/** Returns the lines of a text that say something, without their numbers. */
+export function contentOf(text: string): readonly string[] {
+  return text.split('\n').flatMap((line) => {
+    const own = withoutNumber(line);
+    return own.length < minContent ? [] : [own];
+  });
+}
+
+/** Returns a line without the number that tools put before the lines of files, and without the white space around it. */
+export function withoutNumber(line: string): string {
+  return line.replace(/^\s*\d+(?:→|\t|:|-)/, '').trim();
+}
+
 function atLeastOne(digits: string): number {
   return Math.max(1, Number(digits));
 }

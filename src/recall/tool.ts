@@ -160,7 +160,8 @@ export async function answerRecall(
     all: request.searched(),
     maxTokens,
     countTokens: count,
-    isShown: (words) => (sent ??= new TextDecoder().decode(request.body)).includes(words),
+    isShown: (words) =>
+      (sent ??= new TextDecoder().decode(request.body)).includes(JSON.stringify(words).slice(1, -1)),
   });
   return { text, found, tokens: count(text) };
 }

@@ -3,6 +3,7 @@
  */
 import type { Steps } from '../conversation/steps.ts';
 import { wholeAfter, wholeBefore } from '../conversation/messages.ts';
+import { groupBy } from '../es2024.ts';
 import { spellingsOf } from '../arrival/items/query-terms.ts';
 import type { PageSection } from './read-original.ts';
 import type { TextSpan } from './text-ranges.ts';
@@ -42,6 +43,23 @@ export function kindOfTitle(title: string): PageSection['kind'] {
 
 export function sectionAt({ from, start, end }: Place): PageSection | undefined {
   return from.sections.find((section) => section.end > start && section.start < end);
+}
+
+export function textOf({ from, start, end }: Place): string {
+  return from.text.slice(start, end);
+}
+
+/** Joins places that overlap or touch, and puts those of one text in its order, where the first of them was. */
+export function joined(places: readonly Place[]): readonly Place[] {
+  return [...groupBy(places, ({ from }) => from).values()].flatMap((own) => {
+    const result: Place[] = [];
+    for (const next of own.toSorted((one, other) => one.start - other.start)) {
+      const last = result.at(-1);
+      if (last === undefined || next.start > last.end) result.push(next);
+      else result[result.length - 1] = { ...last, end: Math.max(last.end, next.end) };
+    }
+    return result;
+  });
 }
 
 export type Passage = Place & {
