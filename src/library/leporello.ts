@@ -133,17 +133,6 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
     return found.status === 'found' ? found.original : undefined;
   };
   const requests = new WeakMap<Prepared, PreparedRequest>();
-  const prepare = async (
-    codec: Codec,
-    { body, tenant = 'local', refusal }: ReadRequest,
-  ): Promise<PreparedRequest> => {
-    if (!refusal) return engine.prepare({ codec, body, tenant });
-    const overflow = codec.overflowIn(refusal.status, refusal.body);
-    if (overflow) return engine.prepare({ codec, body, tenant, refusal: { reason: 'too long', overflow } });
-    if (codec.refusesReasoning(refusal.status, refusal.body))
-      return engine.prepare({ codec, body, tenant, refusal: { reason: 'reasoning' } });
-    return passThrough(body, { status: 'untouched', reason: `the provider answered ${refusal.status}` });
-  };
   // Arguments are checked outside of async functions, so that a mistake is thrown at once.
   const answer = (prepared: Prepared, argumentsJson: string, maxTokens: number) => {
     checkRecall(argumentsJson, maxTokens);
@@ -154,7 +143,8 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   const leporello: Leporello = {
     prepare(request) {
       checkPrepare(request);
-      return withCodec(readRequest(request), prepare).then((prepared) => {
+      const answered = withCodec(readRequest(request), (codec, read) => prepareWith(engine, codec, read));
+      return answered.then((prepared) => {
         const forProgram = preparedFor(prepared);
         requests.set(forProgram, prepared);
         return forProgram;
@@ -183,28 +173,11 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
     readMemory(argumentsJson, { tenant = 'local', maxTokens = 8_000 } = {}) {
       checkRecall(argumentsJson, maxTokens);
       checkTenant(tenant);
-      return Promise.all([import('../recall/resolve.ts'), loadUsualCounter()]).then(
-        ([{ resolveRecall }, counter]) =>
-          resolveRecall({
-            argumentsJson,
-            async lookup(id) {
-              const bytes = await original(id, tenant);
-              return bytes && new TextDecoder().decode(bytes);
-            },
-            maxTokens,
-            countTokens: (text) => counter.count(text),
-          }),
-      );
+      return answerFrom((id) => original(id, tenant), argumentsJson, maxTokens);
     },
     compressResult(request) {
       checkResult(request);
-      const { name } = recallToolFor([]);
-      return Promise.all([import('./compress-result.ts'), loadUsualCounter(), encryptedStore()]).then(
-        ([{ compressResult }, counter, opened]) => {
-          const count = (text: string) => counter.count(text);
-          return compressResult(request, { encryptedStore: opened, count, recallTool: name, pendingWords });
-        },
-      );
+      return compressWith(request, encryptedStore, pendingWords);
     },
     original(id, tenant = 'local') {
       checkId(id);
@@ -214,6 +187,55 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
   };
   parts.set(leporello, { engine, encryptedStore, options });
   return leporello;
+}
+
+/** Prepares a request. One that the provider refused is folded further if a fold can help, and else passed on. */
+async function prepareWith(
+  engine: Engine,
+  codec: Codec,
+  { body, tenant = 'local', refusal }: ReadRequest,
+): Promise<PreparedRequest> {
+  if (!refusal) return engine.prepare({ codec, body, tenant });
+  const overflow = codec.overflowIn(refusal.status, refusal.body);
+  if (overflow) return engine.prepare({ codec, body, tenant, refusal: { reason: 'too long', overflow } });
+  if (codec.refusesReasoning(refusal.status, refusal.body))
+    return engine.prepare({ codec, body, tenant, refusal: { reason: 'reasoning' } });
+  return passThrough(body, { status: 'untouched', reason: `the provider answered ${refusal.status}` });
+}
+
+/** Answers a recall from originals of the store. */
+async function answerFrom(
+  original: (id: string) => Promise<Uint8Array | undefined>,
+  argumentsJson: string,
+  maxTokens: number,
+): Promise<string> {
+  const [{ resolveRecall }, counter] = await Promise.all([
+    import('../recall/resolve.ts'),
+    loadUsualCounter(),
+  ]);
+  return resolveRecall({
+    argumentsJson,
+    async lookup(id) {
+      const bytes = await original(id);
+      return bytes && new TextDecoder().decode(bytes);
+    },
+    maxTokens,
+    countTokens: (text) => counter.count(text),
+  });
+}
+
+async function compressWith(
+  request: ResultRequest,
+  openStore: () => Promise<EncryptedStore>,
+  pendingWords: PendingWords,
+): Promise<CompressedResult> {
+  const [{ compressResult }, counter, encryptedStore] = await Promise.all([
+    import('./compress-result.ts'),
+    loadUsualCounter(),
+    openStore(),
+  ]);
+  const count = (text: string) => counter.count(text);
+  return compressResult(request, { encryptedStore, count, recallTool: recallToolFor([]).name, pendingWords });
 }
 
 /** Prepares a request with its codec. A request whose codec cannot be loaded is sent as it is. */

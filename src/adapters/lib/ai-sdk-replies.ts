@@ -5,7 +5,7 @@
 import type { LanguageModelMiddleware } from 'ai';
 import type { PrivateTools } from '../../conversation/turns.ts';
 import { replyBlocks } from './ai-sdk-messages.ts';
-import type { ModelRound, OpenModelCall } from './model-call.ts';
+import { type ModelRound, type OpenModelCall, beginsLikeJson } from './model-call.ts';
 
 export type Generated = Awaited<ReturnType<NonNullable<LanguageModelMiddleware['wrapGenerate']>>>;
 export type Streamed = Awaited<ReturnType<NonNullable<LanguageModelMiddleware['wrapStream']>>>;
@@ -170,7 +170,7 @@ function openRound(number: number, privateTools: PrivateTools, holdsText: boolea
     const ready = [...raws.splice(0), visible];
     if (!isHolding) return ready;
     if (part.type === 'text-delta') heldText += part.delta;
-    isHolding = !part.type.startsWith('tool-') && !/^\s*[[{"\d]/.test(heldText);
+    isHolding = !part.type.startsWith('tool-') && !beginsLikeJson(heldText);
     // Parts behind a text wait with it, so that they keep their order.
     if (isText(part) || held.length > 0 || !isHolding) held.push(...ready);
     else return ready;

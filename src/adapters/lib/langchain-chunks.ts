@@ -7,6 +7,7 @@ import { ChatGenerationChunk } from '@langchain/core/outputs';
 import { type JsonRecord, objectsOf, wordAt } from '../../conversation/json-scan.ts';
 import type { PrivateTools } from '../../conversation/turns.ts';
 import { usageFields } from './langchain-messages.ts';
+import { beginsLikeJson } from './model-call.ts';
 
 /** Returns a reply of a model that does not stream as a chunk, which has its calls in another member. */
 export function streamable(part: AIMessage | AIMessageChunk): AIMessageChunk {
@@ -51,34 +52,7 @@ export function openChunks(privateTools: PrivateTools, holdsText: boolean) {
     return { ...part, index: offset + index };
   }
 
-  let [isHolding, heard] = [holdsText, ''];
-  /** Texts that are held back: as a text, or as parts. */
-  let held: readonly [text: string, parts: readonly JsonRecord[]] = ['', []];
-
-  /** Returns the content to show now. */
-  function unheld(content: string | readonly JsonRecord[], isCalling: boolean): AIMessageChunk['content'] {
-    if (!isHolding) return content as AIMessageChunk['content'];
-    const [text, parts] = held;
-    const isString = typeof content === 'string';
-    const texts = isString ? [] : content.filter(({ type }) => type === 'text');
-    heard += isString ? content : texts.map((part) => wordAt(part, 'text') ?? '').join('');
-    isHolding = !isCalling && !/^\s*[[{"\d]/.test(heard);
-    held = isString ? [text + content, parts] : [text, [...parts, ...texts]];
-    if (!isHolding) return released(isString ? [] : content.filter((part) => !texts.includes(part)));
-    return isString ? '' : (content.filter((part) => !texts.includes(part)) as AIMessageChunk['content']);
-  }
-
-  /** Returns the texts that were held back, with other parts. */
-  function released(others: readonly JsonRecord[]): AIMessageChunk['content'] {
-    const [text, parts] = held;
-    held = ['', []];
-    if (parts.length === 0 && others.length === 0) return text;
-    return [
-      ...(text === '' ? [] : [{ type: 'text', text }]),
-      ...parts,
-      ...others,
-    ] as AIMessageChunk['content'];
-  }
+  const hold = openHold(holdsText);
 
   function take(chunk: AIMessageChunk): ChatGenerationChunk {
     id ??= chunk.id;
@@ -100,7 +74,7 @@ export function openChunks(privateTools: PrivateTools, holdsText: boolean) {
     );
     const message = new AIMessageChunk({
       ...(id !== undefined && { id }),
-      content: unheld(typeof content === 'string' ? content : visible.map(shown), calls.length > 0),
+      content: hold.take(typeof content === 'string' ? content : visible.map(shown), calls.length > 0),
       tool_call_chunks: calls.map((call) => ({ ...call, ...shown({ index: call.index }) })),
       additional_kwargs: kwargs,
       ...usageFields(usageIn(chunk)),
@@ -111,11 +85,11 @@ export function openChunks(privateTools: PrivateTools, holdsText: boolean) {
   return {
     take,
     /** True if the program has seen no text of this round. */
-    isHolding: () => isHolding,
+    isHolding: hold.isHolding,
     endRound(whole: AIMessageChunk | undefined, goesOn: boolean): void {
       offset = next;
       hidden.clear();
-      if (goesOn) [isHolding, heard, held] = [holdsText, '', ['', []]];
+      if (goesOn) hold.begin();
       reasoning = whole?.additional_kwargs['reasoning'];
     },
     /** Returns the end of the message, with the metadata of the last round. */
@@ -123,12 +97,52 @@ export function openChunks(privateTools: PrivateTools, holdsText: boolean) {
       const own = shownMetadata(metadata, privateTools);
       const message = new AIMessageChunk({
         ...(id !== undefined && { id }),
-        content: released([]),
+        content: hold.release([]),
         ...(reasoning !== undefined && { additional_kwargs: { reasoning } }),
         response_metadata: hasRecalls ? withoutOutput(own) : own,
       });
       const { content } = message;
       return new ChatGenerationChunk({ message, text: typeof content === 'string' ? content : '' });
+    },
+  };
+}
+
+type Content = AIMessageChunk['content'];
+
+/** Holds back the texts of a round as long as they may stand ahead of JSON: see `openChunks`. */
+function openHold(holdsText: boolean) {
+  let isHolding = holdsText;
+  let heard = '';
+  /** Texts that are held back: as a text, or as parts. */
+  let held: readonly [text: string, parts: readonly JsonRecord[]] = ['', []];
+
+  /** Returns the texts that were held back, with other parts. */
+  function release(others: readonly JsonRecord[]): Content {
+    const [text, parts] = held;
+    held = ['', []];
+    if (parts.length === 0 && others.length === 0) return text;
+    return [...(text === '' ? [] : [{ type: 'text', text }]), ...parts, ...others] as Content;
+  }
+
+  return {
+    isHolding: () => isHolding,
+    release,
+    /** Begins another round, whose texts take the place of those that were held back. */
+    begin(): void {
+      [isHolding, heard, held] = [holdsText, '', ['', []]];
+    },
+    /** Takes the content of a chunk, and returns what to show now. */
+    take(content: string | readonly JsonRecord[], isCalling: boolean): Content {
+      if (!isHolding) return content as Content;
+      const isString = typeof content === 'string';
+      const texts = isString ? [] : content.filter(({ type }) => type === 'text');
+      const others = isString ? [] : content.filter((part) => !texts.includes(part));
+      const [text, parts] = held;
+      held = isString ? [text + content, parts] : [text, [...parts, ...texts]];
+      heard += isString ? content : texts.map((part) => wordAt(part, 'text') ?? '').join('');
+      isHolding = !isCalling && !beginsLikeJson(heard);
+      if (!isHolding) return release(others);
+      return isString ? '' : (others as Content);
     },
   };
 }

@@ -237,6 +237,11 @@ export function requestOfCall(leporello: Leporello, callId: string): RequestOfCa
   return requests.get(leporello)?.get(callId);
 }
 
+/** True for the beginning of an object, a list, a string or a number: text that a program which asked for JSON may see at once. */
+export function beginsLikeJson(text: string): boolean {
+  return /^\s*[[{"\d]/.test(text);
+}
+
 type SendOutcome<Reply> =
   | { readonly status: 'answered'; readonly reply: Reply }
   | ({ readonly status: 'refused'; readonly error: unknown } & ProviderRefusal);

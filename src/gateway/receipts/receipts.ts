@@ -4,6 +4,7 @@
  */
 import { type Caches, openFixed } from '../../caches.ts';
 import type { EngineRequest, PreparedRequest } from '../../engine/types.ts';
+import { countOf } from '../../outline/outcome.ts';
 import type { ReceiptTotals } from '../../receipts/totals.ts';
 import type { PriceList } from '../../tokens/model-facts.ts';
 import type { Usage } from '../../conversation/conversation.ts';
@@ -307,7 +308,7 @@ export function logFold(log: GatewayLog, receipt: string, report: FoldReport): v
     tokens === undefined || window === undefined ? undefined : toTenths((tokens / window) * 100);
   const took = steps.map(({ strategy, edits, tokensSaved, refused }) =>
     refused === undefined
-      ? `${strategy}: ${tokensSaved} tokens in ${edits} edit${edits === 1 ? '' : 's'}`
+      ? `${strategy}: ${tokensSaved} tokens in ${countOf(edits, 'edit')}`
       : `${strategy}: refused, ${refused}`,
   );
   log.info(
