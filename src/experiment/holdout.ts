@@ -93,7 +93,8 @@ export function openHoldout({
   /** Notes the requests of several conversations: the newest of each is read, and records that stand together are written once. */
   async function write(tenant: string, conversations: readonly NewRequests[]): Promise<void> {
     const changes: RecordChange<TrialRecord>[] = [];
-    for (const { unit, beginning, trial, newest, sums } of conversations) {
+    for (const added of conversations) {
+      const { unit, beginning, trial, newest, sums } = added;
       const known = await journal.find(tenant, unit);
       if (!known && !trial) continue;
       if (known && sums.firstAt - known.lastAt > silentMs) continue;
@@ -101,32 +102,10 @@ export function openHoldout({
       const conversation =
         newest.conversation ?? (await readInSlices(codec, body, unremembered, openSlices()));
       const counts = outcomesOf(conversation, known?.counted[beginning] ?? trial?.at ?? 0);
-      const { length } = conversation.messages;
-      changes.push({
-        unit,
-        change: (own, everybodys) => ({
-          unit,
-          isControl: everybodys?.isControl ?? trial!.isControl,
-          era: everybodys?.era ?? { rate, capUsd, settings, model: sums.model },
-          firstAt: own?.firstAt ?? sums.firstAt,
-          lastAt: Math.max(own?.lastAt ?? 0, sums.lastAt),
-          usd: (own?.usd ?? 0) + sums.usd,
-          unpriced: (own?.unpriced ?? 0) + sums.unpriced + takeLost(tenant, unit),
-          requests: (own?.requests ?? 0) + sums.requests,
-          recalls: (own?.recalls ?? 0) + sums.recalls,
-          foldedTokens: Math.max(own?.foldedTokens ?? 0, sums.foldedTokens),
-          isRescued: own?.isRescued === true || (trial?.isControl === true && sums.isFolded),
-          newConversations:
-            (own?.newConversations ?? 0) +
-            (everybodys && everybodys.counted[beginning] === undefined ? 1 : 0),
-          covariates: everybodys?.covariates ?? [
-            Math.log(Math.max(sums.tokens, 1) / 50_000),
-            Math.log(Math.max(length, 1) / 50),
-          ],
-          counts: addedCounts(own?.counts ?? noCounts, counts),
-          counted: { ...own?.counted, [beginning]: length },
-        }),
-      });
+      const era = { rate, capUsd, settings, model: sums.model };
+      const lostNotes = () => takeLost(tenant, unit);
+      const seen = { era, counts, messages: conversation.messages.length, lostNotes };
+      changes.push({ unit, change: withRequests(added, seen) });
     }
     await journal.change(tenant, changes);
   }
@@ -260,6 +239,45 @@ function sumsWith(sums: RequestSums | undefined, receipt: Receipt): RequestSums 
     model: sums?.model ?? receipt.model ?? 'unknown',
     tokens: sums?.tokens ?? tokensBefore,
   };
+}
+
+/** What is known of a conversation besides the sums of its new requests. */
+type SeenConversation = {
+  /** The experiment, for a unit of which there is no record yet. */
+  readonly era: TrialEra;
+  /** The outcomes in the messages that were not counted before. */
+  readonly counts: ReturnType<typeof outcomesOf>;
+  readonly messages: number;
+  /** Takes the number of notes of the unit that were lost. */
+  readonly lostNotes: () => number;
+};
+
+/** Adds new requests of one conversation to this gateway's record of its unit. */
+function withRequests(
+  { unit, beginning, trial, sums }: NewRequests,
+  { era, counts, messages, lostNotes }: SeenConversation,
+): RecordChange<TrialRecord>['change'] {
+  return (own, everybodys) => ({
+    unit,
+    isControl: everybodys?.isControl ?? trial!.isControl,
+    era: everybodys?.era ?? era,
+    firstAt: own?.firstAt ?? sums.firstAt,
+    lastAt: Math.max(own?.lastAt ?? 0, sums.lastAt),
+    usd: (own?.usd ?? 0) + sums.usd,
+    unpriced: (own?.unpriced ?? 0) + sums.unpriced + lostNotes(),
+    requests: (own?.requests ?? 0) + sums.requests,
+    recalls: (own?.recalls ?? 0) + sums.recalls,
+    foldedTokens: Math.max(own?.foldedTokens ?? 0, sums.foldedTokens),
+    isRescued: own?.isRescued === true || (trial?.isControl === true && sums.isFolded),
+    newConversations:
+      (own?.newConversations ?? 0) + (everybodys && everybodys.counted[beginning] === undefined ? 1 : 0),
+    covariates: everybodys?.covariates ?? [
+      Math.log(Math.max(sums.tokens, 1) / 50_000),
+      Math.log(Math.max(messages, 1) / 50),
+    ],
+    counts: addedCounts(own?.counts ?? noCounts, counts),
+    counted: { ...own?.counted, [beginning]: messages },
+  });
 }
 
 /** Changes some sums of this gateway's record of a unit that any gateway knows. */
