@@ -4,7 +4,7 @@
  * interrupted is done again. When the stamp is right, the set-up costs one hash of the lockfile.
  */
 import { createHash } from 'node:crypto';
-import { lstatSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, lstatSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runNpm } from './npm.mjs';
 import { oneAtATime } from './one-at-a-time.mjs';
@@ -39,6 +39,12 @@ export async function setUp(root, { isProduction = false, nodeVersion = process.
   if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink()) {
     process.stderr.write(
       `${modules} is a link to ${realpathSync(modules)}, which the installation would empty. Remove the link, or set up the checkout that it points into, and run this again.\n`,
+    );
+    return undefined;
+  }
+  if (!isWritable(root)) {
+    process.stderr.write(
+      `This checkout must be set up, but this user may not write ${root}. Run npm start there once as its owner, then run this again.\n`,
     );
     return undefined;
   }
@@ -89,6 +95,16 @@ async function install(root, { isProduction, nodeVersion, toolchain }) {
   ]);
   for (const result of results) if (result.status === 'rejected') throw result.reason;
   linkToolchain(root, await fetching);
+}
+
+/** @param {string} folder */
+function isWritable(folder) {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** @param {string} path */
