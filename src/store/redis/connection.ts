@@ -248,12 +248,19 @@ function remedies(prefix: string): readonly (readonly [RegExp, string])[] {
     [/^DENIED/, 'Set a password there.'],
     [/ECONNREFUSED|ENOENT/, 'Start the server, or check host and port.'],
     [/ENOTFOUND|EAI_AGAIN/, 'Check the host name.'],
-    [/certificate|SSL|TLS|alert/i, 'Check its certificate, and whether it speaks TLS on this port.'],
+    [
+      /certificate|SSL|TLS|alert/i,
+      'Check its certificate (NODE_EXTRA_CA_CERTS names the file of an authority of your own), and whether it speaks TLS on this port.',
+    ],
     [/Protocol error/, 'The server that answers is not Redis: check host and port.'],
     [
       /no answer/,
       'Check the network, whether both sides use TLS, and how busy the server is, or allow more time.',
     ],
-    [/lost|ECONNRESET|EPIPE/, 'The store reconnects by itself once the server is back.'],
+    [
+      /ECONNRESET|EPIPE/,
+      'The server ended the connection. The store reconnects by itself, unless only one side uses TLS.',
+    ],
+    [/lost/, 'The store reconnects by itself once the server is back.'],
   ];
 }

@@ -158,7 +158,10 @@ describe.skipIf(isRedisMissing)('the store in Redis', () => {
       await store.close();`;
     expect(program(ask, { NODE_EXTRA_CA_CERTS: certificate }).stdout).toBe('fine\n');
     expect(program(ask).stdout).toMatch(
-      /failed: self-signed certificate.*\. Check its certificate, and whether it speaks TLS on this port\.\n$/,
+      /failed: self-signed certificate.*\. Check its certificate \(NODE_EXTRA_CA_CERTS names .*\), and whether it speaks TLS on this port\.\n$/,
+    );
+    expect(program(ask.replace('tls: true', 'tls: false')).stdout).toMatch(
+      /failed: .*ECONNRESET\. The server ended the connection\. The store reconnects by itself, unless only one side uses TLS\.\n$/,
     );
     rmSync(folder, { recursive: true });
   });
