@@ -118,6 +118,10 @@ describe.skipIf(isBrowserMissing)('the pages in a browser', () => {
     await page.locator('td a').first().click();
     expect(await page.locator('pre').textContent()).toContain(hostile);
     expect(await page.locator('main script, main img').count()).toBe(0);
+    // Each line has the direction of its own script.
+    expect(await page.evaluate('getComputedStyle(document.querySelector("pre")).unicodeBidi')).toBe(
+      'plaintext',
+    );
     await page.context().close();
   });
 
