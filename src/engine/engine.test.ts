@@ -281,6 +281,18 @@ describe('failures', () => {
     },
   );
 
+  it('wait for the store also with more time than a timer can wait', async () => {
+    const store = inMemoryStore();
+    const slow: typeof store.getMany = async (keys) => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return store.getMany(keys);
+    };
+    const { engine } = testEngine({ store: { ...store, getMany: slow }, window: 20_000 });
+    const body = chatBody(conversation(30), { tools, model: 'gpt-4o' });
+    const prepared = await engine.prepare({ codec: openaiChat, body, tenant: 't', leftMs: () => 3e9 });
+    expect([prepared.outcome, prepared.problem]).toEqual([{ status: 'compacted' }, undefined]);
+  });
+
   it('fold a request that would not fit even without time, and no other', async () => {
     const body = chatBody(conversation(30), { tools, model: 'gpt-4o' });
     const ask = (options: Parameters<typeof testEngine>[0]) => {

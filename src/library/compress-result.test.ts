@@ -128,6 +128,16 @@ describe('a tool result in an agent loop', () => {
     }
   });
 
+  it('waits for words also with more time than a timer can wait', async () => {
+    const summarize = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return 'Lamps made by hand.';
+    };
+    const request = { text, budget: { tokens: 450, results: 1 }, summarizer: { name: 'slow', summarize } };
+    const result = await createLeporello().compressResult({ ...request, waitMs: 3e9 });
+    expect(result.compression).toMatchObject({ by: 'summarizer', problem: undefined });
+  });
+
   it('gets late words the next time, and they are requested only once', async () => {
     const leporello = createLeporello();
     const answer = Promise.withResolvers<string>();

@@ -187,7 +187,7 @@ describe('a service that does not do what it should', () => {
 
   it('gets each call as a POST of JSON with the headers and the time', async () => {
     answer = { text: '{"values":[null]}' };
-    const store = httpStore({ url: `${url}/base/`, headers, timeoutMs, clock: () => 5 });
+    const store = httpStore({ url: `${url}/base/`, headers, timeoutMs: Infinity, clock: () => 5 });
     expect(await store.get('a')).toBeUndefined();
     answer = { text: '{}' };
     await store.putMany([{ key: 'a', value: bytes(255, 0), expiresAt: Number.POSITIVE_INFINITY }]);

@@ -3,6 +3,7 @@
  * the process. No wrapper encrypts: see encrypted-store.ts.
  */
 import { type Cache, openFixed } from '../caches.ts';
+import { timerMs } from '../checks.ts';
 import { LeporelloError, unanswered } from '../errors.ts';
 import { withResolvers } from '../es2024.ts';
 import { type Clock, type FirstFound, type Store, type StoreEntry, originalPrefix } from './store.ts';
@@ -172,13 +173,14 @@ export type StartTimer = (ms: number, act: () => void) => { stop(): void };
  */
 export function startSlicedTimer(ms: number, act: () => void): { stop(): void; unref(): void } {
   let left = 4;
-  let timer: NodeJS.Timeout | number = setTimeout(ring, ms / left);
+  const slice = timerMs(ms / left);
+  let timer: NodeJS.Timeout | number = setTimeout(ring, slice);
 
   function ring(): void {
     left -= 1;
     if (left === 0) act();
     else if (typeof timer === 'object') timer.refresh();
-    else timer = setTimeout(ring, ms / 4);
+    else timer = setTimeout(ring, slice);
   }
 
   return { stop: () => clearTimeout(timer), unref: () => void (typeof timer === 'object' && timer.unref()) };

@@ -45,6 +45,17 @@ describe('the summarizer', () => {
     expect(await outcomeOf(never, 5)).toEqual({ ...bad, problem: 'too late' });
   });
 
+  it('is waited for also with more time than a timer can wait', async () => {
+    const slow: Summarizer = {
+      name: 'slow',
+      async summarize(...asked) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        return answering('All went well.').summarize(...asked);
+      },
+    };
+    expect(await outcomeOf(slow, 3e9)).toEqual(await outcomeOf(answering('All went well.')));
+  });
+
   it('may report an error that the agent met', async () => {
     const told = `a1 to a4: npm test failed with "Error: token expired" in src/auth-1.ts; ${'it was looked at again. '.repeat(4)}`;
     expect(await outcomeOf(answering(told))).toMatchObject({ by: 'summarizer', problem: undefined });

@@ -22,6 +22,9 @@ const run = promisify(execFile);
 const usd = { input: 2, cacheRead: 0.5, output: 8 } as const;
 const files = 8;
 
+/** Thirty days, longer than a timer can wait. */
+const timeout = ['--timeout-seconds', '2592000'];
+
 /** The provider's own bill, by the arm's name and the task. */
 type Bill = { usd: number; calls: number; cached: string };
 
@@ -132,7 +135,7 @@ async function benchAb(
 
 it('measures known effects of a scripted agent, to the cent of the provider', async () => {
   const model = scripted();
-  const compared = JSON.parse(await benchAb(model, 4, ['--json'])) as Compared;
+  const compared = JSON.parse(await benchAb(model, 4, ['--json', ...timeout])) as Compared;
   expect(compared.refused).toEqual([]);
   expect(compared).toMatchObject({
     tasks: 4,

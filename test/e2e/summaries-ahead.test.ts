@@ -64,7 +64,9 @@ describe.each(formats)('summaries by a model for %s requests', (format) => {
   it('are written in the background and used by the fold, also after a restart', async () => {
     const { asked, script, open } = provider(says('All jobs passed so far.\nJob ZEBRA-17 is next.'));
     open();
-    await using stack = await startStack(script, settings);
+    // A timer cannot wait for 30 days.
+    const summaries = { kind: 'model', deadlineMs: 30 * 24 * 3_600_000 } as const;
+    await using stack = await startStack(script, { ...settings, summaries });
     await ask(stack, 14);
     await until(stack, 'a summary is ready');
     expect(asked.map(({ streaming, body }) => [streaming, 'tools' in body])).toEqual([[false, false]]);

@@ -4,6 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { timerMs } from '../../checks.ts';
 import { assembleGateway, type GatewayDeps, type GatewaySettings } from '../../gateway/app.ts';
 import { serveNode } from '../../gateway/http/node-server.ts';
 import { undiciUpstream } from '../../gateway/http/undici-upstream.ts';
@@ -84,7 +85,7 @@ async function runCommand(options: ArmOptions, url: string, terminal: Terminal):
       LEPORELLO_AB_NAMESPACE: namespace,
     },
   });
-  const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
+  const timer = setTimeout(() => child.kill('SIGKILL'), timerMs(timeoutMs));
   const forget = terminal.onStop(() => child.kill('SIGTERM'));
   try {
     const [code] = (await once(child, 'exit')) as [number | null];

@@ -114,4 +114,13 @@ describe('fetchUpstream', () => {
     });
     await upstream.close();
   });
+
+  it('waits for headers also with more time than a timer can wait', async () => {
+    const url = await provider(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return { status: 204, headers: [], body: undefined };
+    });
+    const patient = fetchUpstream(fetch, { headersTimeoutMs: Number.POSITIVE_INFINITY });
+    expect((await patient.send(get(url))).status).toBe(204);
+  });
 });

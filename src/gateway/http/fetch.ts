@@ -10,8 +10,9 @@ import {
   type Upstream,
   type UpstreamRequest,
 } from './http.ts';
-import { iterate } from './body.ts';
 import { internalError, upstreamError } from './problems.ts';
+import { iterate } from './body.ts';
+import { timerMs } from '../../checks.ts';
 import { LeporelloError } from '../../errors.ts';
 
 /**
@@ -118,7 +119,7 @@ export function fetchUpstream(fetchFn: Fetch = fetch, options: FetchUpstreamOpti
       const signal = AbortSignal.any([request.signal, late.signal]);
       const timer = setTimeout(
         () => late.abort(new LeporelloError('deadline', `${origin} took too long to answer.`)),
-        options.headersTimeoutMs ?? 900_000,
+        timerMs(options.headersTimeoutMs ?? 900_000),
       );
       const fail = (error: unknown): never => {
         throw upstreamError(error, origin, signal);
