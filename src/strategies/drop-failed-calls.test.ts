@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { chatBody, chatMessages, readChat, type Step } from '../../test/support/chat-conversation.ts';
+import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
+import type { Edit } from '../conversation/edit.ts';
+import { asAnthropic } from '../../test/support/as-anthropic.ts';
+import {
+  chatBody,
+  chatMessages,
+  freshReading,
+  readChat,
+  type Step,
+} from '../../test/support/chat-conversation.ts';
 import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';
 import { dropFailedCalls } from './drop-messages.ts';
 import { wordings } from './lib/no-such-tool.ts';
@@ -172,6 +181,24 @@ describe('drop-failed-calls', () => {
   ])('keeps a call to %s', (_, call) => {
     const steps = [{ user: 'Go' }, { calls: [call] }];
     expect(afterDropping(steps)).toEqual(chatMessages(steps));
+  });
+
+  it('keeps an error of a tool that was offered earlier, also where the format marks errors', () => {
+    const failing = { name: 'insert', result: 'Error: duplicate key 4711' };
+    const steps = [{ user: 'Go' }, { text: 'I insert.', calls: [failing] }, { assistant: 'Hm.' }];
+    const body = new TextDecoder()
+      .decode(asAnthropic(chatBody(steps, { tools })))
+      .replace('"type":"tool_result"', '"type":"tool_result","is_error":true');
+    const proposed = (text: string) => {
+      const conversation = anthropicMessages.read(new TextEncoder().encode(text), freshReading());
+      expect(conversation.messages.flatMap(({ parts }) => parts)).toContainEqual(
+        expect.objectContaining({ type: 'tool-result', isError: true }),
+      );
+      const mayEdit = (edit: Edit) => anthropicMessages.rules.mayEdit(conversation, edit);
+      return dropFailedCalls().propose(foldView(conversation, { mayEdit })).length;
+    };
+    expect(proposed(body)).toBe(0);
+    expect(proposed(body.replace('duplicate key 4711', "Tool 'insert' not found"))).toBe(2);
   });
 
   it('does nothing if the request offers no tools, since existing tools are unknown then', () => {

@@ -251,7 +251,7 @@ function gainOf(view: FoldView, edit: Drop): number {
 
 /**
  * Drops calls of tools that do not exist, with their errors: they teach the model nothing and invite it to try again. A call counts if its name is
- * not among the offered tools and its result is an error.
+ * not among the offered tools and its result says that there is no such tool. Another error may be of a tool that was offered earlier.
  */
 export function dropFailedCalls(): Strategy {
   return { name: 'drop-failed-calls', reach: 'history', propose: proposeFailed };
@@ -265,7 +265,9 @@ function proposeFailed(view: FoldView): readonly Edit[] {
     if (offered.has(pair.name) || !pair.result || gone.parts.has(placeKey(pair.call))) return [];
     if (gone.messages.has(pair.call.message)) return [];
     const edits = [dropPart(pair.call), dropPart(pair.result)];
-    return isOld(view, pair, pair.result) && failed(view, pair.result, pair.name) && edits.every(view.mayEdit)
+    return isOld(view, pair, pair.result) &&
+      isUnknown(view, pair.result, pair.name) &&
+      edits.every(view.mayEdit)
       ? edits
       : [];
   });
@@ -286,11 +288,10 @@ function isOld(view: FoldView, pair: Pair, result: PartPlace): boolean {
   );
 }
 
-function failed(view: FoldView, place: PartPlace, name: string): boolean {
+function isUnknown(view: FoldView, place: PartPlace, name: string): boolean {
   const message = view.conversation.messages[place.message]!;
   const part: Part | undefined = message.parts[place.part];
   if (part?.type !== 'tool-result' || part.isError === false) return false;
-  if (part.isError) return true;
   const text = textsOf(part)
     .map((span) => textOf(view.conversation.body, message, span))
     .join('\n');

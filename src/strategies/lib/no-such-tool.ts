@@ -1,5 +1,5 @@
 /**
- * Recognizes results in which an agent says that a tool does not exist, for wire formats that do not mark errors. A comment names the project
+ * Recognizes results in which an agent says that a tool does not exist: the mark of an error does not say why. A comment names the project
  * and the file of each wording. Pure.
  */
 
