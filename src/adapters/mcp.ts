@@ -100,11 +100,11 @@ const maxListed = 12;
 
 /** Returns the memory in an open store, which `close` closes. */
 export function memoryIn(
-  { store, secret }: OpenedStore,
+  opened: OpenedStore,
   { tenant: reader, maxTokens = 8_000 }: MemoryOptions = {},
 ): Memory {
   const tenant = reader ?? 'local';
-  const encryptedStore = createEncryptedStore({ store, secret });
+  const encryptedStore = createEncryptedStore(opened);
   const receipts = createReceiptStore<KeptReceipt>({ encryptedStore });
 
   async function read(id: string): Promise<string | undefined> {
@@ -164,7 +164,7 @@ export function memoryIn(
         return `No fold of ${session === undefined ? `the tenant ${tenant}` : `the session ${session}`} is recorded${session === undefined ? '' : ` for the tenant ${tenant}`}.`;
       return folds.map(spellFold).join('\n');
     },
-    close: () => store.close(),
+    close: () => opened.store.close(),
   };
 }
 

@@ -15,14 +15,14 @@ import type { Terminal } from './terminal.ts';
 export async function experiment(args: ExperimentArgs, terminal: Terminal): Promise<number> {
   const { config, dataDir } = await loadConfig(args.settings, terminal);
   const tenant = tenantToRead(args.tenant, config);
-  const opened = await openExistingStore(dataDir, terminal.env, config.memory);
+  const opened = await openExistingStore(dataDir, terminal.env, config);
   if ('missing' in opened) {
     terminal.err(`leporello: ${opened.missing}\n`);
     return 1;
   }
-  const { store, secret } = opened;
+  const { store } = opened;
   try {
-    const encryptedStore = createEncryptedStore({ store, secret });
+    const encryptedStore = createEncryptedStore(opened);
     const now = Date.now();
     const trials = await createJournal(encryptedStore, trialJournal).list(tenant);
     const findings = await openShadowNotes(encryptedStore).read(tenant);

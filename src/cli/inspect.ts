@@ -31,11 +31,11 @@ const maxSearched = 500;
 export async function inspect(args: InspectArgs, terminal: Terminal): Promise<number> {
   const { config, dataDir } = await loadConfig(args.settings, terminal);
   const tenant = tenantToRead(args.tenant, config);
-  const opened = await openExistingStore(dataDir, terminal.env, config.memory);
+  const opened = await openExistingStore(dataDir, terminal.env, config);
   if ('missing' in opened) return fails(terminal, opened.missing);
-  const { store, secret } = opened;
+  const { store } = opened;
   try {
-    const encryptedStore = createEncryptedStore({ store, secret });
+    const encryptedStore = createEncryptedStore(opened);
     const receipts = createReceiptStore<KeptReceipt>({ encryptedStore });
     const wanted = await find(args, receipts, tenant);
     if (wanted.length === 0)

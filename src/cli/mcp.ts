@@ -28,7 +28,7 @@ export async function mcp(args: McpArgs, terminal: Terminal): Promise<number> {
   // A program that starts this command may read the data folder. One that only reaches the port may not: it gets one tenant's originals.
   const tenant = args.tenant ?? (args.port === undefined ? undefined : 'local');
   const memory = memoryOnceThere(async () => {
-    const opened = await openExistingStore(dataDir, terminal.env, config.memory);
+    const opened = await openExistingStore(dataDir, terminal.env, config);
     return 'missing' in opened ? opened.missing : memoryIn(opened, { tenant });
   });
   const missing = await memory.missing();

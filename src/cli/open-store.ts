@@ -18,7 +18,17 @@ const serverOptions = ['redis', 'http'] as const;
 /** Configuration of the store; all are `false` when it is in the data folder. */
 export type StoreConfig = Pick<Config['memory'], (typeof serverOptions)[number]>;
 
+/** Configuration of the store and of its use. */
+export type UsedConfig = Pick<Config, 'memory' | 'limits'>;
+
 const inDataFolder: StoreConfig = { redis: false, http: false };
+
+const dayMs = 24 * 60 * 60 * 1_000;
+
+/** Returns how long originals are kept, and how long a call of the store may take. */
+function usage(config: UsedConfig): Pick<OpenedStore, 'ttlMs' | 'storeDeadlineMs'> {
+  return { ttlMs: config.memory.ttlDays * dayMs, storeDeadlineMs: config.limits.storeDeadlineMs };
+}
 
 /** A store outside the data folder. */
 type StoreServer = {
@@ -49,13 +59,13 @@ export function storeServer(config: StoreConfig): StoreServer | undefined {
 export async function openStore(
   dataDir: string | undefined,
   env: Environment,
-  config: StoreConfig = inDataFolder,
+  config?: UsedConfig,
 ): Promise<OpenedStore> {
-  const server = storeServer(config);
+  const server = config && storeServer(config.memory);
   const secret = await secretIn(dataDir, env, server);
   const store = await (server?.open() ?? storeInFolder(dataDir));
   const problem = await whyUnwritable(store);
-  if (problem === undefined) return { secret, store };
+  if (problem === undefined) return { secret, store, ...(config && usage(config)) };
   await store.close().catch(() => undefined);
   throw problem;
 }
@@ -103,9 +113,9 @@ export async function openStoreOrFallBack(
 export async function openExistingStore(
   dataDir: string | undefined,
   env: Environment,
-  config: StoreConfig,
+  config: UsedConfig,
 ): Promise<OpenedStore | { readonly missing: string }> {
-  const server = storeServer(config);
+  const server = storeServer(config.memory);
   const isGiven = givenSecret(env) !== undefined;
   if (dataDir === undefined && !(server && isGiven))
     return { missing: 'This user has no home folder: set the data folder with --data.' };
@@ -113,7 +123,7 @@ export async function openExistingStore(
   const missing = missingIn(folder, { store: !server, secret: !isGiven });
   if (missing !== undefined) return { missing };
   const secret = await loadSecret({ dataDir: folder, env });
-  return { store: await (server?.open() ?? storeInFolder(folder)), secret };
+  return { store: await (server?.open() ?? storeInFolder(folder)), secret, ...usage(config) };
 }
 
 /** Loads the secret. With a server and a secret in the environment, no data folder is needed. */

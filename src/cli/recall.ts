@@ -10,13 +10,13 @@ import { selectPath } from '../recall/json-path.ts';
 import { loadTokenCounter } from '../tokens/load-counter.ts';
 import type { RecallArgs } from './command-args.ts';
 import { loadConfig } from './config/load-config.ts';
-import { type StoreConfig, openExistingStore, storeServer } from './open-store.ts';
+import { type UsedConfig, openExistingStore, storeServer } from './open-store.ts';
 import type { Environment, Terminal } from './terminal.ts';
 
 /** Runs the command. Resolves with the exit code, 1 when there is no such original or part. */
 export async function recall(args: RecallArgs, terminal: Terminal): Promise<number> {
   const { config, dataDir } = await loadConfig(args.settings, terminal);
-  const found = await find(args.id, dataDir, config.memory, terminal.env);
+  const found = await find(args.id, dataDir, config, terminal.env);
   if (found.status === 'missing') {
     terminal.err(`leporello: ${found.why}\n`);
     return 1;
@@ -45,7 +45,7 @@ type FoundOriginal =
 async function find(
   id: string,
   dataDir: string | undefined,
-  memory: StoreConfig,
+  config: UsedConfig,
   env: Environment,
 ): Promise<FoundOriginal> {
   if (!isMemoryId(id))
@@ -53,13 +53,13 @@ async function find(
       'bad-usage',
       `${JSON.stringify(id)} is not an id: an id is mem_ and 16 characters.`,
     );
-  const opened = await openExistingStore(dataDir, env, memory);
+  const opened = await openExistingStore(dataDir, env, config);
   if ('missing' in opened) return missing(opened.missing);
-  const { store, secret } = opened;
+  const { store } = opened;
   try {
-    const recalled = await createEncryptedStore({ store, secret }).recallAny(id);
+    const recalled = await createEncryptedStore(opened).recallAny(id);
     if (recalled.status === 'found') return recalled;
-    const server = storeServer(memory);
+    const server = storeServer(config.memory);
     return missing(
       server === undefined
         ? `There is no original ${id} in ${dataDir ?? ''}. It may have expired, or be in another data folder (--data), or belong to another secret.`

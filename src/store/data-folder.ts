@@ -1,12 +1,12 @@
 /** Opens the store and the secret in the data folder of a gateway, for programs that only read it. */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { EncryptedStoreOptions } from './encrypted-store.ts';
 import { loadSecret } from './secret.ts';
 import { sqliteStore } from './sqlite/sqlite.ts';
-import type { Store } from './store.ts';
 
-/** An open store with its secret. */
-export type OpenedStore = { readonly store: Store; readonly secret: Uint8Array };
+/** An open store with its secret: what `createEncryptedStore` needs. */
+export type OpenedStore = Pick<EncryptedStoreOptions, 'store' | 'secret' | 'ttlMs' | 'storeDeadlineMs'>;
 
 /** Returns the path of the store in a data folder. */
 export function storeFile(dataDir: string): string {

@@ -32,16 +32,10 @@ export async function compact(args: CompactArgs, terminal: Terminal): Promise<nu
   const { config, dataDir } = await loadConfig(args.settings, terminal);
   const input = await openInput(args.file, terminal);
   try {
-    const memory = await openStore(dataDir, terminal.env, config.memory);
+    const memory = await openStore(dataDir, terminal.env, config);
     try {
       const settings = gatewaySettings(config, args.window);
-      const encryptedStore = withoutFolds(
-        createEncryptedStore({
-          ...memory,
-          ttlMs: settings.memoryTtlMs,
-          storeDeadlineMs: settings.storeDeadlineMs,
-        }),
-      );
+      const encryptedStore = withoutFolds(createEncryptedStore(memory));
       const engine = createDefaultEngine(
         { ...settings, offerRecall: 'never', cacheMarks: false },
         encryptedStore,

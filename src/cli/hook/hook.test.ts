@@ -11,6 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, it } from 'vitest';
 import { testTerminal } from '../../../test/support/test-terminal.ts';
 import { run } from '../run.ts';
@@ -68,6 +69,18 @@ describe('leporello hook', () => {
     });
     expect(JSON.stringify(reply).length).toBeLessThan(buildLog.length / 2);
     expect(await recalled(idIn(reply))).toBe(buildLog);
+  });
+
+  it('keeps the original as long as the configuration says', async () => {
+    const data = join(home, 'data');
+    const config = join(home, 'year.json');
+    writeFileSync(config, JSON.stringify({ data, memory: { ttlDays: 365 } }));
+    await replyTo('claude', bash('make'), ['--config', config]);
+    const database = new DatabaseSync(join(data, 'memory.sqlite'), { readOnly: true });
+    const [kept] = database.prepare("select expires_at from entries where key like 'memory/%'").all();
+    database.close();
+    const days = (Number(kept?.['expires_at']) - Date.now()) / (24 * 60 * 60 * 1_000);
+    expect(Math.round(days)).toBe(365);
   });
 
   it('keeps a result beside values that are nested very deeply', async () => {

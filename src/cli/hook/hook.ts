@@ -103,22 +103,22 @@ async function shrunkReply(
   if (!config.shrinks) return undefined;
   const shrunk = shrink(text, config.shrinks);
   if (shrunk === undefined || shrunk.text.length > text.length * maxShare) return undefined;
-  const { store, secret } = await openStore(dataDir, terminal.env, config.memory);
+  const memory = await openStore(dataDir, terminal.env, config);
   try {
-    const encryptedStore = createEncryptedStore({ store, secret });
+    const encryptedStore = createEncryptedStore(memory);
     const original = new TextEncoder().encode(JSON.stringify(text));
-    const memory = encryptedStore.idOf(tenant, original);
-    await encryptedStore.keep(tenant, [{ id: memory, original }]);
-    const kept = await encryptedStore.recall(tenant, memory);
+    const id = encryptedStore.idOf(tenant, original);
+    await encryptedStore.keep(tenant, [{ id, original }]);
+    const kept = await encryptedStore.recall(tenant, id);
     if (kept.status !== 'found' || !Buffer.from(kept.original).equals(original))
       throw new LeporelloError(
         'store-failed',
-        `The original ${memory} could not be read back, so the result stays as it is.`,
+        `The original ${id} could not be read back, so the result stays as it is.`,
       );
-    const note = hookNote({ characters: text.length, memory, recall: recallCommand(args, terminal) });
-    return replyWith(`${shrunk.text.trimEnd()}\n${note}`, memory);
+    const note = hookNote({ characters: text.length, memory: id, recall: recallCommand(args, terminal) });
+    return replyWith(`${shrunk.text.trimEnd()}\n${note}`, id);
   } finally {
-    await store.close();
+    await memory.store.close();
   }
 }
 

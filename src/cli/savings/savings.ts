@@ -158,12 +158,12 @@ function usageKey({ input, cacheRead, output }: Usage): string {
 }
 
 async function receiptsIn(config: LoadedConfig['config'], dataDir: string | undefined, env: Environment) {
-  const opened = await openExistingStore(dataDir, env, config.memory);
+  const opened = await openExistingStore(dataDir, env, config);
   if ('missing' in opened) return [];
-  const { store, secret } = opened;
+  const { store } = opened;
   try {
     const receipts = createReceiptStore<KeptReceipt>({
-      encryptedStore: createEncryptedStore({ store, secret }),
+      encryptedStore: createEncryptedStore(opened),
     });
     const kept = await receipts.list(tenantToRead(undefined, config), maxReceipts);
     return kept.flatMap((one) => requestReceipt(one) ?? []);
