@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openVocabulary } from '../tokens/bpe.ts';
 import { packVocabulary } from '../tokens/pack-vocabulary.ts';
-import { cacheFolder, saveVocabulary, vocabulariesIn } from './start-cache.ts';
+import { cacheFolder, forOtherPrograms, saveVocabulary, vocabulariesIn } from './start-cache.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -36,6 +36,26 @@ describe('cacheFolder', () => {
     [{ LOCALAPPDATA: '/local' }, 'win32', '/local/leporello'],
   ])('of %j on %s is %s', (env, platform, expected) => {
     expect(cacheFolder(env, platform)).toBe(join(expected));
+  });
+});
+
+describe('forOtherPrograms', () => {
+  const compileCacheIn = (env: NodeJS.ProcessEnv) => {
+    const program = "console.log(process.env.NODE_COMPILE_CACHE ?? 'none')";
+    return execFileSync(process.execPath, ['--eval', program], {
+      env: forOtherPrograms(env),
+      encoding: 'utf8',
+    }).trim();
+  };
+
+  it('leaves out the folder of our own compiled code, and no other', () => {
+    const own = join(cacheFolder({ XDG_CACHE_HOME: folder })!, 'code');
+    expect(compileCacheIn({ NODE_COMPILE_CACHE: own })).toBe('none');
+    // The one that the scripts of a checkout set.
+    expect(compileCacheIn({ NODE_COMPILE_CACHE: join(folder, 'node_modules/.cache/leporello') })).toBe(
+      'none',
+    );
+    expect(compileCacheIn({ NODE_COMPILE_CACHE: folder })).toBe(folder);
   });
 });
 

@@ -41,6 +41,12 @@ export function enableCodeCache(env: NodeJS.ProcessEnv): void {
   }
 }
 
+/** Returns the environment for other programs, without the folder of our compiled code: theirs would get into it. */
+export function forOtherPrograms(env: Env): Env {
+  const isOurs = /[\\/]leporello(?:[\\/]code)?$/.test(env['NODE_COMPILE_CACHE'] ?? '');
+  return isOurs ? { ...env, NODE_COMPILE_CACHE: undefined } : env;
+}
+
 /** Writes code that was compiled in this process, for the next start. It takes some 100 ms when there is new code, else about a millisecond. */
 export function saveCode(): void {
   // Node 22.18 has no such function; it saves the code when the process ends.

@@ -11,6 +11,7 @@ import { undiciUpstream } from '../../gateway/http/undici-upstream.ts';
 import type { AnyReceipt } from '../../gateway/receipts/receipts.ts';
 import { defaultUpstreams } from '../../gateway/routing/routes.ts';
 import { inMemoryStore } from '../../store/in-memory.ts';
+import { forOtherPrograms } from '../start-cache.ts';
 import type { Terminal } from '../terminal.ts';
 import type { Arm, ArmRun } from './figures.ts';
 import { createAgentCounts, watchedAgent } from './traffic.ts';
@@ -74,7 +75,7 @@ async function runCommand(options: ArmOptions, url: string, terminal: Terminal):
     cwd: terminal.cwd,
     stdio: ['ignore', 'ignore', 'inherit'],
     env: {
-      ...terminal.env,
+      ...forOtherPrograms(terminal.env),
       OPENAI_BASE_URL: `${url}/v1`,
       OPENAI_API_BASE: `${url}/v1`,
       ANTHROPIC_BASE_URL: url,

@@ -25,6 +25,7 @@ import { homeOf, ownCommand } from '../home.ts';
 import { count, number, usdText } from '../../receipts/detail.ts';
 import { getJson, type LocalAddress, portUser, urlFor, wrapsPath } from '../running-gateway.ts';
 import type { WrapSums } from '../serve/wraps.ts';
+import { forOtherPrograms } from '../start-cache.ts';
 import type { Environment, Terminal } from '../terminal.ts';
 import { readSettings } from './read-settings.ts';
 import { type GatewayWish, type OpenGateway, openGateway } from './open-gateway.ts';
@@ -190,7 +191,7 @@ function spawnClient(
 ): ChildProcess {
   return spawn(binary, [...connection.args, ...rest], {
     cwd,
-    env: { ...env, ...direct(env), ...connection.env },
+    env: { ...forOtherPrograms(env), ...direct(env), ...connection.env },
     stdio: 'inherit',
     // npm's commands are scripts there, which only a shell runs.
     shell: binary.endsWith('.cmd'),
