@@ -58,22 +58,29 @@ function without(value: unknown, isOurs: UrlTest, found: string[]): unknown {
 function entryOf(value: unknown): string | undefined {
   if (!isRecord(value)) return undefined;
   const { command, args } = value;
-  const words = [command, args].flat().filter((word) => typeof word === 'string');
-  const line = words.join(' ');
-  if (!line.includes('leporello') && !/cli[\\/]main\.[jt]s/.test(line)) return undefined;
-  if (/\bhook['"]? (?:claude|codex|cursor|gemini)\b/.test(line)) return 'a hook';
-  return /\bmcp\b/.test(line) ? 'an MCP server' : undefined;
+  return runOf([command, args].flat().filter((word) => typeof word === 'string'));
 }
 
-/** Returns a TOML file without lines that set a base URL of ours, and without tables of MCP servers that run Leporello. */
+/** The command of Leporello, or the file that is run in its place, and the word after it. A hook has the whole line in one text, where a path may be in quotes. */
+const ownRun =
+  /(?:^|[\s'"\\/])(?:leporello(?:@[\w.~^-]+|\.cmd)?|leporello[\\/](?:\S*[\\/])?src[\\/]cli[\\/]main\.[jt]s|bootstrap\.mjs['"]? --production src\/cli\/main\.ts)['"]? (?<word>hook(?= (?:claude|codex|cursor|gemini)\b)|mcp(?![\w-]))/;
+
+/** Names what a command of Leporello does in the settings of an agent; undefined for any other command. */
+function runOf(words: readonly string[]): string | undefined {
+  const word = ownRun.exec(words.join(' '))?.groups?.['word'];
+  return word && (word === 'hook' ? 'a hook' : 'an MCP server');
+}
+
+/** Returns a TOML file without lines that set a base URL of ours, and without the tables of MCP servers that run Leporello. */
 export function cleanedToml(text: string, isOurs: UrlTest): Cleaned {
   const found: string[] = [];
-  const tables = text.split(/(?<=^|\n)(?=[ \t]*\[)/).filter((table) => {
-    const isServer = /^\s*\[mcp_servers\./.test(table) && /leporello/.test(table) && /\bmcp\b/.test(table);
-    if (isServer) found.push('an MCP server');
-    return !isServer;
-  });
+  const tables = text.split(/(?<=^|\n)(?=[ \t]*\[)/).map((table) => ({ table, server: serverOf(table) }));
+  const ours = new Set(
+    tables.flatMap(({ table, server }) => (server !== undefined && runOf(wordsIn(table)) ? [server] : [])),
+  );
+  found.push(...Array.from(ours, () => 'an MCP server'));
   const lines = tables
+    .map(({ table, server }) => (server !== undefined && ours.has(server) ? commentsAfter(table) : table))
     .join('')
     .split(/(?<=\n)/)
     .filter((line) => {
@@ -83,4 +90,25 @@ export function cleanedToml(text: string, isOurs: UrlTest): Cleaned {
       return false;
     });
   return { found, text: lines.join('') };
+}
+
+/** Returns the name of the MCP server that a table belongs to, also one of its inner tables. */
+function serverOf(table: string): string | undefined {
+  const [, name] = /^\s*\[mcp_servers\.("[^"]*"|'[^']*'|[\w-]+)/.exec(table) ?? [];
+  return name?.replaceAll(/["']/g, '');
+}
+
+/** Returns the words of the command in the table of an MCP server. */
+function wordsIn(table: string): readonly string[] {
+  const [, command = ''] = /^\s*command\s*=\s*("[^"]*"|'[^']*')/m.exec(table) ?? [];
+  const [, args = ''] = /^\s*args\s*=\s*\[([^\]]*)\]/m.exec(table) ?? [];
+  return Array.from(
+    `${command} ${args}`.matchAll(/"([^"]*)"|'([^']*)'/g),
+    ([, one, other]) => one ?? other ?? '',
+  );
+}
+
+/** Returns the comments at the end of a table: they are about the next one. */
+function commentsAfter(table: string): string {
+  return /(?<=\n)[ \t]*#[^\n]*(?:\n[ \t]*(?:#[^\n]*|\r?))*$/.exec(table)?.[0] ?? '';
 }

@@ -97,6 +97,42 @@ describe('leporello off', () => {
     expect(read('.codex/config.toml')).toBe('model = "a" # leporello mcp\n\n[tui]\na = 1\n');
   });
 
+  it.each([
+    ['npx', ['-y', 'leporello@0.1.0', 'mcp', '--data', 'd']],
+    ['/home/ada/my checkout/bin/leporello', ['mcp']],
+    ['node', ['/home/ada/leporello/scripts/bootstrap.mjs', '--production', 'src/cli/main.ts', 'mcp']],
+    ['node', ['/usr/lib/node_modules/leporello/dist/src/cli/main.js', 'mcp']],
+  ])('removes an MCP server that runs it with %s %j', async (command, args) => {
+    write('.mcp.json', pretty({ mcpServers: { it: { command, args } } }));
+    expect((await turnedOff()).removed).toEqual([`an MCP server in ${join(home, '.mcp.json')}`]);
+    expect(existsSync(join(home, '.mcp.json'))).toBe(false);
+  });
+
+  it.each([
+    ['node', ['/opt/foo/dist/cli/main.js', 'mcp']],
+    ['python', ['/home/me/leporello-notes/server.py', '--mcp']],
+    ['leporello-mcp', []],
+    ['cat', ['/home/ada/leporello', 'mcp-notes']],
+  ])('leaves an MCP server of others, %s %j', async (command, args) => {
+    const text = pretty({ mcpServers: { other: { command, args } } });
+    write('.mcp.json', text);
+    const toml = `[mcp_servers.other]\ncommand = ${JSON.stringify(command)}\nargs = ${JSON.stringify(args)} # leporello mcp\n`;
+    write('.codex/config.toml', toml);
+    expect(await turnedOff()).toEqual({ code: 0, removed: [], left: [] });
+    expect([read('.mcp.json'), read('.codex/config.toml')]).toEqual([text, toml]);
+  });
+
+  it('removes an MCP server of Codex with its inner tables, and leaves the comments of the next one', async () => {
+    write(
+      '.codex/config.toml',
+      'model = "a"\n\n[mcp_servers."leporello".env]\nA = "b"\n\n[mcp_servers.leporello]\ncommand = "leporello"\n# Ours.\nargs = [\n  "mcp",\n]\n\n# My own.\n# It is good.\n\n[mcp_servers.leporello-notes]\ncommand = "o"\n',
+    );
+    expect((await turnedOff()).removed).toEqual([`an MCP server in ${join(home, '.codex/config.toml')}`]);
+    expect(read('.codex/config.toml')).toBe(
+      'model = "a"\n\n# My own.\n# It is good.\n\n[mcp_servers.leporello-notes]\ncommand = "o"\n',
+    );
+  });
+
   it('leaves base URLs of others, and entries that only name Leporello', async () => {
     const text = pretty({
       env: { ANTHROPIC_BASE_URL: `http://127.0.0.1:${port + 1}`, ENABLE_TOOL_SEARCH: 'true' },
