@@ -2,8 +2,19 @@
  * Removes entries of Leporello from a settings file: hooks and MCP servers that run it, and base URLs that lead to it. Everything else stays
  * as it is. Pure.
  */
-import { isRecord } from '../../conversation/json-scan.ts';
-import { type SettingsObject, parsedJson } from '../wrap/read-settings.ts';
+import type { Span } from '../../conversation/conversation.ts';
+import {
+  type Splice,
+  applySplices,
+  isRecord,
+  listSplices,
+  parseRecord,
+  parseSpan,
+  scanArray,
+  scanObject,
+  skipSpace,
+} from '../../conversation/json-scan.ts';
+import { parsedJson } from '../wrap/read-settings.ts';
 
 /** A file without our entries. */
 export type Cleaned = {
@@ -15,43 +26,53 @@ export type Cleaned = {
 
 type UrlTest = (url: string) => boolean;
 
-/** Returns a JSON file without our entries. A file with comments is only searched. */
+/** Returns a JSON file without our entries. All other bytes stay as they are. A file with comments is only searched. */
 export function cleanedJson(text: string, isOurs: UrlTest): Cleaned {
-  const found: string[] = [];
   const value = parsedJson(text);
-  const rest = value && (without(value, isOurs, found) as SettingsObject | undefined);
+  if (value === undefined) return { found: [], text };
+  const isPlain = parseRecord(text) !== undefined;
+  const bytes = encoder.encode(isPlain ? text : JSON.stringify(value));
+  const found: string[] = [];
+  const cuts = cutsIn(bytes, { start: skipSpace(bytes, 0), end: bytes.length }, isOurs, found);
   if (found.length === 0) return { found, text };
-  try {
-    JSON.parse(text);
-  } catch {
-    return { found, text: undefined };
-  }
-  if (rest === undefined || Object.keys(rest).every((key) => key === 'version')) return { found, text: '' };
-  const indent = /^[{[]\r?\n([ \t]+)/.exec(text)?.[1] ?? (text.includes('\n') ? 2 : undefined);
-  return { found, text: JSON.stringify(rest, null, indent) + (/\s*$/.exec(text)?.[0] ?? '') };
+  if (!isPlain) return { found, text: undefined };
+  const rest = cuts && decoder.decode(applySplices(bytes, cuts));
+  const isEmpty = Object.keys(parseRecord(rest ?? '{}') ?? {}).every((key) => key === 'version');
+  return { found, text: isEmpty ? '' : rest };
 }
 
-/** Returns a value without our entries, and notes them; undefined when nothing else was in it. */
-function without(value: unknown, isOurs: UrlTest, found: string[]): unknown {
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** Returns the splices that cut our entries out of a value, and notes the entries; undefined when nothing else is in it. */
+function cutsIn(
+  bytes: Uint8Array,
+  span: Span,
+  isOurs: UrlTest,
+  found: string[],
+): readonly Splice[] | undefined {
+  const value = parseSpan(bytes, span);
   const our = entryOf(value) ?? (typeof value === 'string' && isOurs(value) ? 'a base URL' : undefined);
   if (our !== undefined) {
     found.push(our);
     return undefined;
   }
-  if (Array.isArray(value)) {
-    const kept = value.map((one) => without(one, isOurs, found)).filter((one) => one !== undefined);
-    return kept.length === 0 && value.length > 0 ? undefined : kept;
-  }
-  if (!isRecord(value)) return value;
-  const kept = new Map<string, unknown>();
-  for (const [key, one] of Object.entries(value)) {
-    const rest = without(one, isOurs, found);
-    if (rest !== undefined) kept.set(key, rest);
-  }
+  const members = isRecord(value) ? scanObject(bytes, span.start).members : [];
+  const parts = Array.isArray(value)
+    ? scanArray(bytes, span.start).elements.map((part) => ({ key: '', span: part, value: part }))
+    : members;
+  const cuts = parts.map((part) => cutsIn(bytes, part.value, isOurs, found));
+  const isCut = (key: string) => parts.some((part, at) => part.key === key && cuts[at] === undefined);
   // The guide sets both variables together, and a group of hooks is of no use without its hooks.
-  if ('ANTHROPIC_BASE_URL' in value && !kept.has('ANTHROPIC_BASE_URL')) kept.delete('ENABLE_TOOL_SEARCH');
-  const isOver = Array.isArray(value['hooks']) && !kept.has('hooks');
-  return isOver || (kept.size === 0 && Object.keys(value).length > 0) ? undefined : Object.fromEntries(kept);
+  const isWithout = (key: string) => key === 'ENABLE_TOOL_SEARCH' && isCut('ANTHROPIC_BASE_URL');
+  const isGone = (at: number) => cuts[at] === undefined || isWithout(parts[at]!.key);
+  const isOver = isRecord(value) && Array.isArray(value['hooks']) && isCut('hooks');
+  if (isOver || (parts.length > 0 && parts.every((_, at) => isGone(at)))) return undefined;
+  const spans = parts.map((part) => part.span);
+  return [
+    ...listSplices(spans, span.end, isGone),
+    ...cuts.flatMap((inner, at) => (isGone(at) ? [] : (inner ?? []))),
+  ];
 }
 
 /** Names an entry that runs Leporello; undefined for any other value. */

@@ -72,6 +72,15 @@ describe('leporello off', () => {
     expect(read('.claude/settings.json')).toBe(pretty(others));
   });
 
+  it('leaves the spelling of a file: its numbers, its lists on one line, and its line ends', async () => {
+    const rest =
+      '{\r\n  "id": 12345678901234567890, "é": ["a", "b"],\r\n\t"mcpServers": { "x": {"command": "x"}#} }\r\n';
+    const ours = ',\r\n    "it": {"command": "leporello", "args": ["mcp"]}';
+    write('.mcp.json', rest.replace('#', ours));
+    await turnedOff();
+    expect(read('.mcp.json')).toBe(rest.replace('#', ''));
+  });
+
   it('removes base URLs of the gateway, and MCP servers that run Leporello', async () => {
     const url = `http://127.0.0.1:${port}`;
     write(
