@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Summarizer, SummaryRequest } from '../outline/summarizer.ts';
+import { createEncryptedStore } from '../store/encrypted-store.ts';
 import { createLeporello } from '../library/leporello.ts';
+import { type PendingWords, compressResult } from './compress-result.ts';
 
 const articles = Array.from({ length: 6 }, (_, at) => ({
   title: `Article ${at}`,
@@ -136,6 +138,32 @@ describe('a tool result in an agent loop', () => {
     const request = { text, budget: { tokens: 450, results: 1 }, summarizer: { name: 'slow', summarize } };
     const result = await createLeporello().compressResult({ ...request, waitMs: 3e9 });
     expect(result.compression).toMatchObject({ by: 'summarizer', problem: undefined });
+  });
+
+  it('gives a summarizer up that never answers, so that it is asked again', async () => {
+    let asked = 0;
+    const summarizer: Summarizer = {
+      name: 'silent',
+      summarize() {
+        asked++;
+        return new Promise(() => undefined);
+      },
+    };
+    const pendingWords: PendingWords = new Map();
+    const deps = {
+      encryptedStore: createEncryptedStore({ store: inMemoryStore(), secret: new Uint8Array(32) }),
+      count: (words: string) => Math.ceil(words.length / 4),
+      recallTool: 'read_memory',
+      pendingWords,
+      maxWritingMs: 5,
+    };
+    const compress = () =>
+      compressResult({ text, budget: { tokens: 450, results: 1 }, summarizer, waitMs: 3e9 }, deps);
+    expect((await compress()).compression?.by).toBe('extractive');
+    expect(pendingWords.size).toBe(0);
+    const before = asked;
+    await compress();
+    expect(asked).toBe(2 * before);
   });
 
   it('gets late words the next time, and they are requested only once', async () => {

@@ -46,6 +46,8 @@ type CompressionDeps = {
   readonly count: (text: string) => number;
   readonly recallTool: string;
   readonly pendingWords: PendingWords;
+  /** Milliseconds after which the summarizer is given up for a text. Default 120,000. */
+  readonly maxWritingMs?: number;
 };
 
 /** The share of an item that is left: first as in requests, then less if the result is still too large. */
@@ -57,7 +59,7 @@ export async function compressResult(
   deps: CompressionDeps,
 ): Promise<CompressedResult> {
   const { text, budget, tenant = 'local' } = request;
-  const { encryptedStore, count, recallTool, pendingWords } = deps;
+  const { encryptedStore, count, recallTool, pendingWords, maxWritingMs = 120_000 } = deps;
   const room = Math.max(0, budget.tokens) / Math.max(1, budget.results);
   const before = count(text);
   const list = before > room ? itemsOf(text) : undefined;
@@ -91,6 +93,7 @@ export async function compressResult(
       share: itemShares[0],
       count,
       pendingWords,
+      maxWritingMs,
     };
     const words = await itemWords(texts, options, waitMs);
     const answered = texts.filter((one) => words.has(one)).length;
@@ -135,6 +138,7 @@ type ItemWordsOptions = {
   readonly count: (text: string) => number;
   /** Words that are being written, so that none are requested twice. */
   readonly pendingWords: PendingWords;
+  readonly maxWritingMs: number;
 };
 
 /** Words that are being written, by their key. */
@@ -143,8 +147,6 @@ export type PendingWords = Map<string, Promise<string | undefined>>;
 /** The largest number of texts that are requested at the same time. */
 const maxConcurrent = 8;
 const ttlMs = 30 * 24 * 60 * 60 * 1_000;
-/** Milliseconds after which a text is given up. */
-const maxWritingMs = 120_000;
 
 /** Returns the words that are ready after `waitMs`, by text. Never rejects: texts that were not answered in time, or badly, are missing. */
 async function itemWords(
@@ -208,20 +210,22 @@ async function writeOne(text: string, options: ItemWordsOptions): Promise<string
 
 /** Asks the summarizer for one text. Undefined when the answer cannot replace the text. */
 async function wordsOf(text: string, options: ItemWordsOptions): Promise<string | undefined> {
-  const { summarizer, question, share, count } = options;
+  const { summarizer, question, share, count, maxWritingMs } = options;
   const before = count(text);
   const aim = Math.max(30, Math.floor(before * share));
+  const request = {
+    ...itemRequest(text, question),
+    earlier: [],
+    known: [],
+    budget: { aim, max: aim * 2 },
+    count,
+  };
+  const signal = AbortSignal.timeout(maxWritingMs);
+  // A summarizer may ignore the signal.
+  const late = withResolvers<undefined>();
+  signal.addEventListener('abort', () => late.resolve(undefined));
   try {
-    const said: unknown = await summarizer.summarize(
-      {
-        ...itemRequest(text, question),
-        earlier: [],
-        known: [],
-        budget: { aim, max: aim * 2 },
-        count,
-      },
-      AbortSignal.timeout(maxWritingMs),
-    );
+    const said: unknown = await Promise.race([summarizer.summarize(request, signal), late.promise]);
     return usableText(said, before, count);
   } catch {
     return undefined;
