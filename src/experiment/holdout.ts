@@ -6,6 +6,7 @@
 import { openWaitingNotes, waitingSpecs } from './waiting-notes.ts';
 import { readInSlices, unremembered } from '../codecs/read-body.ts';
 import { openSlices, runInSlices, type Steps } from '../conversation/steps.ts';
+import { createTurns } from '../store/store.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { Trial } from '../store/folds.ts';
 import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
@@ -20,7 +21,6 @@ import {
 } from './estimate.ts';
 import {
   createJournal,
-  createTurns,
   type RecordChange,
   trialJournal,
   type TrialEra,

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createEncryptedStore } from '../store/encrypted-store.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
-import { createJournal, createTurns, type JournalOptions, type RecordChange } from './journal.ts';
+import { createTurns } from '../store/store.ts';
+import { createJournal, type JournalOptions, type RecordChange } from './journal.ts';
 
 type Count = { readonly unit: string; readonly lastAt: number; readonly count: number };
 

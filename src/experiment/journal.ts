@@ -206,21 +206,6 @@ export function createJournal<T extends JournalRecord>(
   };
 }
 
-/** Returns a function that runs the work of each tenant one after the other. Tenants do not wait for each other. */
-export function createTurns(): <T>(tenant: string, work: () => Promise<T>) => Promise<T> {
-  const last = new Map<string, Promise<unknown>>();
-  return (tenant, work) => {
-    const done = (last.get(tenant) ?? Promise.resolve()).then(work);
-    const settled = done
-      .catch(() => undefined)
-      .finally(() => {
-        if (last.get(tenant) === settled) last.delete(tenant);
-      });
-    last.set(tenant, settled);
-    return done;
-  };
-}
-
 type JournalBlock<T> = { readonly units: readonly T[] };
 
 /** Adds up the records of two gateways for a conversation. The earlier one says what was known at its beginning. */

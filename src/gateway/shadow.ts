@@ -7,11 +7,11 @@ import { openFixed } from '../caches.ts';
 import { openWaitingNotes } from '../experiment/waiting-notes.ts';
 import type { ModelReply } from '../codecs/codec.ts';
 import { nextTurn } from '../conversation/steps.ts';
+import { createTurns } from '../store/store.ts';
 import type { EngineRequest, HeldFolds, PreparedRequest } from '../engine/types.ts';
 import { reasonOf } from '../errors.ts';
 import { type MeasuringBudget, type Reservation, settleAll } from '../experiment/budget.ts';
 import { agreementsOf, callsOf, type Decision, decisionOf, sumsOf } from '../experiment/decision.ts';
-import { createTurns } from '../experiment/journal.ts';
 import {
   type Hold,
   type PlaceClaim,

@@ -32,6 +32,12 @@ describe('controls', () => {
     expect(await open().find('bert')).toEqual({ pinnedTools: [], undone: [] });
   });
 
+  it('keep both of two changes at once', async () => {
+    const controls = shared().open();
+    await Promise.all(['Read', 'Grep'].map((tool) => controls.change('anna', (now) => withPin(now, tool))));
+    expect((await controls.find('anna')).pinnedTools).toEqual(['Read', 'Grep']);
+  });
+
   it('can be taken back', async () => {
     const controls = shared().open();
     await controls.change('anna', (now) => withPin(withPin(withUndone(now, 'one', 7), 'Read'), 'Read'));

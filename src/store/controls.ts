@@ -5,7 +5,7 @@
 import { openFixed } from '../caches.ts';
 import type { EncryptedStore } from './encrypted-store.ts';
 import { decodeRecord, encodeRecord } from './records.ts';
-import type { Clock } from './store.ts';
+import { type Clock, createTurns } from './store.ts';
 
 /** The decisions of a tenant. */
 export type TenantControls = {
@@ -56,6 +56,8 @@ export function createControls({
   refreshMs = 2_000,
 }: ControlsOptions): Controls {
   const known = openFixed<string, KnownControls>('controls');
+  /** Two changes at once would begin with the same decisions, and one would be lost. */
+  const inTurn = createTurns();
 
   async function read(tenant: string): Promise<TenantControls> {
     const asOf = encryptedStore.writesByOthers();
@@ -79,12 +81,13 @@ export function createControls({
       }
       return here.controls;
     },
-    async change(tenant, change) {
-      const { pinnedTools, undone } = change(await read(tenant));
-      const controls = { pinnedTools: pinnedTools.slice(-maxEntries), undone: undone.slice(0, maxEntries) };
-      await encryptedStore.putSealed(tenant, [key], encodeRecord(controls), ttlMs);
-      known.set(tenant, { controls, at: clock(), asOf: encryptedStore.writesByOthers() });
-    },
+    change: (tenant, change) =>
+      inTurn(tenant, async () => {
+        const { pinnedTools, undone } = change(await read(tenant));
+        const controls = { pinnedTools: pinnedTools.slice(-maxEntries), undone: undone.slice(0, maxEntries) };
+        await encryptedStore.putSealed(tenant, [key], encodeRecord(controls), ttlMs);
+        known.set(tenant, { controls, at: clock(), asOf: encryptedStore.writesByOthers() });
+      }),
   };
 }
 

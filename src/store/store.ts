@@ -1,7 +1,7 @@
 /**
  * Defines the interface of a store: bytes by key, with expiry. A store keeps originals and folds, encrypted. Every store passes
  * test/support/store-suite. A write that has resolved survives a crash if the store is durable. The end of the file defines the records that
- * the encrypted store puts into it.
+ * the encrypted store puts into it, and lets changes of one record take turns.
  */
 
 /** A store of bytes by key. */
@@ -60,3 +60,18 @@ export type Sealed = {
 
 /** The first record that was found, and the index of its key. `content` is undefined if the record is damaged. */
 export type FirstSealed = { readonly at: number; readonly content: Uint8Array | undefined };
+
+/** Returns a function that runs the work of each tenant one after the other. Tenants do not wait for each other. */
+export function createTurns(): <T>(tenant: string, work: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>();
+  return (tenant, work) => {
+    const done = (last.get(tenant) ?? Promise.resolve()).then(work);
+    const settled = done
+      .catch(() => undefined)
+      .finally(() => {
+        if (last.get(tenant) === settled) last.delete(tenant);
+      });
+    last.set(tenant, settled);
+    return done;
+  };
+}
