@@ -20,16 +20,18 @@ function planned(
   name: AgentCliName,
   env: Readonly<Record<string, string>> = {},
   files: Readonly<Record<string, string>> = {},
+  rest: readonly string[] = [],
 ) {
   const plan = agentCliNamed(name).plan({
     env,
+    rest,
     home: '/home/ada',
     cwd: '/project',
     read: (path) => files[path.replaceAll('\\', '/')],
   });
-  const { connect, ...rest } = plan;
+  const { connect, ...others } = plan;
   return {
-    ...rest,
+    ...others,
     ...connect(url),
     upstreams: upstreamsOf(plan, defaults, defaults, ['127.0.0.1:8787']),
   };
@@ -109,6 +111,11 @@ describe('Claude Code', () => {
 
   it('keeps a tool search setting of the user', () => {
     expect(planned('claude', { ENABLE_TOOL_SEARCH: 'auto:5' }).env).toEqual({ ANTHROPIC_BASE_URL: url });
+    const set = { ANTHROPIC_BASE_URL: 'https://proxy.example', ENABLE_TOOL_SEARCH: 'false' };
+    expect(planned('claude', {}, { [file]: JSON.stringify({ env: set }) })).toMatchObject({
+      env: { ANTHROPIC_BASE_URL: url },
+      args: ['--settings', JSON.stringify({ env: { ANTHROPIC_BASE_URL: url } })],
+    });
   });
 
   it('starts unchanged with another cloud', () => {
@@ -144,6 +151,35 @@ wire_api = "responses"
       upstreams: { openai: 'https://models.example/v1' },
       baseUrls: [{ where: config, url: 'https://models.example/v1' }],
     });
+  });
+
+  it('has the base URL of the provider of its profile replaced', () => {
+    const toml = `profile = "work"
+model_provider = "openai"
+[profiles.work]
+model_provider = "azure"
+[profiles.home]
+model = "small"
+[model_providers.azure]
+base_url = "https://azure.example/v1"
+`;
+    const key = (rest: readonly string[]) => {
+      const { args, upstreams } = planned('codex', {}, { [config]: toml }, rest);
+      return [args[1]?.split('=')[0], upstreams.openai];
+    };
+    const azure = ['model_providers.azure.base_url', 'https://azure.example/v1'];
+    const own = ['openai_base_url', defaults.openai];
+    expect([[], ['exec', '-p', 'work', 'fix it'], ['--profile=work']].map(key)).toEqual([
+      azure,
+      azure,
+      azure,
+    ]);
+    expect(
+      [
+        ['-p', 'home'],
+        ['--profile', 'home'],
+      ].map(key),
+    ).toEqual([own, own]);
   });
 
   it('reads another folder, if a variable names one', () => {

@@ -35,6 +35,8 @@ export type ClientPlace = {
   readonly cwd: string;
   /** Returns a file's text; undefined if there is none or it cannot be read. */
   readonly read: (path: string) => string | undefined;
+  /** The user's own arguments for the client. */
+  readonly rest?: readonly string[];
 };
 
 /** How a run of a client is connected. */
@@ -74,13 +76,16 @@ export function claudeSettings({ env, home, cwd }: Omit<ClientPlace, 'read'>): r
 function planClaude(place: ClientPlace): ClientPlan {
   const { env, read } = place;
   const files = claudeSettings(place);
+  const inFile = (file: string, name: string) => textAt(parsedJson(read(file)), 'env', name);
+  const valuesOf = (name: string) => [env[name], ...files.map((file) => inFile(file, name))];
+  const isSearchSet = valuesOf('ENABLE_TOOL_SEARCH').some((value) => value !== undefined);
   const set = files.flatMap((where): readonly PlacedUrl[] => {
-    const url = textAt(parsedJson(read(where)), 'env', 'ANTHROPIC_BASE_URL');
+    const url = inFile(where, 'ANTHROPIC_BASE_URL');
     return url === undefined ? [] : [{ where, url }];
   });
   const baseUrls = [...set, ...variable(env, 'ANTHROPIC_BASE_URL')];
   const cloud = ['CLAUDE_CODE_USE_BEDROCK', 'CLAUDE_CODE_USE_VERTEX', 'CLAUDE_CODE_USE_FOUNDRY'].find(
-    (name) => isOn(env[name]) || files.some((file) => isOn(textAt(parsedJson(read(file)), 'env', name))),
+    (name) => valuesOf(name).some(isOn),
   );
   return {
     providers: { anthropic: baseUrls[0]?.url },
@@ -90,7 +95,7 @@ function planClaude(place: ClientPlace): ClientPlan {
     }),
     connect(url) {
       // Without it, some versions send all tool definitions in every request. A value of the user's own stays.
-      const search = env['ENABLE_TOOL_SEARCH'] === undefined ? { ENABLE_TOOL_SEARCH: 'true' } : {};
+      const search = isSearchSet ? {} : { ENABLE_TOOL_SEARCH: 'true' };
       const variables = { ANTHROPIC_BASE_URL: url, ...search };
       // A settings file is stronger than a variable, and this flag is stronger than a settings file.
       const args = set.length === 0 ? [] : ['--settings', JSON.stringify({ env: variables })];
@@ -99,11 +104,13 @@ function planClaude(place: ClientPlace): ClientPlan {
   };
 }
 
-function planCodex({ env, home, read }: ClientPlace): ClientPlan {
+function planCodex({ env, home, read, rest = [] }: ClientPlace): ClientPlan {
   const folder = env['CODEX_HOME'] || join(home, '.codex');
   const file = join(folder, 'config.toml');
   const config = tomlTexts(read(file) ?? '');
-  const provider = config.get('model_provider');
+  const [, given] = /(?:^|\n)(?:-p\n?|--profile[\n=])([^\n]+)/.exec(rest.join('\n')) ?? [];
+  const profile = given ?? config.get('profile');
+  const provider = config.get(`profiles.${profile}.model_provider`) ?? config.get('model_provider');
   const key =
     provider === undefined || provider === 'openai'
       ? 'openai_base_url'

@@ -36,7 +36,7 @@ const deadlines = { answer: 30_000, start: 300_000 };
 /** Runs the command. Resolves with the client's exit code. Rejects with `bad-config` if the client or the gateway cannot be started. */
 export async function wrap(args: WrapArgs, terminal: Terminal): Promise<number> {
   const client = agentCliNamed(args.client);
-  const plan = planOf(client, terminal);
+  const plan = planOf(client, args.rest, terminal);
   const { config, dataDir } = await loadConfig(args.settings, terminal);
   if (args.print) return print(args, client, plan, config, terminal);
   const binary = findBinary(client, terminal.env);
@@ -82,8 +82,8 @@ function spawned(start: () => ChildProcess, { hold }: OpenGateway): ChildProcess
   }
 }
 
-function planOf({ plan }: AgentCli, { env, cwd }: Terminal): ClientPlan {
-  return plan({ env, cwd, home: homeOf(env) ?? cwd, read: readSettings });
+function planOf({ plan }: AgentCli, rest: readonly string[], { env, cwd }: Terminal): ClientPlan {
+  return plan({ env, cwd, home: homeOf(env) ?? cwd, read: readSettings, rest });
 }
 
 /** Prints how to start the client in another way, such as from an editor. */
