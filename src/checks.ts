@@ -52,10 +52,8 @@ export const positiveNumber: Check = allowed(
   (value) => typeof value === 'number' && Number.isFinite(value) && value > 0,
 );
 
-/** Returns milliseconds that a timer can wait. A timer that is to wait longer, more than 24 days, would end at once. */
-export function timerMs(ms: number): number {
-  return Math.min(ms, 2_147_483_647);
-}
+/** The longest time that a timer waits, about 24 days. One that is to wait longer would end at once. */
+export const maxTimerMs = 2_147_483_647;
 
 /** Checks for a number above 0 and at most 1, or below 1 with `isWhole: false`. */
 export function fraction({ isWhole = true } = {}): Check {

@@ -26,7 +26,7 @@ import {
   windowKey,
 } from './state.ts';
 import type { CachePrices, EngineOptions, EngineRequest, ModelWindow } from './types.ts';
-import { timerMs } from '../checks.ts';
+import { maxTimerMs } from '../checks.ts';
 import { LeporelloError } from '../errors.ts';
 import { withResolvers } from '../es2024.ts';
 import type { FoundFold, FoundFolds } from '../store/folds.ts';
@@ -352,7 +352,7 @@ function smallerWindow(window: ModelWindow, learned: number | undefined): ModelW
 /** Settles like the promise, but rejects with `deadline` when the request's time runs out first. */
 export async function inTime<T>({ leftMs }: Pick<EngineRequest, 'leftMs'>, promise: Promise<T>): Promise<T> {
   if (!leftMs) return promise;
-  const left = timerMs(Math.max(0, leftMs()));
+  const left = Math.min(Math.max(0, leftMs()), maxTimerMs);
   const late = withResolvers<never>();
   const timer = setTimeout(() => {
     const said = `The store did not answer within the ${Math.round(left)} ms left.`;

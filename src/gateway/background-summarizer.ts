@@ -2,7 +2,7 @@
  * Writes summaries, and texts of items and records, in the background, ahead of the folds that need them: one job at a time for each conversation, a few
  * at a time in all, with the credential of the conversation. Failures are logged; the fold then uses extracts.
  */
-import { timerMs } from '../checks.ts';
+import { maxTimerMs } from '../checks.ts';
 import type { Codec, ModelReply, Prompt } from '../codecs/codec.ts';
 import type { SummaryJob } from '../engine/types.ts';
 import { LeporelloError, reasonOf } from '../errors.ts';
@@ -99,10 +99,13 @@ export function createBackgroundSummarizer({
     const usages: CallUsage[number][] = [];
     let calls = 0;
     const late = new AbortController();
-    const timer = setTimeout(() => {
-      const message = `${nameOf(model)} took longer than ${deadlineMs} ms for ${what}; ${instead} used instead.`;
-      late.abort(new LeporelloError('deadline', message));
-    }, timerMs(deadlineMs));
+    const timer = setTimeout(
+      () => {
+        const message = `${nameOf(model)} took longer than ${deadlineMs} ms for ${what}; ${instead} used instead.`;
+        late.abort(new LeporelloError('deadline', message));
+      },
+      Math.min(deadlineMs, maxTimerMs),
+    );
     try {
       if (!(await job.claim(deadlineMs + marginMs))) return;
       const { window = fallbackWindow, maxInput = window, maxOutput } = await infoOf(model);

@@ -5,7 +5,7 @@
  */
 import { itemsOf, rankItems } from '../arrival/items/items.ts';
 import { type ListItem, type TextShortener, shortenerFor } from '../arrival/items/shorten.ts';
-import { timerMs } from '../checks.ts';
+import { maxTimerMs } from '../checks.ts';
 import { withResolvers } from '../es2024.ts';
 import { type Summarizer, itemRequest, usableText } from '../outline/summarizer.ts';
 import { type Compression, compressionOf } from '../receipts/receipt.ts';
@@ -172,7 +172,7 @@ async function itemWords(
   const missing = wanted.filter((text) => !words.has(text));
   const writing = writeAll(missing, options, (text, said) => words.set(text, said));
   const late = withResolvers<void>();
-  const timer = setTimeout(() => late.resolve(), timerMs(waitMs));
+  const timer = setTimeout(() => late.resolve(), Math.min(waitMs, maxTimerMs));
   await Promise.race([writing, late.promise]);
   clearTimeout(timer);
   // Words that are ready later are stored, but are not part of this answer.

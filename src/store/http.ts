@@ -2,7 +2,7 @@
  * Implements the store in a service of the user's own: over HTTP (docs/http-store.md specifies the calls), or with the two functions that
  * every memory service has. A value is encrypted before it gets here, so the service sees only keys and sizes.
  */
-import { baseUrlWords, isBaseUrl, timerMs } from '../checks.ts';
+import { baseUrlWords, isBaseUrl, maxTimerMs } from '../checks.ts';
 import { LeporelloError } from '../errors.ts';
 import { fromBase64, toBase64 } from './platform.ts';
 import { type Clock, type FirstFound, type Store, type StoreEntry, originalPrefix } from './store.ts';
@@ -43,7 +43,7 @@ export function httpStore(options: HttpStoreOptions): Store {
         headers: { ...headers, 'content-type': 'application/json' },
         body: JSON.stringify({ ...content, now: clock() }),
         redirect: 'error',
-        signal: AbortSignal.timeout(timerMs(timeoutMs)),
+        signal: AbortSignal.timeout(Math.min(timeoutMs, maxTimerMs)),
       });
       text = await response.text();
     } catch (error) {

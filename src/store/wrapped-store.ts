@@ -3,7 +3,7 @@
  * the process. No wrapper encrypts: see encrypted-store.ts.
  */
 import { type Cache, openFixed } from '../caches.ts';
-import { timerMs } from '../checks.ts';
+import { maxTimerMs } from '../checks.ts';
 import { LeporelloError, unanswered } from '../errors.ts';
 import { withResolvers } from '../es2024.ts';
 import { type Clock, type FirstFound, type Store, type StoreEntry, originalPrefix } from './store.ts';
@@ -173,7 +173,7 @@ export type StartTimer = (ms: number, act: () => void) => { stop(): void };
  */
 export function startSlicedTimer(ms: number, act: () => void): { stop(): void; unref(): void } {
   let left = 4;
-  const slice = timerMs(ms / left);
+  const slice = Math.min(ms / left, maxTimerMs);
   let timer: NodeJS.Timeout | number = setTimeout(ring, slice);
 
   function ring(): void {

@@ -37,7 +37,7 @@ import {
   letterOf,
   isLong,
 } from './state.ts';
-import { timerMs } from '../checks.ts';
+import { maxTimerMs } from '../checks.ts';
 import { LeporelloError } from '../errors.ts';
 
 export type FoldWork = Exclude<PendingWork, { readonly kind: 'part' }>;
@@ -156,7 +156,7 @@ async function answerOf(
   const late = new Promise<SummarizerAnswer>((resolve) => {
     signal.addEventListener('abort', () => resolve({ problem: 'too late' }));
   });
-  const timer = setTimeout(() => deadline.abort(), timerMs(timeoutMs));
+  const timer = setTimeout(() => deadline.abort(), Math.min(timeoutMs, maxTimerMs));
   try {
     return await Promise.race([said(), late]);
   } finally {

@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { timerMs } from '../../checks.ts';
+import { maxTimerMs } from '../../checks.ts';
 import { assembleGateway, type GatewayDeps, type GatewaySettings } from '../../gateway/app.ts';
 import { serveNode } from '../../gateway/http/node-server.ts';
 import { undiciUpstream } from '../../gateway/http/undici-upstream.ts';
@@ -86,7 +86,7 @@ async function runCommand(options: ArmOptions, url: string, terminal: Terminal):
       LEPORELLO_AB_NAMESPACE: namespace,
     },
   });
-  const timer = setTimeout(() => child.kill('SIGKILL'), timerMs(timeoutMs));
+  const timer = setTimeout(() => child.kill('SIGKILL'), Math.min(timeoutMs, maxTimerMs));
   const forget = terminal.onStop(() => child.kill('SIGTERM'));
   try {
     const [code] = (await once(child, 'exit')) as [number | null];

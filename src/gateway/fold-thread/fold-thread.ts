@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads';
 import { defaultCacheMb } from '../../caches.ts';
 import type { Engine } from '../../engine/types.ts';
 import type { EngineRequest, PreparedRequest, SummaryJob } from '../../engine/types.ts';
-import { timerMs } from '../../checks.ts';
+import { maxTimerMs } from '../../checks.ts';
 import { LeporelloError, reasonOf } from '../../errors.ts';
 import { withResolvers } from '../../es2024.ts';
 import type { EngineParts } from '../app.ts';
@@ -211,7 +211,7 @@ function foldInThread(
         timers.push(
           setTimeout(
             () => void isGivenUp(request, state).then(late.resolve, () => undefined),
-            timerMs(Math.max(0, request.leftMs())),
+            Math.min(Math.max(0, request.leftMs()), maxTimerMs),
           ),
         );
       const prepared = await Promise.race([

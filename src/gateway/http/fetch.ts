@@ -12,7 +12,7 @@ import {
 } from './http.ts';
 import { internalError, upstreamError } from './problems.ts';
 import { iterate } from './body.ts';
-import { timerMs } from '../../checks.ts';
+import { maxTimerMs } from '../../checks.ts';
 import { LeporelloError } from '../../errors.ts';
 
 /**
@@ -119,7 +119,7 @@ export function fetchUpstream(fetchFn: Fetch = fetch, options: FetchUpstreamOpti
       const signal = AbortSignal.any([request.signal, late.signal]);
       const timer = setTimeout(
         () => late.abort(new LeporelloError('deadline', `${origin} took too long to answer.`)),
-        timerMs(options.headersTimeoutMs ?? 900_000),
+        Math.min(options.headersTimeoutMs ?? 900_000, maxTimerMs),
       );
       const fail = (error: unknown): never => {
         throw upstreamError(error, origin, signal);

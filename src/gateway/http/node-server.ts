@@ -14,7 +14,7 @@ import {
 } from './http.ts';
 import { incomingBody } from './body.ts';
 import { internalError } from './problems.ts';
-import { timerMs } from '../../checks.ts';
+import { maxTimerMs } from '../../checks.ts';
 import { LeporelloError } from '../../errors.ts';
 
 // An import of this module would also load its web classes, with fetch: 25 ms of each start.
@@ -182,7 +182,7 @@ function trackConnections() {
       outgoing.once('close', () => end(socket));
     },
     close: async (server: Server, graceMs: number): Promise<void> => {
-      const timer = setTimeout(cut, timerMs(graceMs));
+      const timer = setTimeout(cut, Math.min(graceMs, maxTimerMs));
       closing ??= new Promise((resolve) => {
         // Not the `close` of http.Server, which destroys connections whose response has ended but is not yet written.
         NetServer.prototype.close.call(server, () => resolve());
