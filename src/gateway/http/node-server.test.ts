@@ -333,8 +333,7 @@ describe('closing', () => {
     await (await fetch(url)).text();
     const slow = fetch(`${url}/slow`);
     await asked.opened;
-    // A timer cannot wait that long.
-    const closed = server!.close(3e9);
+    const closed = server!.close(3e9); // Longer than a timer can wait.
     await expect(fetch(url)).rejects.toThrow('fetch failed');
     ready.open();
     const response = await slow;
