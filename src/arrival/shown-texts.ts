@@ -144,7 +144,7 @@ const SLOTS_PER_GROUP = 4;
 
 /** Keeps groups in arrays of numbers: a map with an object for each line took five times as long, most of it in the garbage collector. */
 function createGroups(): Groups {
-  let room = LEAST_ROOM;
+  let room = MIN_ROOM;
   let size = 0;
   let numbers = new Int32Array(room * GROUP_NUMBERS);
   /** A hash table of keys: for each, the place of its newest group plus 1, and the key. A key whose groups were all removed stays, as `GONE`. */
@@ -195,7 +195,7 @@ function createGroups(): Groups {
     },
     trim() {
       let enough = room;
-      while (enough > LEAST_ROOM && size * 4 < enough) enough /= 2;
+      while (enough > MIN_ROOM && size * 4 < enough) enough /= 2;
       if (enough < room) moveTo(enough);
     },
     bytes: () => numbers.byteLength + slots.byteLength,
@@ -206,7 +206,7 @@ function createGroups(): Groups {
 }
 
 const GONE = -1;
-const LEAST_ROOM = 256;
+const MIN_ROOM = 256;
 
 /** Yields the last elements of a list, last one first. */
 function* newestOf(texts: readonly OrderedShownText[] = [], max: number): Generator<OrderedShownText> {

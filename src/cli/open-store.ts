@@ -21,7 +21,7 @@ export type StoreConfig = Pick<Config['memory'], (typeof serverOptions)[number]>
 /** Configuration of the store and of its use. */
 export type UsedConfig = Pick<Config, 'memory' | 'limits'>;
 
-const inDataFolder: StoreConfig = { redis: false, http: false };
+export const inDataFolder: StoreConfig = { redis: false, http: false };
 
 const dayMs = 24 * 60 * 60 * 1_000;
 

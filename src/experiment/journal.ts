@@ -1,6 +1,6 @@
 /**
  * Keeps what experiments have counted: sums, counts and verdicts, no content and no names. Each gateway writes records of its own, in blocks, so that
- * gateways on one store never overwrite each other; whoever reads adds them up. In memory are the blocks in use, and the place of each record.
+ * gateways on one store never overwrite each other; a reader adds them up. In memory are the blocks in use, and the place of each record.
  */
 import { openFixed } from '../caches.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';

@@ -105,16 +105,16 @@ function writeMessage(message: BaseMessage): WrittenMessage {
   const run = objectsOf(outputs).map((item) =>
     unknownBlock(`langchain-${wordAt(item, 'type') ?? 'item'}`, item),
   );
-  const beside = reasoningBlocks(message);
+  const reasoning = reasoningBlocks(message);
   const said = blocksOf(message.content).map((block) =>
     // A reply may have its reasoning in the content, too. It is sent once.
-    beside.length > 0 && block?.['type'] === 'thinking' ? undefined : block,
+    reasoning.length > 0 && block?.['type'] === 'thinking' ? undefined : block,
   );
-  const blocks = [...beside, ...said, ...callBlocks(message), ...run];
+  const blocks = [...reasoning, ...said, ...callBlocks(message), ...run];
   return { role: 'assistant', content: filled(blocks) };
 }
 
-/** Models of OpenAI have reasoning beside the content. Its block has the members that are sent, because all of them are counted. */
+/** Messages of OpenAI's models have reasoning apart from the content. Its block has the members that are sent, because all of them are counted. */
 function reasoningBlocks({ additional_kwargs: { reasoning } }: AIMessage): readonly JsonRecord[] {
   if (!isRecord(reasoning)) return [];
   const { id, summary, encrypted_content: signature } = reasoning;

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ownCommand } from '../home.ts';
+import { inDataFolder } from '../open-store.ts';
 import { type FakeProvider, startFakeProvider } from '../../../test/support/fake-provider/fake-provider.ts';
 import { testTerminal, type TestTerminal } from '../../../test/support/test-terminal.ts';
 import { run } from '../run.ts';
@@ -105,8 +106,7 @@ describe('leporello doctor beside a gateway', () => {
   it('warns of a disk that is nearly full', async () => {
     await ask('gpt-4o');
     const folder = join(home, '.leporello');
-    const onDisk = (mb: number) =>
-      dataFindings(folder, { redis: false, http: false }, undefined, () => Promise.resolve(mb));
+    const onDisk = (mb: number) => dataFindings(folder, inDataFolder, undefined, () => Promise.resolve(mb));
     expect((await onDisk(20)).map(({ level }) => level)).toEqual(['ok']);
     expect(await onDisk(1.23)).toEqual([
       {
