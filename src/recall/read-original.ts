@@ -58,6 +58,8 @@ export type OriginalTitle = {
   readonly text: string | undefined;
   /** True for the arguments of a call. */
   readonly isCall: boolean;
+  /** The id of the call that it made or answered; empty for whole messages. */
+  readonly callId?: string;
 };
 
 // Removed messages: a heading for each, then its texts as they are and the arguments of its calls as `name: value`. Ids of calls, signatures and
@@ -266,8 +268,9 @@ export function titlesOf(
     const known = titles.get(edit.memory);
     if (known !== undefined && known.message <= place.message) continue;
     const text = edit.kind === 'drop-message' ? undefined : titleAt(conversation, place, callOf);
-    const isCall = edit.kind === 'replace-input';
-    titles.set(edit.memory, { message: place.message, text, isCall });
+    const part = conversation.messages[place.message]?.parts[place.part];
+    const callId = part?.type === 'tool-call' ? part.id : part?.type === 'tool-result' ? part.callId : '';
+    titles.set(edit.memory, { message: place.message, text, isCall: edit.kind === 'replace-input', callId });
   }
   return titles;
 }

@@ -183,6 +183,8 @@ describe('searching everything', () => {
     ['m2', 'the lamp'],
     ['m3', numbered(50)],
   ]);
+  const list =
+    'Folded in this conversation, the newest first:\nm1 · the blue lamp\nm2 · the lamp\nm3 · line 1';
   const search = (args: object, maxTokens = 5_000) =>
     resolveRecall({
       argumentsJson: JSON.stringify(args),
@@ -206,7 +208,8 @@ describe('searching everything', () => {
 
   it('answers each of several ids, and searches them together', async () => {
     expect(await search({ id: 'm2, m9' })).toBe(
-      '── m2 ──\nthe lamp\n── m9 ──\nNo memory with id "m9" in this conversation. Only ids that stand in its stubs can be read; asking again will not help. Go on with what is there.',
+      '── m2 ──\nthe lamp\n── m9 ──\nNo memory with id "m9" in this conversation. A search of all that was folded:\n' +
+        `No match for "m9" in all that was folded. Use fewer or other words.\n${list}`,
     );
     expect(await search({ id: ['m2', 'm3'], query: 'lamp' })).toBe(
       '── m2 line 1 ──\nthe lamp\n[No other places.]',
@@ -328,7 +331,7 @@ describe('searching everything', () => {
 
   it('says plainly that nothing matches', async () => {
     expect(await search({ query: 'needle' })).toBe(
-      'No match for "needle" in all that was folded. Use fewer or other words.',
+      `No match for "needle" in all that was folded. Use fewer or other words.\n${list}`,
     );
   });
 

@@ -18,6 +18,7 @@ import {
   unitOf,
 } from './text-ranges.ts';
 import { searchPage } from './search.ts';
+import type { Readers } from './unknown-id.ts';
 import type { Searched } from './whole-matches.ts';
 
 // Arguments of the tool, read as leniently as possible without guessing: models send numbers as strings, arrays for ranges, ids in quotes
@@ -170,12 +171,19 @@ export type RecallRequest = {
  * `query` within those; without an id `query` searches everything. Rejects only when `lookup` does.
  */
 export async function resolveRecall(request: RecallRequest): Promise<string> {
-  const { maxTokens, countTokens } = request;
   const parsed = parseArguments(request.argumentsJson);
-  if (parsed.status === 'bad') return clip(parsed.why, maxTokens, countTokens);
+  if (parsed.status === 'bad') return withList(request, parsed.why);
   const asked = parsed.value;
   if (asked.of === 'all') return searchAll(request, request.all ?? [], asked.query);
   if (asked.of === 'one') return answerOne(request, asked);
+  return answerSeveral(request, asked);
+}
+
+async function answerSeveral(
+  request: RecallRequest,
+  asked: RecallArguments & { readonly of: 'several' },
+): Promise<string> {
+  const { maxTokens, countTokens } = request;
   if (asked.query !== undefined) return searchAll(request, asked.ids, asked.query);
   let answers = '';
   for (const [index, id] of asked.ids.entries()) {
@@ -189,15 +197,19 @@ export async function resolveRecall(request: RecallRequest): Promise<string> {
 }
 
 async function answerOne(
-  { lookup, titleOf, maxTokens, countTokens, isShown }: RecallRequest,
+  request: RecallRequest,
   asked: RecallArguments & { readonly of: 'one' },
 ): Promise<string> {
+  const { lookup, titleOf, maxTokens, countTokens, isShown } = request;
   const sentence = (text: string): string => clip(text, maxTokens, countTokens);
   const stored = await lookup(asked.id);
-  if (stored === undefined) return sentence(unknownId(asked.id));
+  if (stored === undefined) return answerUnknown(request, asked);
   const title = await titleOf?.(asked.id);
   const original = readOriginal(stored, title?.isCall);
   const chosen = asked.path === undefined ? undefined : selectPath(original.json, asked.path);
+  // Models that write code take `path` for the path of a file, which the id says already.
+  if (chosen?.status === 'missed' && asked.path?.includes('/'))
+    return answerOne(request, { ...asked, path: undefined });
   if (chosen?.status === 'missed') return sentence(`${chosen.why} ${sizeOf(original.text)}`);
 
   const text = chosen?.text ?? original.text;
@@ -211,11 +223,47 @@ async function answerOne(
   return runInSlices(searchPage([source], asked.query, options), openSlices());
 }
 
-async function searchAll(
-  { lookup, titleOf, maxTokens, countTokens, isShown }: RecallRequest,
-  ids: readonly string[],
-  query: string,
+/** True for an answer to a call for an unknown id or for none, whatever it gives in its place. */
+export function isMiss(answer: string): boolean {
+  return /^No (?:memory with id|id was given)/.test(answer);
+}
+
+async function answerUnknown(
+  request: RecallRequest,
+  asked: RecallArguments & { readonly of: 'one' },
 ): Promise<string> {
+  // Loaded on demand: nearly all calls name an original.
+  const { answerUnknownId } = await import('./unknown-id.ts');
+  return answerUnknownId(request, asked, readersOf(request, asked));
+}
+
+/** Returns what reads originals in place of those that a call named. `asked` says which part of them. */
+function readersOf(
+  request: RecallRequest,
+  asked: (RecallArguments & { readonly of: 'one' }) | undefined,
+): Readers {
+  return {
+    read(ids, lines = asked?.lines, maxTokens) {
+      // Nothing is guessed a second time if one of these has expired meanwhile.
+      const own = { ...request, all: [], maxTokens };
+      const part = { query: asked?.query, path: asked?.path, lines };
+      const [id = ''] = ids;
+      return ids.length === 1
+        ? answerOne(own, { of: 'one', id, ...part })
+        : answerSeveral(own, { of: 'several', ids, ...part });
+    },
+    search: (words, maxTokens) => searchAll({ ...request, maxTokens }, request.all ?? [], words),
+  };
+}
+
+/** Returns a sentence that says why there is no answer, and behind it a list of what can be read. */
+async function withList(request: RecallRequest, sentence: string): Promise<string> {
+  const { listAfter } = await import('./unknown-id.ts');
+  return listAfter(request, sentence);
+}
+
+async function searchAll(request: RecallRequest, ids: readonly string[], query: string): Promise<string> {
+  const { lookup, titleOf, maxTokens, countTokens, isShown } = request;
   if (ids.length === 0) return clip(nothingToSearch, maxTokens, countTokens);
   const found = await Promise.all(
     ids.map(async (id, index): Promise<readonly Searched[]> => {
@@ -227,7 +275,13 @@ async function searchAll(
       return [{ id, text, within, title: title?.text, sections, order: title?.message ?? -index, callFor }];
     }),
   );
-  return runInSlices(searchPage(found.flat(), query, { maxTokens, countTokens, isShown }), openSlices());
+  const page = await runInSlices(
+    searchPage(found.flat(), query, { maxTokens, countTokens, isShown }),
+    openSlices(),
+  );
+  if (!page.startsWith('No match for "')) return page;
+  const { answerNoMatch } = await import('./unknown-id.ts');
+  return answerNoMatch(request, { query, why: page }, readersOf(request, undefined).read);
 }
 
 function spanOf(text: string, lines: string | undefined): TextSpan | { readonly why: string } {
@@ -245,14 +299,6 @@ function spanOf(text: string, lines: string | undefined): TextSpan | { readonly 
 function sizeOf(text: string): string {
   const lines = countLines(text);
   return `The text has ${lines} ${lines === 1 ? 'line' : 'lines'}, ${text.length} characters.`;
-}
-
-function unknownId(id: string): string {
-  const shown = JSON.stringify(id.slice(0, 80).toWellFormed());
-  return (
-    `No memory with id ${shown} in this conversation. Only ids that stand in its stubs can be read; ` +
-    'asking again will not help. Go on with what is there.'
-  );
 }
 
 const nothingToSearch =

@@ -148,7 +148,7 @@ export async function answerRecall(
   let found = false;
   let sent: string | undefined;
   // Loaded on demand: many conversations recall nothing.
-  const { resolveRecall } = await import('./resolve.ts');
+  const { isMiss, resolveRecall } = await import('./resolve.ts');
   const text = await resolveRecall({
     argumentsJson,
     async lookup(id) {
@@ -163,7 +163,7 @@ export async function answerRecall(
     isShown: (words) =>
       (sent ??= new TextDecoder().decode(request.body)).includes(JSON.stringify(words).slice(1, -1)),
   });
-  return { text, found, tokens: count(text) };
+  return { text, found: found && !isMiss(text), tokens: count(text) };
 }
 
 /** Returns the image or document that the call names as it was; undefined when it names something else. */
