@@ -265,20 +265,20 @@ async function withList(request: RecallRequest, sentence: string): Promise<strin
 async function searchAll(request: RecallRequest, ids: readonly string[], query: string): Promise<string> {
   const { lookup, titleOf, maxTokens, countTokens, isShown } = request;
   if (ids.length === 0) return clip(nothingToSearch, maxTokens, countTokens);
-  const found = await Promise.all(
-    ids.map(async (id, index): Promise<readonly Searched[]> => {
-      const [stored, title] = await Promise.all([lookup(id), titleOf?.(id)]);
-      if (stored === undefined) return [];
-      const { text, sections } = readOriginal(stored, title?.isCall);
-      const within = { start: 0, end: text.length };
-      const callFor = (lines: string) => argumentsFor({ id }, lines);
-      return [{ id, text, within, title: title?.text, sections, order: title?.message ?? -index, callFor }];
-    }),
-  );
-  const page = await runInSlices(
-    searchPage(found.flat(), query, { maxTokens, countTokens, isShown }),
-    openSlices(),
-  );
+  const stored = await Promise.all(ids.map((id) => Promise.all([lookup(id), titleOf?.(id)])));
+  const slices = openSlices();
+  const sources: Searched[] = [];
+  for (const [index, [held, title]] of stored.entries()) {
+    if (held === undefined) continue;
+    await slices.pause();
+    const id = ids[index]!;
+    const { text, sections } = readOriginal(held, title?.isCall);
+    const within = { start: 0, end: text.length };
+    const callFor = (lines: string) => argumentsFor({ id }, lines);
+    const order = title?.message ?? -index;
+    sources.push({ id, text, within, title: title?.text, sections, order, callFor });
+  }
+  const page = await runInSlices(searchPage(sources, query, { maxTokens, countTokens, isShown }), slices);
   if (!page.startsWith('No match for "')) return page;
   const { answerNoMatch } = await import('./unknown-id.ts');
   return answerNoMatch(request, { query, why: page }, readersOf(request, undefined).read);

@@ -4,6 +4,7 @@
  * comes. Does no I/O except through `lookup` and `titleOf`.
  */
 import { type CountTokens, clip } from '../conversation/messages.ts';
+import { openSlices } from '../conversation/steps.ts';
 import { type OriginalTitle, readOriginal } from './read-original.ts';
 import { countLines } from './text-ranges.ts';
 
@@ -174,9 +175,11 @@ async function messagesAt(
   from: number,
   to: number,
 ): Promise<Guess | undefined> {
+  const slices = openSlices();
   let before = 0;
   for (const { id, title } of known.toReversed()) {
     if (title?.text !== undefined) continue;
+    await slices.pause();
     const pages = pagesIn((await request.lookup(id)) ?? '');
     const count = Math.max(0, ...pages.keys());
     const [first, last] = [pages.get(from - before), pages.get(Math.min(Math.max(from, to) - before, count))];
@@ -197,9 +200,11 @@ async function callAt(
   known: readonly Known[],
   callId: string,
 ): Promise<Guess | undefined> {
+  const slices = openSlices();
   const spelled = JSON.stringify(callId);
   for (const { id, title } of known) {
     if (title?.text !== undefined) continue;
+    await slices.pause();
     const stored = (await lookup(id)) ?? '';
     if (!stored.includes(spelled)) continue;
     const pages = pagesIn(stored);
