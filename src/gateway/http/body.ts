@@ -99,8 +99,10 @@ export function incomingBody(
           for (;;) {
             const value = incoming.destroyed ? null : (incoming.read() as Uint8Array | null);
             if (value !== null) return { done: false, value };
-            if (incoming.readableEnded || incoming.destroyed) stop();
-            if (incoming.readableEnded) return { done: true, value: undefined };
+            // The end is known before its event, which would need another wait.
+            const hasEnded = incoming.readableEnded || (incoming.complete && !incoming.destroyed);
+            if (hasEnded || incoming.destroyed) stop();
+            if (hasEnded) return { done: true, value: undefined };
             if (incoming.destroyed)
               throw incoming.errored ?? new Error('The client disconnected before its body was complete.');
             await more();

@@ -48,7 +48,9 @@ const requestLines = openFixed<string, ReturnType<typeof readRequestLine>>('requ
 function requestLineOf(method: string, target: string) {
   if (target.length > 200 || /[?&]key=/.test(target)) return readRequestLine(method, target);
   const name = `${method} ${target}`;
-  const line = requestLines.get(name) ?? readRequestLine(method, target);
+  const known = requestLines.get(name);
+  if (known) return known;
+  const line = readRequestLine(method, target);
   requestLines.set(name, line);
   return line;
 }
