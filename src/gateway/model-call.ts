@@ -41,6 +41,7 @@ import {
   sendPrepared,
   unpacked,
   upstreamHeaders,
+  withoutKey,
 } from './send-with-retries.ts';
 
 /** Creates the handler of all requests. */
@@ -306,7 +307,7 @@ function startSummary(
     tokensBefore: summary.tokens,
   };
   const url = promptUrl(route.url, model);
-  const headers = unpacked(upstreamHeaders(request));
+  const headers = withoutKey(unpacked(upstreamHeaders(request)));
   summarizer.start({
     job: summary,
     codec: engineRequest.codec,
@@ -332,9 +333,10 @@ function pathOf({ target }: GatewayRequest): string {
 
 /** Returns what sends the request again, after the client has left. */
 function resenderOf({ options, request, route, received }: ModelCall): Resender {
+  const headers = withoutKey(request.headers);
   const send: Resender['send'] = (body, signal) =>
-    sender(options, { ...request, signal }, route.url, received)(body);
-  return { headers: request.headers, send };
+    sender(options, { ...request, headers, signal }, route.url, received)(body);
+  return { headers, send };
 }
 
 async function receiptOf(

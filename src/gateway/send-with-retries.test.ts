@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LeporelloError } from '../errors.ts';
-import type { HeaderList, UpstreamResponse } from './http/http.ts';
-import { type ContinuationDeps, pauseUnless, sendContinuation } from './send-with-retries.ts';
+import { type HeaderList, headerOf, type UpstreamRequest, type UpstreamResponse } from './http/http.ts';
+import { type ContinuationDeps, pauseUnless, sendContinuation, sender } from './send-with-retries.ts';
 
 type Answer = UpstreamResponse | LeporelloError | Error;
 
@@ -35,6 +35,26 @@ function played(answers: readonly Answer[], leavesAfter = Number.POSITIVE_INFINI
   };
   return { exchange, done, statuses };
 }
+
+describe('a sender', () => {
+  it("gives the client's idempotency key to the first body only", async () => {
+    const keys: (string | undefined)[] = [];
+    const upstream = {
+      send: async ({ headers }: UpstreamRequest) => {
+        keys.push(headerOf(headers, 'idempotency-key'));
+        return answer(200);
+      },
+      close: async () => undefined,
+    };
+    const { signal } = new AbortController();
+    const headers: HeaderList = [['idempotency-key', 'once']];
+    const request = { method: 'POST', target: '/v1', headers, body: undefined, signal };
+    const received = { body, wire: body, unreadReason: undefined };
+    const send = sender({ upstream }, request, 'https://api.example/v1', received);
+    for (const each of [new Uint8Array(1), body]) await send(each);
+    expect(keys).toEqual(['once', undefined]);
+  });
+});
 
 describe('a continuation', () => {
   it.each<[string, readonly Answer[], readonly (string | number)[], number]>([

@@ -39,8 +39,9 @@ export type PendingRequest = {
 export type AnsweredRequest = { readonly prepared: PreparedRequest; readonly response: UpstreamResponse };
 
 /**
- * Sends a body upstream. An unchanged body is sent as the client sent it, compressed or not; a changed body is sent uncompressed. The
- * response is requested uncompressed, because it is read; some upstreams compress it anyway, and then it is decompressed.
+ * Sends bodies upstream. An unchanged body is sent as the client sent it, compressed or not; a changed body is sent uncompressed. The
+ * response is requested uncompressed, because it is read; some upstreams compress it anyway, and then it is decompressed. Only the first
+ * body gets the client's idempotency key: with it, an upstream might answer another body with the first reply.
  */
 export function sender(
   { upstream }: { readonly upstream: Upstream },
@@ -48,14 +49,19 @@ export function sender(
   url: string,
   received: ReceivedBody,
 ): PendingRequest['send'] {
-  const all = upstreamHeaders(request);
-  const unchanged = { headers: all, body: received.wire };
-  const headers = unpacked(all);
   const { method, signal } = request;
+  let all = upstreamHeaders(request);
   return (body) => {
-    const sent = body === received.body ? unchanged : { headers, body };
+    const sent =
+      body === received.body ? { headers: all, body: received.wire } : { headers: unpacked(all), body };
+    all = withoutKey(all);
     return upstream.send({ method, url, ...sent, signal, decode: true });
   };
+}
+
+/** Returns the client's headers for a request that the gateway makes beside the client's own. */
+export function withoutKey(headers: HeaderList): HeaderList {
+  return headers.filter(([name]) => name !== 'idempotency-key');
 }
 
 /** Returns the headers for a body that the gateway wrote, which is not compressed. */

@@ -56,7 +56,7 @@ const until = (stack: Stack, message: string) =>
 
 describe.each(formats)('summaries by a model for %s requests', (format) => {
   const ask = async (stack: Stack, jobs: number, url = stack.url) => {
-    const response = await post(url, format, longBody(format, jobs));
+    const response = await post(url, format, longBody(format, jobs), { 'idempotency-key': 'once' });
     expect(response.status).toBe(200);
     await response.text();
   };
@@ -74,6 +74,10 @@ describe.each(formats)('summaries by a model for %s requests', (format) => {
     const credential = ['authorization', 'Bearer dummy'];
     expect(own!.headers).toContainEqual(credential);
     expect(summary!.headers).toContainEqual(credential);
+    // It belongs to the client's own request.
+    const key = ['idempotency-key', 'once'];
+    expect(own!.headers).toContainEqual(key);
+    expect(summary!.headers).not.toContainEqual(key);
     const [began, summaryReceipt] = await receiptsOf(stack);
     expect(summaryReceipt).toMatchObject({
       kind: 'summary',
