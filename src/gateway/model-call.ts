@@ -379,8 +379,21 @@ async function receiptOf(
   return receipt;
 }
 
-/** Returns the milliseconds since the epoch, more finely than `Date.now`. */
-export const clock = (): number => performance.timeOrigin + performance.now();
+/** Milliseconds by which the time of day may be ahead. */
+const maxLagMs = 1_000;
+
+/** Returns a clock of milliseconds since the epoch, finer than `Date.now`, that never goes back. `fine` stands still while the machine sleeps. */
+export function openClock(fine: () => number, now: () => number): () => number {
+  let origin = now() - fine();
+  return () => {
+    const passed = fine();
+    if (now() - origin - passed > maxLagMs) origin = now() - passed;
+    return origin + passed;
+  };
+}
+
+/** The clock of this process. */
+export const clock = openClock(() => performance.now(), Date.now);
 
 /** Makes the id of a receipt. */
 export const newId = (): string => crypto.randomUUID();
