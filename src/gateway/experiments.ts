@@ -81,7 +81,7 @@ function holdoutOf(
   { encryptedStore, foldSettings, clock, metrics }: ExperimentParts,
 ): HoldoutRunner | undefined {
   if (!rate) return undefined;
-  const settings = digestOf([control, foldSettings]);
+  const settings = digestOf([control, thatFold(foldSettings)]);
   const lost = (notes: number) => metrics?.notesLost('holdout', notes);
   return openHoldout({ encryptedStore, rate, capUsd, settings, clock, lost });
 }
@@ -100,7 +100,7 @@ function shadowOf({ shadow }: ExperimentSettings, parts: ExperimentParts): Shado
     notes: openShadowNotes(encryptedStore),
     budget: createBudget({ encryptedStore, usdPerDay, clock }),
     draw: drawerOf(encryptedStore),
-    settings: digestOf([share, foldSettings]),
+    settings: digestOf([share, thatFold(foldSettings)]),
     lost: (notes) => metrics?.notesLost('shadow', notes),
     infoOf: (model) => loadModelInfo(model, foldSettings.models ?? {}),
     ended(tenant, receipt) {
@@ -109,6 +109,12 @@ function shadowOf({ shadow }: ExperimentSettings, parts: ExperimentParts): Shado
       metrics?.shadowEnded(receipt);
     },
   });
+}
+
+/** Returns the settings that decide what is folded: a change of another one begins no new experiment. */
+function thatFold(settings: FoldSettings): FoldSettings {
+  const { cacheMb: _, storeDeadlineMs: __, memoryTtlMs: ___, ...others } = settings;
+  return others;
 }
 
 function digestOf(settings: unknown): string {

@@ -95,9 +95,14 @@ it('a holdout leaves its control group untouched, in every gateway, and counts b
 it('leporello experiment prints the results', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'leporello-experiment-'));
   try {
-    const memory = await openStore(join(folder, 'data'), {});
-    {
-      await using stack = await startStack(script, settings, { ...memory, archive: receiptArchive() });
+    // Settings that do not change what is folded begin no new experiment.
+    for (const others of [
+      {},
+      { cacheMb: 300, memoryTtlMs: 90 * 24 * 60 * 60 * 1_000, storeDeadlineMs: 300_000 },
+    ]) {
+      const memory = await openStore(join(folder, 'data'), {});
+      const own = { ...settings, ...others };
+      await using stack = await startStack(script, own, { ...memory, archive: receiptArchive() });
       for (const jobs of [4, 5]) await (await post(stack.url, 'messages', countedBody(jobs))).text();
       await eventually(async () => {
         const answer = await (await fetch(`${stack.url}/_leporello/experiment`)).json();
