@@ -16,7 +16,7 @@ import {
 } from '../receipts/totals.ts';
 import { isCompressionPath } from './routing/routes.ts';
 import { hasCredential, type TenantRule, viewerOf } from './routing/tenant.ts';
-import { type GatewayRequest, type GatewayResponse, jsonResponse } from './http/http.ts';
+import { type GatewayRequest, type GatewayResponse, jsonHeaders, jsonResponse } from './http/http.ts';
 import type { GatewayExperiment } from './options.ts';
 import type { ReceiptArchive } from './receipts/archive.ts';
 import type { GatewayMetrics } from './receipts/metrics.ts';
@@ -172,7 +172,7 @@ async function memory(deps: AdminDeps, tenant: string | undefined, id: string): 
         ? await deps.encryptedStore.recallAny(id)
         : await deps.encryptedStore.recall(tenant, id);
     if (found.status === 'missing') return notFound(`This tenant has no original ${id}.`);
-    return { status: 200, headers: [['content-type', 'application/json']], body: found.original };
+    return { status: 200, headers: jsonHeaders, body: found.original };
   } catch {
     return jsonResponse(503, { error: 'The store cannot be read at the moment. Try again later.' });
   }

@@ -61,6 +61,11 @@ describe.each(formats)('a %s request through the gateway', (format) => {
       ).toEqual([id]);
       const original = await get(`/_leporello/memory/${memory}`, key);
       expect(original.status).toBe(200);
+      for (const answer of [original, await get('/_leporello/receipts', key)])
+        expect(['cache-control', 'x-content-type-options'].map((name) => answer.headers.get(name))).toEqual([
+          'no-store',
+          'nosniff',
+        ]);
       expect(await original.text()).toMatch(/^"job 0: step 0 took 0 ms\\n|^\[\{"role":/);
     }
     expect((await get(`/_leporello/receipts/${id}`, 'other')).status).toBe(404);

@@ -146,12 +146,15 @@ export function answer(
   return { status: from.status, headers: [...headersToClient(from.headers, state), ...headers], body };
 }
 
+/** Headers of the gateway's own JSON. It may contain what a tenant sent, so no cache may keep it, and no browser may take it for a page. */
+export const jsonHeaders: HeaderList = [
+  ['content-type', 'application/json'],
+  ['cache-control', 'no-store'],
+  ['x-content-type-options', 'nosniff'],
+];
+
 export function jsonResponse(status: number, value: unknown): GatewayResponse {
-  return {
-    status,
-    headers: [['content-type', 'application/json']],
-    body: new TextEncoder().encode(`${JSON.stringify(value)}\n`),
-  };
+  return { status, headers: jsonHeaders, body: new TextEncoder().encode(`${JSON.stringify(value)}\n`) };
 }
 
 // Server-sent events. A byte stream is split into events without losing a byte: every event keeps its bytes, including the blank
