@@ -192,6 +192,9 @@ export function openShadow(options: ShadowOptions): Shadow {
     try {
       const replies = await repliesTo(drawnRequest, now, bounds);
       if (replies) await noteReplies(drawnRequest, replies);
+    } catch (error) {
+      now.problem ??= reasonOf(error);
+      throw error;
     } finally {
       const cost = costOfSent(now.sent, bounds.prices, model);
       const asReserved = now.reservations.reduce((sum, { usd }) => sum + usd, 0);
