@@ -241,7 +241,7 @@ function sumsWith(sums: RequestSums | undefined, receipt: Receipt): RequestSums 
   };
 }
 
-/** The facts about a conversation besides the sums of its new requests. */
+/** Facts of a conversation besides the sums of its new requests. */
 type SeenConversation = {
   /** The experiment, for a unit of which there is no record yet. */
   readonly era: TrialEra;

@@ -57,12 +57,13 @@ describe("a program's own strategy", () => {
     for (let results = 2; results <= 40; results++) {
       const { outcome, report } = await leporello.prepare({ body: bodyOf(results) });
       expect(outcome).not.toMatchObject({ status: 'failed' });
-      for (const { strategy, edits } of report.steps)
-        if (strategy === 'short-results') folds.push([results, edits]);
+      for (const { strategy, edits: made } of report.steps)
+        if (strategy === 'short-results') folds.push([results, made]);
     }
     expect(folds.length).toBeGreaterThan(2);
-    // The newest result is protected. The edits of a fold are those that no earlier fold made.
-    expect(folds.reduce((sum, [, edits]) => sum + edits, 0)).toBe(folds.at(-1)![0] - 1);
+    // The newest result is protected. The edits of a fold are those that no earlier fold made; alone, each text has one.
+    const edits = folds.reduce((sum, [, made]) => sum + made, 0);
+    if (strategies.length === 1) expect(edits).toBe(folds.at(-1)![0] - 1);
   });
 
   it('names the original by its bytes, and the model can recall it', async () => {

@@ -4,13 +4,15 @@
  * the outcome has only the kind of the error.
  */
 import { shown } from '../checks.ts';
-import type { Edit } from '../conversation/edit.ts';
+import type { Conversation } from '../conversation/conversation.ts';
+import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { isRecord } from '../conversation/json-scan.ts';
+import { textsOf } from '../conversation/messages.ts';
 import { placeKey } from '../conversation/turns.ts';
 import { NotMeasured } from '../engine/demand.ts';
 import { LeporelloError } from '../errors.ts';
 import { placesEdited } from '../strategies/lib/editable-texts.ts';
-import type { Strategy } from '../strategies/strategy.ts';
+import type { FoldView, Strategy } from '../strategies/strategy.ts';
 import type { Trigger } from '../triggers/trigger.ts';
 
 const demandWords = 'undefined or { trigger, goal: { unit, target }, atMost, force }';
@@ -39,8 +41,9 @@ function isDemand(value: unknown): boolean {
 }
 
 /**
- * Returns a strategy that does the same, and throws `bad-config` with its name if the given one fails. It leaves out edits of places that
- * earlier edits changed: the given strategy need not know what earlier folds did, nor that it is asked several times for one fold.
+ * Returns a strategy that does the same, and throws `bad-config` with its name if the given one fails. It leaves out
+ * replacements of what earlier edits replaced: the given strategy need not know what earlier folds did, nor that it is asked several times for
+ * one fold.
  */
 export function checkedStrategy(strategy: Strategy): Strategy {
   const name = `The strategy ${strategy.name}`;
@@ -51,7 +54,7 @@ export function checkedStrategy(strategy: Strategy): Strategy {
     reach: strategy.reach,
     propose(view) {
       try {
-        return furtherEdits(view.edits, checkedEdits(name, strategy.propose(view)));
+        return furtherEdits(view, checkedEdits(name, view, strategy.propose(view)));
       } catch (error) {
         throw thrownBy(name, error);
       }
@@ -59,7 +62,7 @@ export function checkedStrategy(strategy: Strategy): Strategy {
     ...(strategy.proposeInSteps && {
       *proposeInSteps(view) {
         try {
-          return furtherEdits(view.edits, checkedEdits(name, yield* strategy.proposeInSteps!(view)));
+          return furtherEdits(view, checkedEdits(name, view, yield* strategy.proposeInSteps!(view)));
         } catch (error) {
           throw thrownBy(name, error);
         }
@@ -77,37 +80,43 @@ const editKinds: Readonly<Record<Edit['kind'], true>> = {
   'insert-message': true,
 };
 
-function checkedEdits(name: string, edits: readonly Edit[]): readonly Edit[] {
+function checkedEdits(name: string, { conversation }: FoldView, edits: readonly Edit[]): readonly Edit[] {
   if (!Array.isArray(edits))
     throw wrongResult(name, `a value of the type ${typeof edits}`, 'a list of edits');
   const kinds = edits.map((edit: unknown) => (isRecord(edit) ? edit['kind'] : undefined));
   const wrong = kinds.findIndex((kind) => !Object.hasOwn(editKinds, String(kind)));
-  if (wrong === -1) return edits;
-  const words = `only ${Object.keys(editKinds).join(', ')}`;
-  throw wrongResult(name, `an edit whose kind is ${shown(kinds[wrong])}`, words);
+  if (wrong !== -1) {
+    const words = `only ${Object.keys(editKinds).join(', ')}`;
+    throw wrongResult(name, `an edit whose kind is ${shown(kinds[wrong])}`, words);
+  }
+  const lost = edits.find((edit) => !isIn(conversation, edit));
+  if (lost) throw wrongResult(name, `an edit of ${placeOf(lost)}`, 'only edits of places that are there');
+  return edits;
 }
 
-function furtherEdits(earlier: readonly Edit[], edits: readonly Edit[]): readonly Edit[] {
-  const { messages, parts, texts, inputs, media } = placesEdited(earlier);
-  const isDropped = (message: number, part: number) =>
-    messages.has(message) || parts.has(placeKey({ message, part }));
+function placeOf(edit: Edit): string {
+  if (edit.kind !== 'replace-text') return `message ${lastMessageOf(edit)}`;
+  return `text ${edit.at.text} of part ${edit.at.part} of message ${edit.at.message}`;
+}
+
+/** True if the conversation has the place of an edit. */
+function isIn({ messages }: Conversation, edit: Edit): boolean {
+  if (edit.kind === 'replace-text') {
+    const { message, part, text } = edit.at;
+    const found = messages[message]?.parts[part];
+    return found !== undefined && textsOf(found)[text] !== undefined;
+  }
+  const message = messages[lastMessageOf(edit)];
+  if (message === undefined) return false;
+  return !('part' in edit) || message.parts[edit.part] !== undefined;
+}
+
+function furtherEdits({ edits: earlier }: FoldView, edits: readonly Edit[]): readonly Edit[] {
+  const { texts, inputs, media } = placesEdited(earlier);
   return edits.filter((edit) => {
-    switch (edit.kind) {
-      case 'replace-text':
-        return (
-          !isDropped(edit.at.message, edit.at.part) && !texts.has(`${placeKey(edit.at)}.${edit.at.text}`)
-        );
-      case 'replace-input':
-        return !isDropped(edit.message, edit.part) && !inputs.has(placeKey(edit));
-      case 'replace-media':
-        return !isDropped(edit.message, edit.part) && !media.has(`${placeKey(edit)}.${edit.media}`);
-      case 'drop-part':
-        return !isDropped(edit.message, edit.part);
-      case 'drop-message':
-        return !messages.has(edit.message);
-      case 'insert-message':
-        return true;
-    }
+    if (edit.kind === 'replace-text') return !texts.has(`${placeKey(edit.at)}.${edit.at.text}`);
+    if (edit.kind === 'replace-input') return !inputs.has(placeKey(edit));
+    return edit.kind !== 'replace-media' || !media.has(`${placeKey(edit)}.${edit.media}`);
   });
 }
 

@@ -145,6 +145,12 @@ describe('a part of the program that is wrong', () => {
   }));
   const long = { codec: openaiChat, body: chatBody([{ user: 'Go' }, ...jobs], { tools: ['run'] }) };
   const strategy = (propose: () => unknown) => ({ name: 'mine', reach: 'history', propose });
+  const replacing = (message: number) => ({
+    kind: 'replace-text',
+    at: { message, part: 0, text: 0 },
+    stub: '',
+    memory: undefined,
+  });
   const fold = () => ({
     trigger: 'mine',
     goal: { unit: 'tokens', target: 100 },
@@ -187,6 +193,19 @@ describe('a part of the program that is wrong', () => {
       },
       'The strategy mine returned an edit whose kind is missing, but must return only replace-text, replace-input, replace-media, drop-part, drop-message, insert-message.',
     ],
+    ...(
+      [
+        ['a place that is not there', [replacing(999)], 'text 0 of part 0 of message 999'],
+        ['no message that is there', [{ kind: 'drop-message', message: 999 }], 'message 999'],
+      ] as const
+    ).map(
+      ([what, edits, place]) =>
+        [
+          `a strategy that edits ${what}`,
+          { triggers: [{ name: 'mine', demand: fold }], strategies: [strategy(() => edits)] },
+          `The strategy mine returned an edit of ${place}, but must return only edits of places that are there.`,
+        ] as const,
+    ),
   ];
 
   it.each(wrongParts)('is named in the outcome: %s', async (_, settings, reason) => {

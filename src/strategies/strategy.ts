@@ -47,7 +47,7 @@ export type Reach =
 /** The input of a strategy. */
 export type FoldView = {
   readonly conversation: Conversation;
-  /** Edits made so far, including those of earlier folds. A program's strategy may propose them again: they are left out. */
+  /** Edits made so far, including those of earlier folds. A program's strategy may propose their replacements again: these are left out. */
   readonly edits: readonly Edit[];
   /** Returns the smaller version of a text that was shrunk on arrival; undefined if it was not. */
   readonly shrunk: (at: TextPlace) => string | undefined;
