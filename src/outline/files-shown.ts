@@ -76,7 +76,7 @@ export function isFileContent({ name, input }: { readonly name: string; readonly
 /** Words in the names of tools that read files, or return what they changed in one. */
 const fileWords = new Set(['read', 'view', 'open', 'cat', 'edit', 'write', 'replace', 'patch', 'notebook']);
 
-/** Programs that print a file, at the start of a command; after a pipe they only filter other output. Each line is looked at by itself, which takes linear time. */
+/** Programs that print a file, at the start of a command; after a pipe they only filter other output. Each line is searched by itself, which takes linear time. */
 const printsFile = new RegExp(
   String.raw`(?:^|[;&(\n]|\bxargs (?:-\S+ )*|-exec )[^\S\n]*(?:sudo )?(?:${printers}|more|bat)(?:\s|$)`,
 );

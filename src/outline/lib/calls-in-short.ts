@@ -118,7 +118,7 @@ export function spellRuns(runs: readonly Run[], detail: Detail = 'names'): strin
     : `(${countOf(all, 'call')}: ${text})`;
 }
 
-/** Reads a call that a log leaves out. What it edited, what it changed elsewhere and what failed for good is named: `file` spells its file. */
+/** Reads a call that a log leaves out. Its edits, its other changes and its failures for good are named; `file` spells the name of its file. */
 export function runOf(step: StepWords, { file, isRepaired }: LeftOutCall): Run {
   const failed = step.hasFailed && !isRepaired ? 1 : 0;
   const commands = step.kind === 'command' ? step.about.split(/&& |; |\| /) : [];
