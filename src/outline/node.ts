@@ -20,6 +20,7 @@ import { firstSentences, isProse, linesOf, nameOf, partsOf, plain, sentencesOf }
 import {
   clientSummary,
   interruptionNote,
+  ofHook,
   questionBefore,
   typedText,
   withQuestion,
@@ -127,6 +128,8 @@ export function nodeOf(
   const interruptions: OutlineLine[] = [];
   let demandsSince = 0;
   let hasChanged = false;
+  // A hook of the client that stopped what the user typed before.
+  let stop = '';
   const endTurn = (at: number, question: string): void => {
     const told = closingLines(replyAt(steps, at), at, { question, isAnswer: !hasChanged });
     if (told.length > 0) closings.unshift(told);
@@ -148,8 +151,10 @@ export function nodeOf(
         if (words !== '') endTurn(replied, question);
         addAsked(typed, words, at, {
           question,
-          mark: isStop ? 'INTERRUPTED the model: ' : note === '' ? '' : `(${note}) `,
+          mark: isStop ? 'INTERRUPTED the model: ' : note + stop === '' ? '' : `(${note || stop}) `,
         });
+        if (words !== '') stop = '';
+        else if (ofHook.test(step.text)) stop = note;
       }
       if (note === interruptionNote)
         interruptions.push({ section: 'done', text: interruption, at, isUsers: true });

@@ -125,11 +125,14 @@ const titledItem = /^(?:[-*•+]|\d{1,3}[.)])\s+(?:\*\*|`)/;
 /** Tells an item whole, or by its title and its last sentence, or by its title alone. */
 function titled(lines: readonly string[], max: number): string {
   const [first = ''] = lines;
-  const title = /^\*\*([^*]+?):?\*\*/.exec(first)?.[1] ?? /^[^:]{1,80}(?=:)/.exec(first)?.[0] ?? first;
+  const title = /^\*\*([^*]+?):?\*\*/.exec(first)?.[1] ?? first.replace(/:$/, '');
   const sentences = lines.flatMap((line) => partsOf(oneLine(line.replaceAll('**', ''))));
   const whole = sentences.length === 0 ? '' : sentences.reduce(joinedSentences);
   const short = `${title}: … ${sentences.at(-1) ?? ''}`;
-  return [whole, sentences.length > 1 ? short : title, title].find((words) => words.length <= max) ?? '';
+  const name = title.split(':', 1)[0]!;
+  return (
+    [whole, sentences.length > 1 ? short : title, title, name].find((words) => words.length <= max) ?? ''
+  );
 }
 
 function isQuoting(line: string): boolean {

@@ -111,12 +111,17 @@ it('says what the words of the user came with: a skill, a hook', () => {
       'Operation stopped by hook: Another session is active in this folder.\n\nOriginal prompt: publish it',
     ),
     model('Version 2.0.1 is published.'),
+    user('Tell the others.'),
+    user('Operation stopped by hook: The mail is off.'),
+    user('Tell the others.'),
   ];
   expect(summaryOf(steps)).toBe(`${title}
 - USER: (skill release) 2.0.1
 - YOU: Version 2.0.1 is tagged.
 - USER: (Operation stopped by hook: Another session is active in this folder.) publish it
-- YOU: Version 2.0.1 is published.`);
+- YOU: Version 2.0.1 is published.
+- USER: Tell the others.
+- USER: (Operation stopped by hook: The mail is off.) Tell the others.`);
 });
 
 it('keeps lines that the user pasted and that begin like one above them', () => {

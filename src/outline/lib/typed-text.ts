@@ -29,7 +29,7 @@ export const clientSummary = /^\s*This session is being continued from a previou
 export const interruptionNote = 'interrupted by the user';
 
 /** Matches the beginning of what a hook of the client says, which stands in the user's place, and UTF-16 units that are told of it. */
-const ofHook =
+export const ofHook =
   /^\s*(?:(?:\w+ )?operation (?:stopped|blocked) by (?:\w+ )?hook\b|(?:Pre|Post|Session|Stop|Subagent|User|Notification)\w*(?::[\w*-]+)? hook\b[^\n]{0,60}:)/i;
 const maxHook = 160;
 
