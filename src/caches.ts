@@ -54,7 +54,7 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
   constructor(bound: number | CacheBudget, sizeOf: (value: V, key: K) => number) {
     const isOwn = typeof bound === 'number';
     this.#budget = isOwn ? new CacheBudget(bound) : bound;
-    this.#budget.add(this);
+    this.#budget.caches.push(this);
     this.#sizeOf = sizeOf;
     this.#maxSize = isOwn ? bound : bound.max * maxPart;
   }
@@ -66,15 +66,15 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
   get total(): number {
     return this.#total;
   }
-  /** When the oldest entry was used last; undefined without entries. */
-  get oldestUse(): number | undefined {
-    return this.#oldest?.used;
+  /** How long ago the oldest entry was used last; -1 without entries. */
+  get age(): number {
+    return this.#oldest ? this.#budget.ageOf(this.#oldest.used) : -1;
   }
 
   get(key: K): V | undefined {
     const entry = this.#entries.get(key);
-    // Nothing was added since the last use of most entries, so they need not move.
-    if (entry && entry.used !== this.#budget.now) this.#renew(entry);
+    // Most entries are still among the newest, so they need not move.
+    if (entry && this.#budget.ageOf(entry.used) > this.#entries.size >> 3) this.#renew(entry);
     return entry?.value;
   }
 
@@ -164,7 +164,7 @@ export class BoundedMap<K extends Cacheable, V extends Cacheable> {
 }
 
 export type Cache<K extends Cacheable, V extends Cacheable> = BoundedMap<K, V>;
-type AnyCache = Pick<Cache<string, object>, 'oldestUse' | 'dropOldest'>;
+type AnyCache = Pick<Cache<string, object>, 'age' | 'dropOldest'>;
 
 /** The default and the smallest budget of a gateway, or of a Leporello in process, in megabytes. */
 export const defaultCacheMb = 160;
@@ -176,13 +176,13 @@ const maxPart = 1 / 3;
 /** The other engines that use the same budget, in other threads. */
 export type OtherEngines = {
   /** The time, in memory that all engines share. */
-  readonly clock: Float64Array;
+  readonly clock: Int32Array;
   /** Tells them the bytes of this engine. */
   tell(used: number): void;
   /** Returns the bytes that they use. */
   used(): number;
-  /** Asks the one with the oldest entry to drop it; false if none is older than `oldestUse`. */
-  askForRoom(oldestUse: number): boolean;
+  /** Asks the one with the oldest entry to drop it; false if none is older than so many ticks. */
+  askForRoom(age: number): boolean;
 };
 
 /** The part of the budget by which an engine may exceed it while it waits for the room of another one. */
@@ -195,26 +195,25 @@ const latePart = 1 / 8;
 export class CacheBudget {
   readonly max: number;
   readonly #others: OtherEngines | undefined;
-  readonly #caches: AnyCache[] = [];
-  /** The time, which passes with each value that is set. */
-  readonly #clock: Float64Array;
+  readonly caches: AnyCache[] = [];
+  /** The time, which passes with each value that is set. It starts again at its end, and may lose a tick when two threads set it. */
+  readonly #clock: Int32Array;
   #used = 0;
 
   constructor(max: number, others?: OtherEngines) {
     this.max = max;
     this.#others = others;
-    this.#clock = others?.clock ?? new Float64Array(1);
+    this.#clock = others?.clock ?? new Int32Array(1);
   }
 
   get now(): number {
     return this.#clock[0]!;
   }
-
-  add(cache: AnyCache): void {
-    this.#caches.push(cache);
+  ageOf(time: number): number {
+    return Math.max(0, (this.#clock[0]! - time) | 0);
   }
 
-  /** Counts bytes that a cache uses from now on, or no longer if negative. A tick that another thread makes at the same time may be lost. */
+  /** Counts bytes that a cache uses from now on, or no longer if negative. */
   use(bytes: number): void {
     this.#clock[0]! += 1;
     this.#used += bytes;
@@ -227,7 +226,7 @@ export class CacheBudget {
       const excess = this.#used + (this.#others?.used() ?? 0) - this.max;
       if (excess + bytes <= 0) return;
       const oldest = this.#oldestCache();
-      const isAsked = this.#others?.askForRoom(oldest?.oldestUse ?? this.now);
+      const isAsked = this.#others?.askForRoom(oldest?.age ?? 0);
       if (!oldest || (isAsked && excess <= this.max * latePart)) return;
       oldest.dropOldest();
     }
@@ -235,8 +234,7 @@ export class CacheBudget {
 
   #oldestCache(): AnyCache | undefined {
     let oldest: AnyCache | undefined;
-    for (const cache of this.#caches)
-      if ((cache.oldestUse ?? Infinity) < (oldest?.oldestUse ?? Infinity)) oldest = cache;
+    for (const cache of this.caches) if (cache.age > (oldest?.age ?? -1)) oldest = cache;
     return oldest;
   }
 }

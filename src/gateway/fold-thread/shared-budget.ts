@@ -8,11 +8,11 @@ import { CacheBudget } from '../../caches.ts';
 export type SharedBudget = {
   /** Bytes of all engines together. */
   readonly max: number;
-  readonly clock: Float64Array;
+  readonly clock: Int32Array;
   /** The bytes of each engine. */
   readonly used: Float64Array;
   /** When the oldest entry of each engine was used last, or earlier: an engine only finds out when it makes room. */
-  readonly oldestUse: Float64Array;
+  readonly oldestUse: Int32Array;
   /** 1 for each engine that is asked for room. */
   readonly asked: Int32Array;
 };
@@ -28,14 +28,14 @@ export function openSharedBudget(max: number, engines: number): SharedBudget {
   return {
     max,
     clock: sharedNumbers(1),
-    used: sharedNumbers(engines),
+    used: new Float64Array(new SharedArrayBuffer(8 * engines)),
     oldestUse: sharedNumbers(engines),
-    asked: new Int32Array(new SharedArrayBuffer(4 * engines)),
+    asked: sharedNumbers(engines),
   };
 }
 
-function sharedNumbers(count: number): Float64Array {
-  return new Float64Array(new SharedArrayBuffer(8 * count));
+function sharedNumbers(count: number): Int32Array {
+  return new Int32Array(new SharedArrayBuffer(4 * count));
 }
 
 /** Lets the engine at this place use the budget, and makes room whenever another one asks for it. */
@@ -51,8 +51,8 @@ export function joinBudget(budget: SharedBudget, engine: number): BudgetMember {
       for (let other = 0; other < used.length; other++) if (other !== engine) sum += used[other]!;
       return sum;
     },
-    askForRoom(oldest) {
-      oldestUse[engine] = oldest;
+    askForRoom(age) {
+      oldestUse[engine] = clock[0]! - age;
       const other = oldestOf(budget, engine);
       if (other === engine) return false;
       if (Atomics.exchange(asked, other, 1) === 0) Atomics.notify(asked, other);
@@ -89,6 +89,7 @@ export function forgetEngine({ used }: SharedBudget, engine: number): void {
 function oldestOf({ used, oldestUse }: SharedBudget, engine: number): number {
   let oldest = engine;
   for (let other = 0; other < used.length; other++)
-    if (used[other]! > 0 && oldestUse[other]! < oldestUse[oldest]!) oldest = other;
+    // The clock starts again at its end.
+    if (used[other]! > 0 && ((oldestUse[oldest]! - oldestUse[other]!) | 0) > 0) oldest = other;
   return oldest;
 }
