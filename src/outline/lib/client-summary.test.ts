@@ -16,7 +16,7 @@ it('tells the end of a section, where it stands what came of it, and the last wo
       ['Concepts', '   - Stores'],
       [
         'Errors and fixes',
-        '   - **Wrong count of rows**: I said first that I would not mend the count, because the old store has the same count and nobody reads it. Mended in 7f010c5.\n   - **Missing import**:\n     - The build stopped.\n     - Added it.',
+        '   - **Wrong count of rows**: I said first that I would not mend the count, because the old store has the same count and nobody reads it. Mended in 7f010c5.\n   - **Missing import**:\n     - The build stopped.\n     - Added it.\n   - **Test that wants "Rows: 3", but now gets the rows of all of the tables of the old store and of the new one, which are six**',
       ],
       ['Solved', `${steps}\n   - All nine readers are pushed`],
       ['User messages', '   - "move them all"'],

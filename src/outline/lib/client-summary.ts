@@ -129,7 +129,9 @@ function titled(lines: readonly string[], max: number): string {
   const sentences = lines.flatMap((line) => partsOf(oneLine(line.replaceAll('**', ''))));
   const whole = sentences.length === 0 ? '' : sentences.reduce(joinedSentences);
   const short = `${title}: … ${sentences.at(-1) ?? ''}`;
-  const name = title.split(':', 1)[0]!;
+  const [before = ''] = title.split(':', 1);
+  // A colon within quotes ends no name.
+  const name = before.replaceAll(/[^"`]/g, '').length % 2 === 0 ? before : '';
   return (
     [whole, sentences.length > 1 ? short : title, title, name].find((words) => words.length <= max) ?? ''
   );
