@@ -17,6 +17,7 @@ import { createModelSummarizer, type SummaryPrompt } from '../src/outline/model.
 import type { SummaryRequest, SummaryStep } from '../src/outline/summarizer.ts';
 import { answersTo, noteAnswer, notesToolFor, openBudget, recallToolFor } from '../src/recall/tool.ts';
 import { resolveRecall } from '../src/recall/resolve.ts';
+import { repairedSteps } from '../src/outline/lib/call-outcome.ts';
 import { callWords, stepWords } from '../src/outline/step-line.ts';
 import * as stubs from '../src/strategies/lib/stubs.ts';
 import { repairText } from '../src/strategies/lib/failed-edits.ts';
@@ -159,7 +160,7 @@ function stubTexts(recallTool: string | undefined): readonly string[] {
     maxCharacters: 2_000,
     maxVerdicts: 2_000,
     maxWords: 2_000,
-    known: stubs.knownNames({ logs: '', staying: [], dropped: [], all: [], repaired: new Set() }),
+    known: stubs.knownNames({ logs: '', staying: [], dropped: [], all: [], repaired: new Map() }),
     recallTool,
   };
   const readRules = callWords({ tool: 'Read', input: '{"file_path":"AGENTS.md"}' });
@@ -339,3 +340,41 @@ async function trajectoryTexts(): Promise<readonly string[]> {
   const record = await trajectory.recall('{"id":"s1"}');
   return [trajectory.context().text, ...prompts.map(({ guidance }) => guidance ?? ''), record];
 }
+
+it('a failed check and its repair stay with the edits between them where there is no room for other commands', () => {
+  const step = (tool: string, input: object, result: string) =>
+    ({
+      kind: 'step',
+      step: stepWords({ tool, input: JSON.stringify(input), result, isError: undefined }),
+    }) as const;
+  const run = (command: string, result: string) => step('Bash', { command }, result);
+  const edit = (old: string) =>
+    step('Edit', { file_path: '/app/a.ts', old_string: old, new_string: `${old}()` }, 'ok');
+  const entries = [
+    edit('open'),
+    run('ls', 'a.ts'),
+    edit('close'),
+    run('npm test', 'Exit code 1\n2 failed'),
+    edit('read'),
+    run('npm test', '4 passed'),
+    ...['one', 'two', 'three'].map((name) => run(`./bin/${name} --dry`, `${name} would write 9 files`)),
+  ];
+  const steps = entries.map((entry) => entry.step);
+  const known = stubs.knownNames({
+    logs: '',
+    staying: [],
+    dropped: steps,
+    all: [],
+    repaired: repairedSteps(steps),
+  });
+  const pages = [{ memory: 'mem_1', messages: 18, entries }];
+  const log = { pages, maxCharacters: 250, maxVerdicts: 250, maxWords: 250, known, recallTool: undefined };
+  expect(runSteps(stubs.messagesLog(log)).split('\n').slice(1)).toEqual([
+    'Edit /app/a.ts (open, close) ×2',
+    'Bash npm test: failed, "2 failed"',
+    'Edit a.ts (read)',
+    'Bash npm test: "4 passed"',
+    '(3 calls left out: Bash ×3)',
+    'Bash ./bin/three --dry: "three would write 9 files"]',
+  ]);
+});

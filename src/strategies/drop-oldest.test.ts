@@ -118,7 +118,7 @@ describe('drop-oldest', () => {
     );
     const view = foldView(conversation, { excess: everything, protects: onlyLast(conversation) });
     expect(logsIn(dropOldest().propose(view))).toEqual([
-      '[Folded 11 earlier messages, in order; read_memory with the id ahead of a line shows them:\n' +
+      '[Folded 11 earlier messages, in order; read_memory with the id ahead of a line or of one above it shows them:\n' +
         "mem_…: USER: Fix the login. Don't touch the schema.\n" +
         'Read /app/src/login.ts · Edit login.ts (a → b)\n' +
         'Bash npm test (Run tests): 2 failed, login.test.ts:12\n' +
@@ -156,7 +156,7 @@ describe('drop-oldest', () => {
       protects: { ...onlyLast(conversation), message: (index) => index >= 13 },
     });
     expect(logsIn(dropOldest().propose(view))).toEqual([
-      '[Folded 13 earlier messages, in order; read_memory with the id ahead of a line shows them:\n' +
+      '[Folded 13 earlier messages, in order; read_memory with the id ahead of a line or of one above it shows them:\n' +
         'mem_…: USER: Fix the login.\n' +
         'Read ×2: login.ts 20-49, /app/src/session.ts\n' +
         'TodoWrite completed: "Fix the login" (Fixing the login); in_progress: "Run the tests" (Running the tests)\n' +
@@ -184,7 +184,7 @@ describe('drop-oldest', () => {
     );
     const view = foldView(conversation, { excess: everything, protects: onlyLast(conversation) });
     expect(logsIn(dropOldest().propose(view))).toEqual([
-      '[Folded 13 earlier messages, in order; read_memory with the id ahead of a line shows them:\n' +
+      '[Folded 13 earlier messages, in order; read_memory with the id ahead of a line or of one above it shows them:\n' +
         'mem_…: USER: Fix the login.\n' +
         'Edit /app/session.ts (a → b)\n' +
         'mem_…: Tasks completed: "#1 Fix the session"; pending: "#2 Run the tests"\n' +
@@ -273,7 +273,7 @@ describe('drop-oldest', () => {
       ],
       [
         '[Folded 3 earlier messages, in order; read_memory {"id":"mem_…"} shows them:\nUSER: First\nRead /app/a.ts]',
-        '[Folded 4 earlier messages, in order; read_memory with the id ahead of a line shows them:\n' +
+        '[Folded 4 earlier messages, in order; read_memory with the id ahead of a line or of one above it shows them:\n' +
           'mem_…: Read /app/b.ts\nmem_…: Read /app/c.ts]',
       ],
     ]);
@@ -338,7 +338,7 @@ describe('drop-oldest', () => {
     );
     const view = foldView(conversation, { excess: everything, protects: onlyLast(conversation) });
     expect(logsIn(dropOldest().propose(view))).toEqual([
-      `[Folded 7 earlier messages, in order; read_memory with the id ahead of a line shows them:
+      `[Folded 7 earlier messages, in order; read_memory with the id ahead of a line or of one above it shows them:
 mem_…: (summary of an earlier part, by the client, shortened:
 Primary Request: Fix the login
 All user messages: ${messages.join('; ')}

@@ -168,18 +168,19 @@ type RepairedStep = Pick<CalledWords, 'kind' | 'about'> & {
   readonly user: object | undefined;
 };
 
-/** Returns the failed steps that a later one repaired: an edit of the same file that worked, or the same command without a failure. */
-export function repairedSteps<Step extends RepairedStep>(steps: readonly Step[]): ReadonlySet<Step> {
-  const repaired = new Set<Step>();
-  const edited = new Set<string>();
-  const worked = new Set<string>();
+/** Returns the failed steps that a later one repaired, each with the next of these: an edit of the same file that worked, or the same command without a failure. */
+export function repairedSteps<Step extends RepairedStep>(steps: readonly Step[]): ReadonlyMap<Step, Step> {
+  const repaired = new Map<Step, Step>();
+  const edited = new Map<string, Step>();
+  const worked = new Map<string, Step>();
   for (const step of steps.toReversed()) {
     const { kind, path, hasFailed, user } = step;
     if (user || (kind !== 'edit' && kind !== 'command')) continue;
     const names = kind === 'edit' ? [path] : commandNames(step.about);
     const seen = kind === 'edit' ? edited : worked;
-    if (!hasFailed) for (const name of names) seen.add(name);
-    else if (names.length > 0 && seen.has(names.at(-1)!)) repaired.add(step);
+    const repair = seen.get(names.at(-1) ?? '');
+    if (!hasFailed) for (const name of names) seen.set(name, step);
+    else if (repair) repaired.set(step, repair);
   }
   return repaired;
 }

@@ -346,7 +346,7 @@ it('a log without space for more has the first demand, ahead of the words of the
       ],
     },
   ] as const;
-  const known = knownNames({ logs: '', staying: [], dropped: [], all: [], repaired: new Set() });
+  const known = knownNames({ logs: '', staying: [], dropped: [], all: [], repaired: new Map() });
   const log = (maxWords: number) =>
     runSteps(messagesLog({ pages, maxCharacters: 0, maxVerdicts: 0, maxWords, known, recallTool: undefined }))
       .split('\n')

@@ -68,7 +68,9 @@ export function* logEdits(
     }
   const others = insertedTexts(view.edits.filter((edit) => !takenIn.has(edit)));
   const calls = yield* allCalls(view, dropped);
-  const repaired = steps.some(({ hasFailed }) => hasFailed) ? repairedSteps(steps) : new Set<StepWords>();
+  const repaired = steps.some(({ hasFailed }) => hasFailed)
+    ? repairedSteps(steps)
+    : new Map<StepWords, StepWords>();
   const known = knownNames({ ...calls, logs: others, dropped: steps, repaired });
   for (const { range, pages } of read)
     gaps.push({ ...range, pages, characters: yield* wholeLogCharacters(pages, known) });

@@ -133,14 +133,14 @@ type LogOptions = {
 
 /**
  * Replaces whole messages that were dropped by a log of them, in order: what the user said, word for word, and each step with its outcome. If
- * space is short, it keeps words of the user, then failures, edits and the newest plan, outcomes of commands, replies, what was read, and last
- * what was searched.
+ * space is short, it keeps words of the user, then failures, edits with failed checks that were mended and the newest plan, outcomes of commands,
+ * replies, what was read, and last what was searched.
  */
 export function* messagesLog(log: LogOptions): Steps<string> {
   const { pages, recallTool } = log;
   const messages = pages.reduce((sum, page) => sum + page.messages, 0);
   const isOne = pages.length === 1;
-  const ids = isOne ? pages[0]!.memory : 'the id ahead of a line';
+  const ids = isOne ? pages[0]!.memory : 'the id ahead of a line or of one above it';
   const call =
     recallTool === undefined
       ? `kept as ${ids}`
@@ -162,15 +162,16 @@ type LogCut = { readonly rank: number; readonly from: number };
 /** Ranks of entries: the lower, the longer they stay. */
 const ranks = { words: 0, verdict: 1, failure: 2, edit: 3, outcome: 4, reading: 5, plan: 6, search: 7 };
 
-function rankOf(entry: LogEntry, { plan, repaired }: KnownNames): number {
+function rankOf(entry: LogEntry, { plan, repaired, repairs }: KnownNames): number {
   if (entry.kind === 'user' || entry.kind === 'summary') return ranks.words;
   if (entry.kind !== 'step')
     return entry.kind === 'answered' || entry.verdict !== undefined ? ranks.verdict : ranks.outcome;
   const { step } = entry;
   if (step.user) return ranks.words;
   if (step.kind === 'plan') return step === plan?.call ? ranks.edit : ranks.plan;
-  // A failure that was repaired stays no longer than the repair: alone, it would read as if it were still there.
-  if (repaired.has(step)) return step.kind === 'command' ? ranks.outcome : ranks.search;
+  // A failed check stays as long as the edits that it led to, and no longer than its repair: alone, it would read as if it were still there.
+  if (repaired.has(step) && step.kind !== 'command') return ranks.search;
+  if (repaired.has(step) || repairs.has(step)) return ranks.edit;
   if (step.hasFailed) return ranks.failure;
   if (step.kind === 'edit' || step.writes.length > 0) return ranks.edit;
   if (step.kind === 'read') return ranks.reading;
@@ -229,10 +230,9 @@ function* spellPages(
   for (const { memory, entries } of pages) {
     yield;
     const lines: string[] = [];
-    let steps: StepWords[] = [];
+    const steps: StepWords[] = [];
     const flush = (): void => {
-      for (const { text } of stepLines(steps, names.pathOf)) lines.push(text);
-      steps = [];
+      lines.push(...stepLines(steps.splice(0), names.pathOf).map(({ text }) => text));
     };
     for (const entry of entries) {
       const own = rankOf(entry, known);
@@ -306,8 +306,9 @@ export type KnownNames = {
   readonly words: Set<string>;
   /** The newest plan and its step, if no call that stays has it: a log tells it as a whole. */
   readonly plan: ReturnType<typeof newestPlan<StepWords>>;
-  /** Failed steps that a later one repaired. */
-  readonly repaired: ReadonlySet<StepWords>;
+  /** Failed steps that a later one repaired, each with that one. */
+  readonly repaired: ReadonlyMap<StepWords, StepWords>;
+  readonly repairs: ReadonlySet<StepWords>;
 };
 
 /** Sources of the names: texts of other logs, calls that stay, dropped steps, and the paths and folders of all calls. */
@@ -316,7 +317,7 @@ export type NameSources = {
   readonly staying: readonly CallWords[];
   readonly dropped: readonly StepWords[];
   readonly all: readonly Pick<CallWords, 'path' | 'folder'>[];
-  readonly repaired: ReadonlySet<StepWords>;
+  readonly repaired: ReadonlyMap<StepWords, StepWords>;
 };
 
 /** Collects what logs need to know. */
@@ -331,6 +332,7 @@ export function knownNames({ logs, staying, dropped, all, repaired }: NameSource
         ? newestPlan(dropped)
         : undefined,
     repaired,
+    repairs: new Set(repaired.values()),
   };
   for (const { path, title, settings, plan: items } of staying) {
     if (path.includes('/')) addPath(known, path);
