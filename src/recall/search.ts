@@ -158,7 +158,7 @@ function wordPage(
   let left = maxTokens - lastLineTokens - countTokens(search.mentions(''));
   const put = (place: WordPlace, room = left): boolean => {
     const own = shown.find(({ hit, from }) => hit === place.hit && from === place.from);
-    if (!isNews(place, own, shown, options.isShown)) return true;
+    if (!isNews(place, own, shown)) return true;
     const before = own === undefined ? headTokens : -countTokens(textOf(own));
     const cost = countTokens(textOf(place)) + before;
     if (cost > room) return false;
@@ -205,16 +205,11 @@ const lastLineTokens = 80;
 const maxMisfits = 4;
 const maxPlacesTried = 50;
 
-/** The least share of a place, or of the lines that it grows by, that the model sees nowhere else. */
-const minNews = 0.2;
+/** The least share of a place, or of the lines that it grows by, that the answer does not show already. */
+const minNews = 0.4;
 
-/** False if the answer or the request already shows most of a place, or of the lines that `own` would grow by: other versions of a file repeat it. */
-function isNews(
-  place: WordPlace,
-  own: WordPlace | undefined,
-  shown: readonly WordPlace[],
-  isShown: SearchOptions['isShown'],
-): boolean {
+/** False if the answer already shows most of a place, or of the lines that `own` would grow by: other versions of a file repeat it. */
+function isNews(place: WordPlace, own: WordPlace | undefined, shown: readonly WordPlace[]): boolean {
   if (shown.length === 0) return true;
   const { from, start, end } = place;
   const lines =
@@ -222,7 +217,7 @@ function isNews(
       ? contentOf(textOf(place))
       : [...contentOf(from.text.slice(start, own.start)), ...contentOf(from.text.slice(own.end, end))];
   const seen = new Set(shown.flatMap((one) => (one === own ? [] : contentOf(textOf(one)))));
-  const news = lines.filter((line) => !seen.has(line) && isShown?.(line) !== true);
+  const news = lines.filter((line) => !seen.has(line));
   return news.join('').length >= minNews * lines.join('').length;
 }
 
