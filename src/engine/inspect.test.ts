@@ -38,7 +38,7 @@ it('messages that were dropped are named after their calls, as the log names the
     { user: 'Find the bug in the parser, please.' },
     { calls: [read(1)] },
     { calls: [read(2), read(3), call('run', { command: 'npm test' }, 'ok. '.repeat(40))] },
-    { assistant: 'Now I know where it is.' },
+    { assistant: `Now I know where it is.${' The loop ends one line too early.'.repeat(8)}` },
     { user: 'Then read the rest.' },
     ...Array.from({ length: 6 }, (_, at): Step => ({ calls: [read(at + 10)] })),
   ];
@@ -51,7 +51,7 @@ it('messages that were dropped are named after their calls, as the log names the
   expect(titles).toEqual([
     '0: read_file src/f1.ts',
     '3: 4 messages: read_file ×2, run',
-    '7: assistant: Now I know where it is.',
+    '7: assistant: Now I know where it is. The loop ends one line too early. …',
     '9: read_file src/f10.ts',
   ]);
 });
