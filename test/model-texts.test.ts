@@ -359,13 +359,13 @@ it('a failed check and its repair stay with the edits between them where there i
     run('npm test', '4 passed'),
     ...['one', 'two', 'three'].map((name) => run(`./bin/${name} --dry`, `${name} would write 9 files`)),
   ];
-  const steps = entries.map((entry) => entry.step);
+  const called = entries.map((entry) => entry.step);
   const known = stubs.knownNames({
     logs: '',
     staying: [],
-    dropped: steps,
+    dropped: called,
     all: [],
-    repaired: repairedSteps(steps),
+    repaired: repairedSteps(called),
   });
   const pages = [{ memory: 'mem_1', messages: 18, entries }];
   const log = { pages, maxCharacters: 250, maxVerdicts: 250, maxWords: 250, known, recallTool: undefined };
