@@ -4,7 +4,8 @@ import { runOf, runsIn, spellLeftOut, spellRuns } from './calls-in-short.ts';
 
 const call = (tool: string, input: object, result: string, isRepaired = false) => {
   const step = stepWords({ tool, input: JSON.stringify(input), result, isError: undefined });
-  return runOf(step, { file: step.path.replace('/app/', ''), isRepaired });
+  const repaired = new Map(isRepaired ? [[step, step]] : []);
+  return runOf(step, { shortName: (path) => path.replace('/app/', ''), repaired });
 };
 
 it('calls that a log leaves out are counted, with files that were edited, what changed elsewhere, and what failed for good', () => {

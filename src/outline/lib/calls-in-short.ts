@@ -118,18 +118,24 @@ export function spellRuns(runs: readonly Run[], detail: Detail = 'names'): strin
     : `(${countOf(all, 'call')}: ${text})`;
 }
 
-/** Reads a call that a log leaves out. Its edits, its other changes and its failures for good are named; `file` spells the name of its file. */
-export function runOf(step: StepWords, { file, isRepaired }: LeftOutCall): Run {
-  const failed = step.hasFailed && !isRepaired ? 1 : 0;
+/** Reads a call that a log leaves out. Its edits, its other changes, and failures other than of a check that passed later are told. */
+export function runOf(step: StepWords, { shortName, repaired }: LeftOutNames): Run {
+  const isEdit = step.kind === 'edit';
+  const failed = step.hasFailed && (isEdit || !repaired.has(step)) ? 1 : 0;
   const commands = step.kind === 'command' ? step.about.split(/&& |; |\| /) : [];
   const command =
     commands.find((about) => hasEffect({ ...step, about })) ?? (failed ? commands[0] : undefined);
-  const name = step.kind === 'edit' ? file : (commandName.exec(command ?? '')?.[0].trim() ?? '');
+  const file = isEdit && !failed ? shortName(step.path) : '';
+  const name = file || (commandName.exec(command ?? '')?.[0].trim() ?? '');
   const names = name === '' ? [] : [[name, { count: 1, failed, outcome: '' }] as const];
   return { tool: step.tool, count: 1, failed, names: new Map(names) };
 }
 
-type LeftOutCall = { readonly file: string; readonly isRepaired: boolean };
+/** `shortName` spells the file of an edit. `repaired`: failed steps that a later one repaired. */
+type LeftOutNames = {
+  readonly shortName: (path: string) => string;
+  readonly repaired: ReadonlyMap<StepWords, StepWords>;
+};
 
 /** Matches the words that name a command: `git push origin`, `npm test`. */
 const commandName = /(?<=^(?:\w+=\S* )*)[\w./-]+(?: [\w:-]+){0,2}(?= |$)/;

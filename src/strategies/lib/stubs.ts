@@ -239,10 +239,7 @@ function* spellPages(
       const isKept = own < rank || (own === rank && at >= start) || at === Math.max(0, demand);
       at++;
       if (at % entriesPerStep === 0) yield;
-      if (!isKept && entry.kind === 'step') {
-        const { step } = entry;
-        leftOut.push(runOf(step, { file: known.shortName(step.path), isRepaired: known.repaired.has(step) }));
-      }
+      if (!isKept && entry.kind === 'step') leftOut.push(runOf(entry.step, known));
       if (!isKept) continue;
       // Calls of a turn stay ahead of its end and of the words of the user.
       const isSaid = own <= ranks.verdict && (entry.kind !== 'step' || entry.step.user !== undefined);
@@ -267,6 +264,8 @@ function* spellPages(
       }
     }
     flush();
+    // An id holds for the lines behind it, also for calls that are left out.
+    if (lines.length > 0 && leftOut.length > 0) lines.push(spellLeftOut(leftOut.splice(0)));
     spelled.push({ memory, lines });
   }
   if (leftOut.length > 0)
