@@ -194,9 +194,10 @@ function shortOpening(beginning: string): string {
 const minBeside = 80;
 const minAnswer = 40;
 
-/** UTF-16 units of what a reply says of a failure, and of the shortest such words. */
+/** UTF-16 units of what a reply says of a result, and of the shortest such words: of a failure, and of another result with a name or a number in it. */
 const maxMeaning = 110;
 const minMeaning = 16;
+const minFinding = 30;
 
 /** Returns what words beside a call say, without the last sentence, which announces the call. `message` is what they answer. Empty for hardly more than that. */
 export function wordsBeside(said: string, max: number, message = ''): string {
@@ -205,10 +206,10 @@ export function wordsBeside(said: string, max: number, message = ''): string {
   return words.length < (isAsked && hasName(words) ? minAnswer : minBeside) ? '' : words;
 }
 
-/** Returns what words behind a failed call say of it: that it was expected, or why it happened. */
-export function wordsOnFailure(said: string): string {
+/** Returns what words right behind a result say of it: what was found, why a check failed, or that it was expected. */
+export function wordsOnResult(said: string, hasFailed: boolean): string {
   const words = besideWords(said, maxMeaning, '');
-  return words.length < minMeaning ? '' : words;
+  return words.length < (hasFailed ? minMeaning : hasName(words) ? minFinding : minBeside) ? '' : words;
 }
 
 function besideWords(said: string, max: number, message: string): string {

@@ -54,6 +54,7 @@ describe('words beside a call', () => {
       'USER: Is getPoints specific to one strategy?',
       'YOU: Yes, `getPoints()` is specific to a strategy, because only one of them keeps steps.',
       'Bash grep -rn getPoints src: nothing found',
+      'YOU: Nothing calls it. It is dead code in all of the packages.',
       'Bash npm run lint: "0 issues."',
       'Bash npm test: "12 passed"',
     ]);

@@ -9,7 +9,7 @@ import type { Steps } from '../../conversation/steps.ts';
 import { type PartPlace, pairCalls, placeKey, unitsInSteps, userSpeaks } from '../../conversation/turns.ts';
 import { maxUserWords } from '../../outline/outcome.ts';
 import { endsOf } from '../../outline/sentences.ts';
-import { replyVerdict, wordsBeside, wordsOnFailure } from '../../outline/lib/closings.ts';
+import { replyVerdict, wordsBeside, wordsOnResult } from '../../outline/lib/closings.ts';
 import { summaryLines } from '../../outline/lib/client-summary.ts';
 import { repairedSteps } from '../../outline/lib/call-outcome.ts';
 import {
@@ -313,11 +313,12 @@ function* addEntries(
           }
           const answered = messageBefore(page, true);
           const last = entries.at(-1);
-          const isMeaning = last?.kind === 'step' && last.step.kind === 'command' && last.step.hasFailed;
+          const result = last?.kind === 'step' && last.step.kind !== 'edit' ? last.step : undefined;
           const read = said.slice(0, maxRead);
-          const text = isMeaning ? wordsOnFailure(read) : wordsBeside(read, maxReply, answered);
+          const text = result ? wordsOnResult(read, result.hasFailed) : wordsBeside(read, maxReply, answered);
           if (text === '') continue;
-          if (isMeaning || answered !== undefined) entries.push({ kind: 'reply', text });
+          if (result) entries.push({ kind: 'found', text });
+          else if (answered !== undefined) entries.push({ kind: 'reply', text });
           else beside = text;
         }
       } else if (part.type === 'media' && userSpeaks(conversation, message)) {

@@ -133,7 +133,7 @@ type LogOptions = {
 
 /**
  * Replaces whole messages that were dropped by a log of them, in order: what the user said, word for word, and each step with its outcome. If
- * space is short, it keeps words of the user, then failures, edits with failed checks that were mended and the newest plan, outcomes of commands,
+ * space is short, it keeps words of the user, then failures, edits with failed checks that were mended and the newest plan, findings, outcomes of commands,
  * replies, what was read, and last what was searched.
  */
 export function* messagesLog(log: LogOptions): Steps<string> {
@@ -160,10 +160,11 @@ type PageLines = { readonly memory: string; readonly lines: readonly string[] };
 type LogCut = { readonly rank: number; readonly from: number };
 
 /** Ranks of entries: the lower, the longer they stay. */
-const ranks = { words: 0, verdict: 1, failure: 2, edit: 3, outcome: 4, reading: 5, plan: 6, search: 7 };
+const ranks = { words: 0, verdict: 1, failed: 2, edit: 3, found: 4, outcome: 5, read: 6, plan: 7, search: 8 };
 
 function rankOf(entry: LogEntry, { plan, repaired, repairs }: KnownNames): number {
   if (entry.kind === 'user' || entry.kind === 'summary') return ranks.words;
+  if (entry.kind === 'found') return ranks.found;
   if (entry.kind !== 'step')
     return entry.kind === 'answered' || entry.verdict !== undefined ? ranks.verdict : ranks.outcome;
   const { step } = entry;
@@ -172,9 +173,9 @@ function rankOf(entry: LogEntry, { plan, repaired, repairs }: KnownNames): numbe
   // A failed check stays as long as the edits that it led to, and no longer than its repair: alone, it would read as if it were still there.
   if (repaired.has(step) && step.kind !== 'command') return ranks.search;
   if (repaired.has(step) || repairs.has(step)) return ranks.edit;
-  if (step.hasFailed) return ranks.failure;
+  if (step.hasFailed) return ranks.failed;
   if (step.kind === 'edit' || step.writes.length > 0) return ranks.edit;
-  if (step.kind === 'read') return ranks.reading;
+  if (step.kind === 'read') return ranks.read;
   if (step.kind === 'search') return ranks.search;
   if (hasEffect(step)) return ranks.verdict;
   return step.isListing ? ranks.search : ranks.outcome;
@@ -291,7 +292,7 @@ const entriesPerStep = 500;
 /** So many calls that are left out get a line; fewer are counted with the next ones. */
 const minLeftOut = 3;
 
-const speakers = { user: 'USER: ', summary: '', reply: 'YOU: ', answered: 'YOU: ', note: '' };
+const speakers = { user: 'USER: ', summary: '', reply: 'YOU: ', found: 'YOU: ', answered: 'YOU: ', note: '' };
 
 /** The names that a reader of a log has elsewhere, and facts about its steps together. */
 export type KnownNames = {
