@@ -46,4 +46,10 @@ it('says in short which searches found nothing, and reads that again', () => {
   expect(
     spellRuns([...runsIn(short), ...runsIn('Grep "oldname": nothing found'), ...runsIn('Grep "x" in src')]),
   ).toBe('(6 calls: Grep ×6: nothing found ×4)');
+  expect(
+    spellRuns(runsIn('Grep ×4: "a" in src (nothing found), "b" (a.ts:3), "c" (b.ts:1), "d" (2 hits)')),
+  ).toBe('(4 calls: Grep ×4: nothing found ×1)');
+  expect(spellRuns(runsIn('(4 calls: Grep ×4: nothing found ×1)'))).toBe(
+    '(4 calls: Grep ×4: nothing found ×1)',
+  );
 });

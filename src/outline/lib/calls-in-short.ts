@@ -160,7 +160,9 @@ function spellRun({ tool, count, failed, names: all }: Run, detail: Detail): str
   const told = [...names].flatMap(([name, calls]) => {
     if (!chosen.has(name)) return [];
     failedTold += calls.failed;
-    return [`${name}${calls.count > 1 ? ` ×${calls.count}` : ''}${cameOf(calls)}`];
+    // Without a number, it would be said of all calls.
+    const isSome = calls.count > 1 || (name === missing && calls.count < count);
+    return [`${name}${isSome ? ` ×${calls.count}` : ''}${cameOf(calls)}`];
   });
   const counted = [...names.values()].reduce((sum, one) => sum + one.count, 0);
   const more = names.size > told.length || (isFiles && counted < count) ? ', …' : '';
