@@ -48,9 +48,9 @@ describe('leporello compact', () => {
     expect(code).toBe(0);
     expect(masked(err)).toMatchInlineSnapshot(`
       "id      outcome    trigger   before  after  TIME  edits
-      line 1  compacted  must-fit  13,234  4,413  TIME  offload-results 6, drop-oldest 22
-      total                        13,234  4,413  TIME
-      1 body: 1 compacted; 66.7 % of the tokens saved
+      line 1  compacted  must-fit  13,234  4,447  TIME  offload-results 6, drop-oldest 22
+      total                        13,234  4,447  TIME
+      1 body: 1 compacted; 66.4 % of the tokens saved
       "
     `);
     expect(JSON.parse(out)).toMatchObject({ model: 'demo-model' });
