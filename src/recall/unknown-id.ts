@@ -118,7 +118,7 @@ async function contentsOf({ lookup }: NamelessRecall, id: string): Promise<strin
     : `${count} messages, the first: ${first.startsWith('call ') ? first : `${first}: ${line}`}`;
 }
 
-/** Returns the originals that an unknown id may mean, and why; undefined when it is anybody's guess. */
+/** Returns the originals that an unknown id may mean, and why; undefined when none fits. */
 async function guessed(
   request: NamelessRecall,
   known: readonly Known[],
