@@ -25,12 +25,7 @@ describe('the frame of a summary', () => {
     );
   });
 
-  it('can be read back as versions before this one wrote it, and with one id', () => {
-    const head =
-      '[Summary of 12 earlier messages with 5 calls, which were taken out. To read them again call read_memory with ';
-    const ids =
-      '{"id":"mem_0123456789abcdef"} for messages 1-8, {"id":"mem_fedcba9876543210"} for messages 9-12.]';
-    expect(readRecord(`${head}${ids}\n${record.body}\n[End of summary]`)).toEqual(record);
+  it('can be read back with one id', () => {
     const one = { ...record, memories: [{ id: 'mem_0123456789abcdef', messages: 12 }] };
     const text = spellRecord(one, 'read_memory');
     expect(text).toContain('To read them again call read_memory with {"id":"mem_0123456789abcdef"}.]');

@@ -54,13 +54,10 @@ export function readRecord(text: string): SummaryRecord | undefined {
   const [head = ''] = lines;
   const counts = /^\[Summary of (\d+) earlier messages with (\d+) calls, which were taken out\. /.exec(head);
   if (counts === null || lines.length < 2 || !end.test(lines.at(-1)!)) return undefined;
-  // Versions before this one numbered messages in place of ids. One id has all messages.
+  // One id has all messages.
   const memories = Array.from(
-    head.matchAll(/(mem_[0-9a-z]+)(?:"\})?(?:(?: for | \()messages (\d+)-(\d+)| \((\d+) messages?\))?/g),
-    ([, id = '', from = 1, to = counts[1], count = to]) => ({
-      id,
-      messages: Number(count) - Number(from) + 1,
-    }),
+    head.matchAll(/(mem_[0-9a-z]+)(?:"\})?(?: \((\d+) messages?\))?/g),
+    ([, id = '', messages = counts[1]]) => ({ id, messages: Number(messages) }),
   );
   return {
     messages: Number(counts[1]),
