@@ -199,9 +199,10 @@ function wordPage(
   return shortPage(search, found[0], found, options);
 }
 
-/** Tokens of the line above a place, and of the last line of an answer, at a guess, and places without room that are passed over for shorter ones. */
+/** Estimated tokens of the line above a place, and of the last line of an answer. */
 const headTokens = 30;
 const lastLineTokens = 80;
+/** Places without room that are passed over for shorter ones. */
 const maxMisfits = 4;
 const maxPlacesTried = 50;
 
