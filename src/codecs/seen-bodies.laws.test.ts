@@ -137,7 +137,7 @@ describe('bodies read before', () => {
     const other = [...start, 'two', ...long.slice(31, 35)];
     openaiChat.read(bodyOf([...start, 'one', ...long.slice(31, 40)]), reading);
     let left = 5;
-    const slice = openRun(() => left-- === 0);
+    const slice = openRun(() => left-- <= 0);
     const readPaused = () => runPausably(slice, () => openaiChat.read(paused, reading));
     expect(readPaused).toThrow(Paused);
     openaiChat.read(bodyOf(other), reading);

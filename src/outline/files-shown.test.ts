@@ -104,6 +104,11 @@ describe('placesFound', () => {
     );
   });
 
+  it('leaves out no folder where an absolute path stands beside a relative one', () => {
+    expect(grep(['/etc/hosts:1:foo', 'src/a.ts:2:foo'])).toBe('2 hits in 2 files: /etc/hosts:1; src/a.ts:2');
+    expect(grep(['/a.ts:1:foo', 'b.ts:2:foo'])).toBe('2 hits in 2 files: /a.ts:1; b.ts:2');
+  });
+
   it('is bounded, names lines of as many files as it can, and says what it leaves out', () => {
     const found = Array.from({ length: 5_000 }, (_, at) => `src/folder${at % 500}/file.ts:${at + 1}:foo`);
     const all = grep(found)!;

@@ -269,7 +269,7 @@ function folderOf(paths: readonly string[], within: string): string {
   const [first = '', ...others] = paths;
   let folder = first.slice(0, first.lastIndexOf('/') + 1);
   while (folder !== '' && !others.every((path) => path.startsWith(folder)))
-    folder = folder.slice(0, folder.lastIndexOf('/', folder.length - 2) + 1);
+    folder = folder.slice(0, folder.slice(0, -1).lastIndexOf('/') + 1);
   const own = `${within}/`;
   if (within !== '' && folder.startsWith(own)) return own;
   return others.length === 0 || folder.length < 4 ? '' : folder;

@@ -129,6 +129,16 @@ describe('reading more than the cap', () => {
       '87\n88\n89\n[Lines 88-90 of 90.]',
     );
   });
+
+  it.each([{}, { query: 'word' }])('ends where a counter has fractions: %j', async (args) => {
+    // The sum of thirds exceeds this by the last bit of a floating-point number.
+    const maxTokens = 85 - 95 / 3;
+    const thirds = (text: string): number => text.length / 3;
+    const request = { argumentsJson: JSON.stringify({ id: 'm1', ...args }), maxTokens, countTokens: thirds };
+    const answer = await resolveRecall({ ...request, lookup: () => `word ${'x'.repeat(300)}` });
+    expect(thirds(answer)).toBeLessThanOrEqual(maxTokens);
+    expect(answer).toContain('word x');
+  });
 });
 
 describe('searching', () => {

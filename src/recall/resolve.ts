@@ -343,7 +343,7 @@ function pageOf(text: string, wanted: TextSpan, options: PageOptions): string {
     const page = `${text.slice(wanted.start, cut.end)}\n${lastLine(text, wanted.start, cut, total, options)}`;
     const over = countTokens(page) - maxTokens;
     if (over <= 0) return page;
-    room = Math.min(room - over, cut.rest === undefined ? room : Math.ceil(room * 0.99));
+    room = Math.min(room - Math.max(1, over), cut.rest === undefined ? room : Math.ceil(room * 0.99));
   }
   return clip('[The cap on what one call may return is too small to read this.]', maxTokens, countTokens);
 }

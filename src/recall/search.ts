@@ -93,7 +93,8 @@ function shortPage(
     const page = pageTo(longestFit(from.text, { start, end: best.end }, room, countTokens));
     const over = countTokens(page) - maxTokens;
     if (over <= 0) return page;
-    room -= over;
+    // Counts may have fractions: by a tiny one, this would hardly ever end.
+    room -= Math.max(1, over);
   }
   return clip(from.text.slice(best.hit, best.end), maxTokens, countTokens);
 }

@@ -42,8 +42,16 @@ async function exists(file: string): Promise<boolean> {
   );
 }
 
+/** A registry that does not answer would hold npm for a quarter of an hour. */
+const maxInstallMs = 300_000;
+
 async function npm(cwd: string, args: readonly string[]): Promise<void> {
-  const child = spawn('npm', args, { cwd, env: { ...process.env, PATH: path }, stdio: 'pipe' });
+  const child = spawn('npm', args, {
+    cwd,
+    env: { ...process.env, PATH: path },
+    stdio: 'pipe',
+    timeout: maxInstallMs,
+  });
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
