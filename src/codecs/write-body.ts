@@ -307,13 +307,17 @@ function replacedInput(conversation: Conversation, edit: Edit & { kind: 'replace
 
 /** Dropping something that is also replaced or dropped again has one outcome; two texts for one place have none. */
 function replacedTwice(edit: Replacement | MediaEdit): LeporelloError {
-  const place =
-    edit.kind === 'replace-text'
-      ? `text ${edit.at.text} of part ${edit.at.part} of message ${edit.at.message}`
-      : edit.kind === 'replace-media'
-        ? `media ${edit.media} of part ${edit.part} of message ${edit.message}`
-        : `the arguments of part ${edit.part} of message ${edit.message}`;
-  return new LeporelloError('bad-edit', `Two edits replace ${place}.`);
+  return new LeporelloError('bad-edit', `Two edits replace ${wordsOfPlace(edit)}.`);
+}
+
+/** Describes the place of an edit. */
+export function wordsOfPlace(edit: Edit): string {
+  if (edit.kind === 'replace-text')
+    return `text ${edit.at.text} of part ${edit.at.part} of message ${edit.at.message}`;
+  if (!('part' in edit)) return `message ${lastMessageOf(edit)}`;
+  const part = `part ${edit.part} of message ${edit.message}`;
+  if (edit.kind === 'replace-media') return `media ${edit.media} of ${part}`;
+  return edit.kind === 'replace-input' ? `the arguments of ${part}` : part;
 }
 
 /** Turns a span relative to a block into a span of the body. */

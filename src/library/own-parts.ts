@@ -4,6 +4,7 @@
  * the outcome has only the kind of the error.
  */
 import { shown } from '../checks.ts';
+import { wordsOfPlace } from '../codecs/write-body.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { type Edit, lastMessageOf } from '../conversation/edit.ts';
 import { isRecord } from '../conversation/json-scan.ts';
@@ -54,7 +55,7 @@ export function checkedStrategy(strategy: Strategy): Strategy {
     reach: strategy.reach,
     propose(view) {
       try {
-        return furtherEdits(view, checkedEdits(name, view, strategy.propose(view)));
+        return furtherEdits(name, view, checkedEdits(name, view, strategy.propose(view)));
       } catch (error) {
         throw thrownBy(name, error);
       }
@@ -62,7 +63,7 @@ export function checkedStrategy(strategy: Strategy): Strategy {
     ...(strategy.proposeInSteps && {
       *proposeInSteps(view) {
         try {
-          return furtherEdits(view, checkedEdits(name, view, yield* strategy.proposeInSteps!(view)));
+          return furtherEdits(name, view, checkedEdits(name, view, yield* strategy.proposeInSteps!(view)));
         } catch (error) {
           throw thrownBy(name, error);
         }
@@ -90,13 +91,9 @@ function checkedEdits(name: string, { conversation }: FoldView, edits: readonly 
     throw wrongResult(name, `an edit whose kind is ${shown(kinds[wrong])}`, words);
   }
   const lost = edits.find((edit) => !isIn(conversation, edit));
-  if (lost) throw wrongResult(name, `an edit of ${placeOf(lost)}`, 'only edits of places that are there');
+  if (lost)
+    throw wrongResult(name, `an edit of ${wordsOfPlace(lost)}`, 'only edits of places that are there');
   return edits;
-}
-
-function placeOf(edit: Edit): string {
-  if (edit.kind !== 'replace-text') return `message ${lastMessageOf(edit)}`;
-  return `text ${edit.at.text} of part ${edit.at.part} of message ${edit.at.message}`;
 }
 
 /** True if the conversation has the place of an edit. */
@@ -111,13 +108,32 @@ function isIn({ messages }: Conversation, edit: Edit): boolean {
   return !('part' in edit) || message.parts[edit.part] !== undefined;
 }
 
-function furtherEdits({ edits: earlier }: FoldView, edits: readonly Edit[]): readonly Edit[] {
-  const { texts, inputs, media } = placesEdited(earlier);
+/** Returns the edits without replacements of what earlier edits replaced. Two replacements of one place are refused: they have no outcome. */
+function furtherEdits(name: string, { edits: earlier }: FoldView, edits: readonly Edit[]): readonly Edit[] {
+  const before = placesEdited(earlier);
+  const replaced = { texts: new Set<string>(), inputs: new Set<string>(), media: new Set<string>() };
   return edits.filter((edit) => {
-    if (edit.kind === 'replace-text') return !texts.has(`${placeKey(edit.at)}.${edit.at.text}`);
-    if (edit.kind === 'replace-input') return !inputs.has(placeKey(edit));
-    return edit.kind !== 'replace-media' || !media.has(`${placeKey(edit)}.${edit.media}`);
+    const place = placeReplacedBy(edit);
+    if (place === undefined) return true;
+    const { kind, key } = place;
+    if (replaced[kind].has(key)) {
+      const words = `two edits that replace ${wordsOfPlace(edit)}`;
+      throw wrongResult(name, words, 'at most one for each place');
+    }
+    replaced[kind].add(key);
+    return !before[kind].has(key);
   });
+}
+
+/** Returns the place that an edit replaces, by its key among the places of its kind; undefined for one that drops or inserts. */
+function placeReplacedBy(
+  edit: Edit,
+): { readonly kind: 'texts' | 'inputs' | 'media'; readonly key: string } | undefined {
+  if (edit.kind === 'replace-text') return { kind: 'texts', key: `${placeKey(edit.at)}.${edit.at.text}` };
+  if (edit.kind === 'replace-input') return { kind: 'inputs', key: placeKey(edit) };
+  return edit.kind === 'replace-media'
+    ? { kind: 'media', key: `${placeKey(edit)}.${edit.media}` }
+    : undefined;
 }
 
 function thrownBy(name: string, error: unknown): unknown {

@@ -206,6 +206,22 @@ describe('a part of the program that is wrong', () => {
           `The strategy mine returned an edit of ${place}, but must return only edits of places that are there.`,
         ] as const,
     ),
+    ...(
+      [
+        [replacing(2), 'text 0 of part 0 of message 2'],
+        [
+          { kind: 'replace-input', message: 1, part: 0, input: '{"a":1}', memory: 'mem_1' },
+          'the arguments of part 0 of message 1',
+        ],
+      ] as const
+    ).map(
+      ([edit, place]) =>
+        [
+          `a strategy that replaces ${place} twice`,
+          { triggers: [{ name: 'mine', demand: fold }], strategies: [strategy(() => [edit, { ...edit }])] },
+          `The strategy mine returned two edits that replace ${place}, but must return at most one for each place.`,
+        ] as const,
+    ),
   ];
 
   it.each(wrongParts)('is named in the outcome: %s', async (_, settings, reason) => {
