@@ -231,6 +231,10 @@ describe('leporello compact with a problem', () => {
     ],
     [['.'], /^leporello: \. is a folder\. Name a file in it\.\n$/],
     [
+      ['picture.png'],
+      /^leporello: picture\.png is no text in UTF-8: byte 8 is NUL\. Name a file of JSON, or of one JSON object per line; it may be packed with gzip\.\n$/,
+    ],
+    [
       ['body.json', '--out', 'no/such'],
       /^leporello: --out is no\/such, which cannot be written: ENOENT.*\.\n$/,
     ],
@@ -240,6 +244,7 @@ describe('leporello compact with a problem', () => {
     ],
   ])('ends with 2: %s', async (argv, sentence) => {
     put('body.json', small);
+    put('picture.png', Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex'));
     const { code, out, err } = await compacts(argv);
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toMatch(sentence);

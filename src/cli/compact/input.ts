@@ -14,10 +14,29 @@ export type Input = {
   close(): void;
 };
 
-/** Opens an input. Rejects with `bad-usage` when the file cannot be opened. The iteration throws later errors. */
+/** Opens an input. Rejects with `bad-usage` when the file cannot be opened. The iteration throws later errors, and `bad-usage` for binary data. */
 export async function openInput(file: string, terminal: Terminal): Promise<Input> {
   const source = file === '-' ? terminal.input() : await openFile(file, terminal.cwd);
-  return { chunks: unpacked(source), close: () => void source.destroy() };
+  const name = file === '-' ? 'The standard input' : file;
+  return { chunks: textIn(unpacked(source), name), close: () => void source.destroy() };
+}
+
+/** The bytes that tell text from binary data, as in git: text has no NUL among them. */
+const bytesLookedAt = 8_000;
+
+/** Passes text on. Throws `bad-usage` for binary data, which would be copied to the output line by line. */
+async function* textIn(chunks: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Uint8Array> {
+  let seen = 0;
+  for await (const chunk of chunks) {
+    const at = chunk.subarray(0, Math.max(0, bytesLookedAt - seen)).indexOf(0);
+    if (at >= 0)
+      throw new LeporelloError(
+        'bad-usage',
+        `${name} is no text in UTF-8: byte ${seen + at} is NUL. Name a file of JSON, or of one JSON object per line; it may be packed with gzip.`,
+      );
+    seen += chunk.length;
+    yield chunk;
+  }
 }
 
 async function openFile(file: string, cwd: string): Promise<Readable> {
