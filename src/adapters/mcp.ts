@@ -104,6 +104,7 @@ export function memoryIn(
   { tenant: reader, maxTokens = 8_000 }: MemoryOptions = {},
 ): Memory {
   const tenant = reader ?? 'local';
+  const place = `this ${opened.store.name} store${reader === undefined ? '' : `, tenant ${reader}`}`;
   const encryptedStore = createEncryptedStore(opened);
   const receipts = createReceiptStore<KeptReceipt>({ encryptedStore });
 
@@ -144,6 +145,7 @@ export function memoryIn(
     const counter = await loadTokenCounter('gpt-4o');
     return resolveRecall({
       argumentsJson: JSON.stringify(args),
+      store: place,
       lookup,
       titleOf: (id) => titles.get(id),
       all: [...titles.keys()].slice(0, maxOriginals),

@@ -263,6 +263,21 @@ describe('compact', () => {
   });
 });
 
+describe('readMemory', () => {
+  it('says in which store it looked when an id is unknown there, such as that of another tenant', async () => {
+    const store = inMemoryStore();
+    const { outcome, report } = await createLeporello({ ...settings, store, secret }).compact({ body });
+    expect(outcome.status).toBe('compacted');
+    const [id] = report.memories;
+    const asked = JSON.stringify({ id, lines: '1' });
+    const later = createLeporello({ store, secret });
+    expect(await later.readMemory(asked)).toContain('job 0: step 0');
+    expect(await later.readMemory(asked, { tenant: 'another' })).toBe(
+      `No memory with id "${id}" in this in-memory store, tenant another. It was never there, or has expired: by default, an original is kept for 30 days after its last use. Asking again will not help.`,
+    );
+  });
+});
+
 describe('a store that hangs', () => {
   const stuck = () => new Promise<never>(() => {});
   const calls = ['get', 'getMany', 'getFirst', 'putMany', 'putUnless'] as const;

@@ -173,7 +173,12 @@ export function createLeporello(options: LeporelloOptions = {}): Leporello {
     readMemory(argumentsJson, { tenant = 'local', maxTokens = 8_000 } = {}) {
       checkRecall(argumentsJson, maxTokens);
       checkTenant(tenant);
-      return answerFrom((id) => original(id, tenant), argumentsJson, maxTokens);
+      return answerFrom(
+        `this ${store.name} store, tenant ${tenant}`,
+        (id) => original(id, tenant),
+        argumentsJson,
+        maxTokens,
+      );
     },
     compressResult(request) {
       checkResult(request);
@@ -205,6 +210,7 @@ async function prepareWith(
 
 /** Answers a recall from originals of the store. */
 async function answerFrom(
+  place: string,
   original: (id: string) => Promise<Uint8Array | undefined>,
   argumentsJson: string,
   maxTokens: number,
@@ -215,6 +221,7 @@ async function answerFrom(
   ]);
   return resolveRecall({
     argumentsJson,
+    store: place,
     async lookup(id) {
       const bytes = await original(id);
       return bytes && new TextDecoder().decode(bytes);

@@ -152,11 +152,13 @@ export type RecallRequest = {
   readonly argumentsJson: string;
   /**
    * Returns the original as exact JSON: a string literal whose decoded text was removed, the arguments of a call (an object, or a
-   * literal that holds one), or an array of whole messages. Undefined for an id that is unknown in this conversation.
+   * literal that holds one), or an array of whole messages. Undefined for an unknown id.
    */
   readonly lookup: (id: string) => string | undefined | Promise<string | undefined>;
   /** Returns the title of an original, which searches rank by and answers show. Default: no original has one. */
   readonly titleOf?: (id: string) => OriginalTitle | undefined | Promise<OriginalTitle | undefined>;
+  /** Describes the store that all originals come from, in an answer to an unknown id. Default: they are those of one conversation. */
+  readonly store?: string | undefined;
   /** Ids to search when a query names none, the newest first. Default: none, the query has to name one. */
   readonly all?: readonly string[];
   /** Tokens of the answer; below 100 the hint how to read the rest may not fit. */

@@ -13,6 +13,7 @@ type NamelessRecall = {
   readonly lookup: (id: string) => string | undefined | Promise<string | undefined>;
   readonly titleOf?: (id: string) => OriginalTitle | undefined | Promise<OriginalTitle | undefined>;
   readonly all?: readonly string[];
+  readonly store?: string | undefined;
   readonly maxTokens: number;
   readonly countTokens: CountTokens;
 };
@@ -36,14 +37,11 @@ export async function answerUnknownId(
   { read, search }: Readers,
 ): Promise<string> {
   const { maxTokens, countTokens } = request;
-  const head = `No memory with id ${JSON.stringify(asked.id.slice(0, 80).toWellFormed())} in this conversation`;
+  const { store } = request;
+  const head = `No memory with id ${JSON.stringify(asked.id.slice(0, 80).toWellFormed())} in ${store ?? 'this conversation'}`;
   const known = await knownTo(request);
   if (known.length === 0)
-    return clip(
-      `${head}. Only ids that stand in its stubs can be read; asking again will not help. Go on with what is there.`,
-      maxTokens,
-      countTokens,
-    );
+    return clip(`${head}. ${store === undefined ? onlyStubs : neverOrExpired}`, maxTokens, countTokens);
   const after = async (begin: string, answer: (room: number) => Promise<string>): Promise<string> => {
     const room = maxTokens - countTokens(`${begin}\n`);
     return clip(room > 0 ? `${begin}\n${await answer(room)}` : begin, maxTokens, countTokens);
@@ -57,6 +55,11 @@ export async function answerUnknownId(
     ? after(`${head}.`, (room) => listOf(request, known, room))
     : after(`${head}. A search of all that was folded:`, (room) => search(words, room));
 }
+
+const onlyStubs =
+  'Only ids that stand in its stubs can be read; asking again will not help. Go on with what is there.';
+const neverOrExpired =
+  'It was never there, or has expired: by default, an original is kept for 30 days after its last use. Asking again will not help.';
 
 /** Answers a search that found nothing in the texts: with the newest original whose title has the query, or a path in it, else with a list. */
 export async function answerNoMatch(
@@ -101,7 +104,7 @@ async function listOf(request: NamelessRecall, known: readonly Known[], room: nu
     }),
   );
   const more = known.length > maxListed ? `\nand ${known.length - maxListed} older` : '';
-  const list = `Folded in this conversation, the newest first:\n${lines.join('\n')}${more}`;
+  const list = `Folded in ${request.store ?? 'this conversation'}, the newest first:\n${lines.join('\n')}${more}`;
   return clip(list, room, request.countTokens);
 }
 

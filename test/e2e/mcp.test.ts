@@ -140,9 +140,9 @@ describe('an MCP client', () => {
     const memory = await openMemory({ data });
     const [, id] = /(mem_[a-z0-9]{16}) {2}result of run/.exec(await memory.listFolds())!;
     await memory.close();
-    const none = `No memory with id "${id}"`;
+    const none = `No memory with id "${id}" in this sqlite store, tenant another. It was never there, or has expired: by default, an original is kept for 30 days after its last use. Asking again will not help.`;
     const another = await openMemory({ data, tenant: 'another' });
-    expect(await another.readMemory({ id })).toContain(none);
+    expect(await another.readMemory({ id })).toBe(none);
     await another.close();
     const terminal = testTerminal({ cwd: folder, env: { HOME: folder } });
     const ended = run(['mcp', '--data', data, '--port', '0', '--json', '--tenant', 'another'], terminal);
@@ -150,7 +150,7 @@ describe('an MCP client', () => {
     const { url } = JSON.parse(terminal.written.out()) as { url: string };
     const client = new Client(info);
     await client.connect(new StreamableHTTPClientTransport(new URL(url)));
-    expect(await textOf(client, 'read_memory', { id })).toContain(none);
+    expect(await textOf(client, 'read_memory', { id })).toBe(none);
     await client.close();
     terminal.stop();
     expect(await ended).toBe(0);
