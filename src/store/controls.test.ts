@@ -38,6 +38,19 @@ describe('controls', () => {
     expect((await controls.find('anna')).pinnedTools).toEqual(['Read', 'Grep']);
   });
 
+  it('keep the changes that processes on one store make at once', async () => {
+    const { open } = shared();
+    const tools = ['Read', 'Grep', 'Bash', 'Edit'];
+    await Promise.all(tools.map((tool) => open().change('anna', (now) => withPin(now, tool))));
+    await Promise.all([
+      open().change('anna', (now) => withoutPin(now, 'Bash')),
+      open().change('anna', (now) => withUndone(now, 'beginning', 7)),
+    ]);
+    const { pinnedTools, undone } = await open().find('anna');
+    expect(pinnedTools.toSorted()).toEqual(['Edit', 'Grep', 'Read']);
+    expect(undone).toEqual([{ beginning: 'beginning', at: 7 }]);
+  });
+
   it('can be taken back', async () => {
     const controls = shared().open();
     await controls.change('anna', (now) => withPin(withPin(withUndone(now, 'one', 7), 'Read'), 'Read'));

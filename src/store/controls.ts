@@ -3,6 +3,7 @@
  * from the next request on. It is stored encrypted; other gateways on the same store follow within seconds.
  */
 import { openFixed } from '../caches.ts';
+import { LeporelloError } from '../errors.ts';
 import type { EncryptedStore } from './encrypted-store.ts';
 import { decodeRecord, encodeRecord } from './records.ts';
 import { type Clock, createTurns } from './store.ts';
@@ -25,12 +26,12 @@ export type UndoneConversation = {
 export interface Controls {
   /** Returns the decisions of a tenant; none when the store fails. Only the first request of a tenant waits for the store. */
   find(tenant: string): TenantControls | Promise<TenantControls>;
-  /** Changes the decisions. Rejects with `store-failed`. */
+  /** Changes the decisions, and keeps what other gateways change at the same time. Rejects with `store-failed`. */
   change(tenant: string, change: (controls: TenantControls) => TenantControls): Promise<void>;
 }
 
 type ControlsOptions = {
-  readonly encryptedStore: Pick<EncryptedStore, 'putSealed' | 'getSealedMany' | 'writesByOthers'>;
+  readonly encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany' | 'writesByOthers'>;
   /** A monotonic clock in milliseconds. */
   readonly clock?: Clock;
   /** Milliseconds after which the decisions are read again if another process may have changed them. Default 2,000. */
@@ -42,7 +43,20 @@ const maxEntries = 500;
 
 const ttlMs = 10 * 365 * 24 * 60 * 60 * 1_000;
 const key = 'controls';
-const none: TenantControls = { pinnedTools: [], undone: [] };
+const none: StoredControls = { pinnedTools: [], undone: [], changes: 0 };
+
+/** `changes`: how often the decisions were changed; undefined in records of versions that did not count it. */
+type StoredControls = TenantControls & { readonly changes?: number };
+
+/**
+ * The n-th change of the decisions also writes this key, and only if it has no value. If several gateways begin with the same decisions, one
+ * succeeds, and the others begin again with its result.
+ */
+const changeKey = (change: number) => `controls/change/${change}`;
+/** Milliseconds that the key stays: longer than any change takes. */
+const changeTtlMs = 60_000;
+/** How often a change begins again. */
+const maxTries = 50;
 
 type KnownControls = {
   readonly controls: TenantControls;
@@ -59,20 +73,34 @@ export function createControls({
   /** Two changes at once would begin with the same decisions, and one would be lost. */
   const inTurn = createTurns();
 
-  async function read(tenant: string): Promise<TenantControls> {
+  async function read(tenant: string): Promise<StoredControls> {
     const asOf = encryptedStore.writesByOthers();
     const at = clock();
     const [record] = await encryptedStore.getSealedMany(tenant, [key]);
-    const controls =
-      (record && (decodeRecord(record, 'A list of pins') as TenantControls | undefined)) ?? none;
-    known.set(tenant, { controls, at, asOf });
-    return controls;
+    const stored = (record && (decodeRecord(record, 'A list of pins') as StoredControls | undefined)) ?? none;
+    known.set(tenant, { controls: decisionsIn(stored), at, asOf });
+    return stored;
+  }
+
+  /** Writes the decisions unless another gateway has changed them since they were read. */
+  async function write(tenant: string, controls: TenantControls, change: number): Promise<boolean> {
+    const content = encodeRecord({ ...controls, changes: change } satisfies StoredControls);
+    const own = changeKey(change);
+    const taken = await encryptedStore.keep(
+      tenant,
+      [],
+      { keys: [key], content, ttlMs },
+      { keys: [own], content: encodeRecord({}), ttlMs: changeTtlMs, unless: [own] },
+    );
+    if (taken === undefined)
+      known.set(tenant, { controls, at: clock(), asOf: encryptedStore.writesByOthers() });
+    return taken === undefined;
   }
 
   return {
     find(tenant) {
       const here = known.get(tenant);
-      if (here === undefined) return read(tenant).catch(() => none);
+      if (here === undefined) return read(tenant).then(decisionsIn, () => decisionsIn(none));
       const asOf = encryptedStore.writesByOthers();
       const isCurrent = asOf !== undefined && asOf === here.asOf;
       if (!isCurrent && clock() - here.at > refreshMs) {
@@ -83,12 +111,25 @@ export function createControls({
     },
     change: (tenant, change) =>
       inTurn(tenant, async () => {
-        const { pinnedTools, undone } = change(await read(tenant));
-        const controls = { pinnedTools: pinnedTools.slice(-maxEntries), undone: undone.slice(0, maxEntries) };
-        await encryptedStore.putSealed(tenant, [key], encodeRecord(controls), ttlMs);
-        known.set(tenant, { controls, at: clock(), asOf: encryptedStore.writesByOthers() });
+        for (let tries = 0; tries < maxTries; tries++) {
+          const stored = await read(tenant);
+          const { pinnedTools, undone } = change(decisionsIn(stored));
+          const newest = {
+            pinnedTools: pinnedTools.slice(-maxEntries),
+            undone: undone.slice(0, maxEntries),
+          };
+          if (await write(tenant, newest, (stored.changes ?? 0) + 1)) return;
+        }
+        throw new LeporelloError(
+          'store-failed',
+          `Other gateways changed the pins of the tenant ${tenant} ${maxTries} times meanwhile, so nothing was changed. Try again in a minute.`,
+        );
       }),
   };
+}
+
+function decisionsIn({ pinnedTools, undone }: StoredControls): TenantControls {
+  return { pinnedTools, undone };
 }
 
 /** Pins a tool. */
