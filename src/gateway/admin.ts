@@ -37,7 +37,9 @@ type AdminDeps = MetricsDeps & {
   readonly tenants: TenantRule;
 };
 
+/** Receipts, or rows of totals, in one answer; and the newer receipts that a list may leave out: as many as are kept. */
 const maxListed = 500;
+const maxNewer = 2_000;
 
 /** Answers a request to one of the gateway's own paths. */
 export async function answerOwn(
@@ -66,10 +68,10 @@ export async function answerOwn(
   if ('problem' in viewer)
     return jsonResponse(403, { error: { type: 'permission_error', message: viewer.problem } });
   const { tenant } = viewer;
-  const wanted = Number(route.query.get('limit') ?? 50) || 50;
-  const limit = Math.min(maxListed, Math.max(1, Math.floor(wanted)));
+  const limit = Math.min(maxListed, Math.max(1, numberIn(route.query, 'limit', 50)));
   if (kind === 'receipts' && id === undefined) {
-    return jsonResponse(200, { receipts: await receiptsOf(deps, tenant, limit) });
+    const newer = Math.min(maxNewer, Math.max(0, numberIn(route.query, 'newer', 0)));
+    return jsonResponse(200, await receiptPage(deps, tenant, { limit, newer }));
   }
   if (kind === 'receipts' && id !== undefined) {
     const receipt = deps.receipts.get(tenant, id) ?? (await storedReceipt(deps, tenant, id));
@@ -90,6 +92,23 @@ function isPage(path: string): boolean {
     path.startsWith('/_leporello/') &&
     !/^\/_leporello\/(?:receipts|totals|memory|experiment)(?:\/|$)/.test(path)
   );
+}
+
+function numberIn(query: URLSearchParams, name: string, usual: number): number {
+  return Math.floor(Number(query.get(name) ?? usual) || usual);
+}
+
+/** Returns receipts, the newest first, without so many newer ones, and the path of the next older ones if there are any. */
+async function receiptPage(
+  deps: AdminDeps,
+  tenant: string | undefined,
+  { limit, newer }: { readonly limit: number; readonly newer: number },
+): Promise<{ readonly receipts: readonly AnyReceipt[]; readonly older?: string }> {
+  const end = newer + limit;
+  const all = await receiptsOf(deps, tenant, end + 1);
+  const receipts = all.slice(newer, end);
+  if (all.length <= end || end > maxNewer) return { receipts };
+  return { receipts, older: `/_leporello/receipts?limit=${limit}&newer=${end}` };
 }
 
 /** Returns the newest receipts. A tenant also gets those of earlier processes, if they are kept; the administrator those of this process. */

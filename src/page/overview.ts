@@ -9,10 +9,11 @@ import { type Html, html, shortName, timeTag, usdText } from './html.ts';
 export type Overview = {
   readonly totals: Totals;
   readonly sessions: readonly NamedTotals[];
-  /** A page of the requests, newest first, which leaves out this many newer ones; `hasOlder` if there are older ones. */
+  /** A page of the requests, newest first, which leaves out this many newer ones. */
   readonly receipts: readonly Pick<KeptReceipt, 'id' | 'receipt'>[];
   readonly newer: number;
-  readonly hasOlder: boolean;
+  /** Tells whether there are older ones, on a page or on none. */
+  readonly older: 'none' | 'listed' | 'not listed';
   /** The results of experiments, as text. */
   readonly experiments: readonly string[];
   /** When the gateway started, in milliseconds since the epoch. */
@@ -44,9 +45,9 @@ ${sessions.length > 0 && sessionsOf(sessions)}`,
 }
 
 /** Writes the links to newer and older requests. */
-function pagesOf({ receipts, newer, hasOlder }: Overview): Html | false {
-  if (newer === 0 && !hasOlder) return false;
-  return html`<p class="line">${newer > 0 && html`<a href="${pageRoot}">Newest requests</a>`}${hasOlder && html`<a href="${pageRoot}?newer=${newer + receipts.length}">Older requests</a>`}</p>`;
+function pagesOf({ receipts, newer, older }: Overview): Html | false {
+  if (newer === 0 && older === 'none') return false;
+  return html`<p class="line">${newer > 0 && html`<a href="${pageRoot}">Newest requests</a>`}${older === 'listed' && html`<a href="${pageRoot}?newer=${newer + receipts.length}">Older requests</a>`}${older === 'not listed' && 'Older requests of all tenants are not listed here. The page of a session has its own.'}</p>`;
 }
 
 function setsCacheMarks(one: Overview['receipts'][number]): boolean {

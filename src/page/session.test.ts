@@ -3,7 +3,7 @@ import type { KeptReceipt } from '../receipts/detail.ts';
 import type { Receipt } from '../receipts/receipt.ts';
 import { noTotals } from '../receipts/totals.ts';
 import { originalPage, originalsPage, recallsPage } from './memory.ts';
-import { overviewPage, warningOf } from './overview.ts';
+import { type Overview, overviewPage, warningOf } from './overview.ts';
 import { setupPage } from './setup.ts';
 import { requestPage } from './request.ts';
 import { sessionPage } from './session.ts';
@@ -122,26 +122,28 @@ it('a request says what was folded, by the title of each replacement', () => {
   );
 });
 
-const newest = { newer: 0, hasOlder: false, experiments: [], startedAt: 0 };
+const newest = { newer: 0, older: 'none', experiments: [], startedAt: 0 } as const;
 
 it('the first page leads to older requests, which do not change as new ones come', () => {
-  const pageOf = (newer: number, hasOlder: boolean) =>
-    overviewPage({ ...newest, totals: noTotals, sessions: [], receipts: [kept(1), kept(0)], newer, hasOlder })
+  const pageOf = (newer: number, older: Overview['older']) =>
+    overviewPage({ ...newest, totals: noTotals, sessions: [], receipts: [kept(1), kept(0)], newer, older })
       .body.markup;
   const linksOf = (markup: string) =>
     [...markup.matchAll(/<a href="([^"]*)">((?:Newest|Older) requests)/g)].map(([, href, words]) => [
       href,
       words,
     ]);
-  expect(linksOf(pageOf(0, false))).toEqual([]);
-  expect(linksOf(pageOf(0, true))).toEqual([['/_leporello/?newer=2', 'Older requests']]);
-  expect(linksOf(pageOf(2, true))).toEqual([
+  expect(linksOf(pageOf(0, 'none'))).toEqual([]);
+  expect(linksOf(pageOf(0, 'listed'))).toEqual([['/_leporello/?newer=2', 'Older requests']]);
+  expect(linksOf(pageOf(2, 'listed'))).toEqual([
     ['/_leporello/', 'Newest requests'],
     ['/_leporello/?newer=4', 'Older requests'],
   ]);
-  expect(linksOf(pageOf(4, false))).toEqual([['/_leporello/', 'Newest requests']]);
-  expect(pageOf(0, true)).toContain('<tbody id="requests">');
-  expect(pageOf(2, true)).not.toMatch(/id="(?:requests|state)"/);
+  expect(linksOf(pageOf(4, 'none'))).toEqual([['/_leporello/', 'Newest requests']]);
+  expect(linksOf(pageOf(4, 'not listed'))).toEqual([['/_leporello/', 'Newest requests']]);
+  expect(pageOf(4, 'not listed')).toContain('Older requests of all tenants are not listed here');
+  expect(pageOf(0, 'listed')).toContain('<tbody id="requests">');
+  expect(pageOf(2, 'listed')).not.toMatch(/id="(?:requests|state)"/);
 });
 
 it('the first page says how many of the sessions it shows', () => {

@@ -42,6 +42,29 @@ const basic = (password: string): HeaderList => [
   ['authorization', `Basic ${btoa(`me:${password}`)}`],
 ];
 
+it('the list of receipts names the path of older ones', async () => {
+  const ask = gateway();
+  const body = () => bytes('{"model":"m","messages":[{"role":"user","content":"Hi"}]}');
+  for (let request = 0; request < 5; request++)
+    await ask('/v1/chat/completions', { method: 'POST', body: body() });
+  const pages: (readonly number[])[] = [];
+  const ids = new Set<string>();
+  let path: string | undefined = '/_leporello/receipts?limit=2';
+  while (path !== undefined && pages.length < 9) {
+    const list = JSON.parse((await ask(path)).text) as ReceiptPage;
+    for (const { id } of list.receipts) ids.add(id);
+    pages.push([list.receipts.length, ids.size]);
+    path = list.older;
+  }
+  expect(pages).toEqual([
+    [2, 2],
+    [2, 4],
+    [1, 5],
+  ]);
+});
+
+type ReceiptPage = { readonly receipts: readonly { readonly id: string }[]; readonly older?: string };
+
 describe('the pages', () => {
   it('forbid everything that does not come from the gateway itself', async () => {
     const { status, headers, text } = await gateway()('/_leporello/');

@@ -140,7 +140,7 @@ async function overview(deps: PageDeps, viewer: Viewer, skipped: number): Promis
     sessions: deps.totals.sessions(viewer.tenant),
     receipts: receipts.slice(newer, newer + maxListed).map(({ kept }) => kept),
     newer,
-    hasOlder: newer < last && receipts.length > newer + maxListed,
+    older: receipts.length <= newer + maxListed ? 'none' : newer < last ? 'listed' : 'not listed',
     experiments: await experimentsOf(deps, viewer),
     startedAt: deps.archive.startedAt(),
   });
