@@ -1,6 +1,6 @@
 /**
  * Runs an agent of the AI SDK for 60 steps in a window of 32,000 tokens, and prints what it cost. The model is scripted: it reads 60 logs and
- * recalls two that were folded. Run it from a checkout: `npm run bench examples/ai-sdk.ts`.
+ * recalls two that were folded. Run it from a checkout: `npm run example examples/ai-sdk.ts`.
  */
 import { createOpenAI } from '@ai-sdk/openai';
 import { generateText, isStepCount, tool, wrapLanguageModel } from 'ai';

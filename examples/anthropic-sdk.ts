@@ -1,6 +1,6 @@
 /**
  * Folds a tool loop of the Anthropic SDK inside its `fetch`, and prints the receipt of each fold and recall. It asks the model at
- * ANTHROPIC_BASE_URL with ANTHROPIC_API_KEY, or Anthropic. Run it from a checkout: `npm run bench examples/anthropic-sdk.ts`.
+ * ANTHROPIC_BASE_URL with ANTHROPIC_API_KEY, or Anthropic. Run it from a checkout: `npm run example examples/anthropic-sdk.ts`.
  */
 import Anthropic from '@anthropic-ai/sdk';
 import { createLeporelloFetch } from '../src/adapters/fetch.ts';

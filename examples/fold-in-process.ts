@@ -1,6 +1,6 @@
 /**
  * Uses the library without a gateway: it folds a request body before it is sent, answers the model's recall and restores an original.
- * Nothing is sent. Run it from a checkout: `npm run bench examples/fold-in-process.ts`.
+ * Nothing is sent. Run it from a checkout: `npm run example examples/fold-in-process.ts`.
  */
 import { createLeporello } from '../src/index.ts';
 

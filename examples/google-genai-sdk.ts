@@ -1,6 +1,6 @@
 /**
  * Folds a tool loop of the Google GenAI SDK inside its `fetch`, and prints the receipt of each fold and recall. It asks the model at
- * GOOGLE_GEMINI_BASE_URL with GEMINI_API_KEY, or Google. Run it from a checkout: `npm run bench examples/google-genai-sdk.ts`.
+ * GOOGLE_GEMINI_BASE_URL with GEMINI_API_KEY, or Google. Run it from a checkout: `npm run example examples/google-genai-sdk.ts`.
  */
 import { type Content, GoogleGenAI, type Part } from '@google/genai';
 import { createLeporelloFetch } from '../src/adapters/fetch.ts';

@@ -1,6 +1,6 @@
 /**
  * Runs an agent of LangChain.js for 60 steps in a window of 32,000 tokens. The state keeps every result. The model is scripted: it reads 60 logs
- * and recalls two that were folded. Run it from a checkout: `npm run bench examples/langchain.ts`.
+ * and recalls two that were folded. Run it from a checkout: `npm run example examples/langchain.ts`.
  */
 import { ChatOpenAI } from '@langchain/openai';
 import { createAgent, tool } from 'langchain';

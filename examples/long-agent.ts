@@ -1,6 +1,6 @@
 /**
  * Runs an agent of 500 actions whose requests stay below 16,000 tokens. The agent names its sub-goals, adds its actions and sends the context
- * of the trajectory. The model is scripted, and nothing is sent. Run it from a checkout: `npm run bench examples/long-agent.ts`.
+ * of the trajectory. The model is scripted, and nothing is sent. Run it from a checkout: `npm run example examples/long-agent.ts`.
  */
 import { openTrajectory } from '../src/index.ts';
 import { loadTokenCounter } from '../src/tokens/load-counter.ts';

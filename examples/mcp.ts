@@ -1,7 +1,7 @@
 /**
  * Reads the memory of a gateway with the official MCP client: an agent reads 12 logs through `leporello serve`, which folds them, and after it has
  * ended, `leporello mcp` gives one back. The provider is at LEPORELLO_OPENAI_URL, with OPENAI_API_KEY; the data folder is LEPORELLO_DATA. Run it
- * from a checkout: `npm run bench examples/mcp.ts`.
+ * from a checkout: `npm run example examples/mcp.ts`.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
 /**
- * A memory service for Leporello in 40 lines: the calls of docs/http-store.md over a map. Run it from a checkout: `npm run bench
+ * A memory service for Leporello in 40 lines: the calls of docs/http-store.md over a map. Run it from a checkout: `npm run example
  * examples/memory-server.ts [PORT]`, and start the gateway with LEPORELLO_MEMORY_HTTP_URL=http://127.0.0.1:7070. It forgets everything when it ends.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

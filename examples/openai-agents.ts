@@ -1,6 +1,6 @@
 /**
  * Runs an agent of OpenAI Agents JS for 60 steps in a window of 32,000 tokens. Its session keeps every result. The model is scripted: it reads 60
- * logs and recalls two that were folded. Run it from a checkout: `npm run bench examples/openai-agents.ts`.
+ * logs and recalls two that were folded. Run it from a checkout: `npm run example examples/openai-agents.ts`.
  */
 import { Agent, MemorySession, OpenAIProvider, Runner, tool } from '@openai/agents';
 import OpenAI from 'openai';

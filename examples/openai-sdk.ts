@@ -1,6 +1,6 @@
 /**
  * Folds a tool loop of the OpenAI SDK inside its `fetch`, and prints the receipt of each fold and recall. It asks the model at OPENAI_BASE_URL
- * with OPENAI_API_KEY, or OpenAI. Run it from a checkout: `npm run bench examples/openai-sdk.ts`.
+ * with OPENAI_API_KEY, or OpenAI. Run it from a checkout: `npm run example examples/openai-sdk.ts`.
  */
 import OpenAI from 'openai';
 import { createLeporelloFetch } from '../src/adapters/fetch.ts';

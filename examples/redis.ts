@@ -1,7 +1,7 @@
 /**
  * Runs one conversation through two gateways that share a Redis or Valkey server: requests alternate between them, and each repeats the folds
  * of the other. The server is at LEPORELLO_MEMORY_REDIS_HOST and _PORT (127.0.0.1 and 6379), the provider at LEPORELLO_OPENAI_URL, with
- * OPENAI_API_KEY. Run it from a checkout: `npm run bench examples/redis.ts`.
+ * OPENAI_API_KEY. Run it from a checkout: `npm run example examples/redis.ts`.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

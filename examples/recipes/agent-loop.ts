@@ -1,6 +1,6 @@
 /**
  * Folds sub-goals at 10:1 in an agent loop of 50 actions: 5,000 tokens of finished work become 500. First in a loop that keeps its own state, then
- * behind the gateway, for an agent that sends its whole history. Run it from a checkout: `npm run bench examples/recipes/agent-loop.ts`.
+ * behind the gateway, for an agent that sends its whole history. Run it from a checkout: `npm run example examples/recipes/agent-loop.ts`.
  */
 import { openTrajectory } from '../../src/index.ts';
 import { type Message, called, prose, startRecipe } from './play.ts';

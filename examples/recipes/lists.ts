@@ -1,6 +1,6 @@
 /**
  * Shortens lists just before the model call: three lists of 110,000 tokens come one after the other into a window of 262,144. Above 85 % of it,
- * items are shortened, least relevant first, until 80 % is left: to sentences of their own, then in a second run to words of a model. Run it from a checkout: `npm run bench examples/recipes/lists.ts`.
+ * items are shortened, least relevant first, until 80 % is left: to sentences of their own, then in a second run to words of a model. Run it from a checkout: `npm run example examples/recipes/lists.ts`.
  */
 import type { Reply, ScriptRequest } from '../../test/support/index.ts';
 import type { Message } from './play.ts';

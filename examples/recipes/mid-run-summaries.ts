@@ -1,6 +1,6 @@
 /**
  * Summarizes in the middle of a run: at 22,000 tokens, everything but the system prompt, the current user message and the last tool batch becomes
- * one summary, sent as a user message. Run it from a checkout: `npm run bench examples/recipes/mid-run-summaries.ts`.
+ * one summary, sent as a user message. Run it from a checkout: `npm run example examples/recipes/mid-run-summaries.ts`.
  */
 import { type Message, called, prose, recalls, says, startRecipe } from './play.ts';
 

@@ -1,6 +1,6 @@
 /**
  * Folds every old result over 1,000 bytes as soon as a newer one has come. Run it from a checkout:
- * `npm run bench examples/recipes/old-results.ts`.
+ * `npm run example examples/recipes/old-results.ts`.
  */
 import { type Message, called, prose, startRecipe } from './play.ts';
 

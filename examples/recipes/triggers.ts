@@ -1,6 +1,6 @@
 /**
  * Folds at a share of the window (0.7, down to 0.3), at a number of tokens (90,000 with a buffer of 1,000, down to 40,000), and at a number of messages
- * (20 and 5 more, down to 20). Run it from a checkout: `npm run bench examples/recipes/triggers.ts`.
+ * (20 and 5 more, down to 20). Run it from a checkout: `npm run example examples/recipes/triggers.ts`.
  */
 import { type Message, called, prose, startRecipe } from './play.ts';
 
