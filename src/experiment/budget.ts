@@ -3,6 +3,7 @@
  * reported its usage. Reservations form one list in the store, to which a gateway can only append what follows the entry that it has read:
  * so gateways that share a store never exceed the cap together, and what a crash leaves unsettled stays spent.
  */
+import { openFixed } from '../caches.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { Clock } from '../store/store.ts';
 import { LeporelloError } from '../errors.ts';
@@ -113,8 +114,60 @@ function billionths(usd: number): number {
   return Math.ceil(usd * 1e9 - 1e-3);
 }
 
+/** The money of the comparisons of all tenants. */
+export interface Bills {
+  /** Adds the cost of a request that was served. */
+  paid(tenant: string, usd: number): void;
+  /** Opens the account of one comparison. */
+  open(tenant: string): Account;
+}
+
+/** The money of one comparison. */
+export type Account = {
+  /** Reserves an amount. Returns the reason why it may not be spent; undefined if it may. Rejects with `store-failed`. */
+  reserve(usd: number): Promise<string | undefined>;
+  /** Replaces everything that was reserved by the cost. Never rejects. */
+  settle(cost: number): Promise<void>;
+};
+
+/** Opens the bills of one gateway. Comparisons may cost at most `billShare` of the requests that it served, and the day's cap. */
+export function openBills(budget: MeasuringBudget, billShare: number): Bills {
+  /** USD since this process began, by tenant: the cost of its requests, and the amounts that were reserved or spent to repeat some. */
+  const bills = openFixed<string, { paid: number; measured: number }>('bills of shadows');
+  const billOf = (tenant: string) => {
+    const bill = bills.get(tenant) ?? { paid: 0, measured: 0 };
+    bills.set(tenant, bill);
+    return bill;
+  };
+  return {
+    paid(tenant, usd) {
+      billOf(tenant).paid += usd;
+    },
+    open(tenant) {
+      const reservations: Reservation[] = [];
+      return {
+        async reserve(usd) {
+          const bill = billOf(tenant);
+          if (bill.measured + usd > billShare * bill.paid)
+            return "the comparisons' share of the tenant's bill might have been exceeded";
+          const reservation = await budget.reserve(tenant, usd);
+          if (!reservation) return 'the cap of the day might have been exceeded';
+          bill.measured += usd;
+          reservations.push(reservation);
+          return undefined;
+        },
+        async settle(cost) {
+          const reserved = reservations.reduce((sum, { usd }) => sum + usd, 0);
+          billOf(tenant).measured += cost - reserved;
+          await settleAll(reservations, cost);
+        },
+      };
+    },
+  };
+}
+
 /** Settles reservations that were made for one purpose: as many as the cost needs count as spent, and never less than it in between. */
-export async function settleAll(reservations: readonly Reservation[], cost: number): Promise<void> {
+async function settleAll(reservations: readonly Reservation[], cost: number): Promise<void> {
   let left = cost;
   for (const [at, reservation] of reservations.entries()) {
     const share = at === reservations.length - 1 ? left : Math.min(left, reservation.usd);

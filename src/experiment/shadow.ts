@@ -5,6 +5,7 @@
 import { openFixed } from '../caches.ts';
 import { groupBy } from '../es2024.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
+import { createTurns } from '../store/store.ts';
 import { encodeRecord } from '../store/records.ts';
 import { type Level, levels, type ReplySums } from './decision.ts';
 import { createJournal, type JournalOptions } from './journal.ts';
@@ -125,7 +126,7 @@ function combined(
   return all;
 }
 
-/** The notes of the shadow. Calls for one tenant must not overlap. Every method rejects with `store-failed` when the store does. */
+/** The notes of the shadow. Calls for one tenant are carried out one after the other. Every method rejects with `store-failed` when the store does. */
 export interface ShadowNotes {
   /** True for a place that this gateway has compared, or others before it began. */
   isCompared(tenant: string, unit: string): Promise<boolean>;
@@ -207,47 +208,59 @@ export function openShadowNotes(
 
   const release = (tenant: string) => encryptedStore.forget(tenant, { sealed: [runningKey] });
 
+  async function claim(tenant: string, unit: string, forMs: number): Promise<PlaceClaim> {
+    if (!(await take(tenant, runningKey, forMs))) return 'busy';
+    if (await take(tenant, `experiment/shadow-place/${unit}`, placeMs)) return 'mine';
+    await release(tenant);
+    return 'known';
+  }
+
+  async function compared(tenant: string, request: RequestComparison): Promise<ShadowState | undefined> {
+    await requests.change(tenant, [{ unit: request.unit, change: () => request }]);
+    const folds = `${tenant} ${request.model} ${request.settings} ${request.strategies}`;
+    const { total, since } = looks.get(folds) ?? { total: 0, since: 0 };
+    if (since + 1 < total * lookShare) {
+      looks.set(folds, { total, since: since + 1 });
+      return undefined;
+    }
+    const { compared: all, tallies: sums } = await read(tenant);
+    const own = countedOf(all, sums, request);
+    looks.set(folds, { total: own.length, since: 0 });
+    return stateOf(samplesAt(own, 'target'));
+  }
+
+  const inTurn = createTurns();
+
   return {
-    async claim(tenant, unit, forMs) {
-      if (!(await take(tenant, runningKey, forMs))) return 'busy';
-      if (await take(tenant, `experiment/shadow-place/${unit}`, placeMs)) return 'mine';
-      await release(tenant);
-      return 'known';
-    },
-    release,
-    isCompared: async (tenant, unit) => (await requests.find(tenant, unit)) !== undefined,
-    async compared(tenant, request) {
-      await requests.change(tenant, [{ unit: request.unit, change: () => request }]);
-      const folds = `${tenant} ${request.model} ${request.settings} ${request.strategies}`;
-      const { total, since } = looks.get(folds) ?? { total: 0, since: 0 };
-      if (since + 1 < total * lookShare) {
-        looks.set(folds, { total, since: since + 1 });
-        return undefined;
-      }
-      const { compared, tallies: sums } = await read(tenant);
-      const own = countedOf(compared, sums, request);
-      looks.set(folds, { total: own.length, since: 0 });
-      return stateOf(samplesAt(own, 'target'));
-    },
+    claim: (tenant, unit, forMs) => inTurn(tenant, () => claim(tenant, unit, forMs)),
+    release: (tenant) => inTurn(tenant, () => release(tenant)),
+    isCompared: (tenant, unit) =>
+      inTurn(tenant, async () => (await requests.find(tenant, unit)) !== undefined),
+    compared: (tenant, request) => inTurn(tenant, () => compared(tenant, request)),
     add: (tenant, model, at, { calls = 0, usd = 0, dropped = {} }) =>
-      change(tenant, model, at, (own) => ({
-        calls: own.calls + calls,
-        usd: Math.round((own.usd + usd) * 1e9) / 1e9,
-        dropped: combined(own.dropped, dropped, (a, b) => a + b),
-      })),
+      inTurn(tenant, () =>
+        change(tenant, model, at, (own) => ({
+          calls: own.calls + calls,
+          usd: Math.round((own.usd + usd) * 1e9) / 1e9,
+          dropped: combined(own.dropped, dropped, (a, b) => a + b),
+        })),
+      ),
     judge: (tenant, { model, strategies, settings }, state, at, isHeld) =>
-      change(tenant, model, at, (own) => {
-        const list = state === 'safe' ? 'safeAt' : 'unsafeAt';
-        return {
-          [list]: { ...own[list], [`${settings} ${strategies}`]: at },
-          ...(isHeld && { heldAt: { ...own.heldAt, [strategies]: at } }),
-        };
+      inTurn(tenant, () =>
+        change(tenant, model, at, (own) => {
+          const list = state === 'safe' ? 'safeAt' : 'unsafeAt';
+          return {
+            [list]: { ...own[list], [`${settings} ${strategies}`]: at },
+            ...(isHeld && { heldAt: { ...own.heldAt, [strategies]: at } }),
+          };
+        }),
+      ),
+    verdicts: (tenant, settings, now) =>
+      inTurn(tenant, async () => {
+        const all = await tallies.list(tenant);
+        return { holds: holdsIn(all, now), safe: safeIn(all, settings) };
       }),
-    async verdicts(tenant, settings, now) {
-      const all = await tallies.list(tenant);
-      return { holds: holdsIn(all, now), safe: safeIn(all, settings) };
-    },
-    read,
+    read: (tenant) => inTurn(tenant, () => read(tenant)),
   };
 }
 

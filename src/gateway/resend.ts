@@ -1,6 +1,6 @@
 /**
- * Sends one request again for a shadow, answers the recalls in its reply, and keeps what that cost. Only the decision of the last reply is wanted: the
- * client gets nothing of it, and nothing is remembered for later requests.
+ * Sends the requests of one comparison for a shadow, answers the recalls in their replies, and keeps what that cost. Only the decision of each last reply
+ * is wanted: the client gets nothing of it, and nothing is remembered for later requests.
  */
 import type { Codec, ModelReply } from '../codecs/codec.ts';
 import { readInSlices, unremembered } from '../codecs/read-body.ts';
@@ -25,48 +25,104 @@ type ResentCall = { readonly most: number; status: number; usage: Usage | undefi
 /** Requests of one comparison that were sent so far. */
 export type ResentCalls = ResentCall[];
 
-/** A request to send, with everything to continue it. */
-export type ResentRequest = {
-  readonly codec: Codec;
-  /** The request to send as `body`, and what its recalls are answered from. */
+/** A served request, and its reply. */
+type RepeatedRequest = {
+  readonly receipt: Receipt;
+  readonly request: EngineRequest;
   readonly prepared: PreparedRequest;
+  readonly reply: ModelReply;
+};
+
+/** Everything that the requests of one comparison are sent with. */
+export type ResendParts = {
   readonly recall: RecallLimits;
   readonly send: (body: Uint8Array) => Promise<UpstreamResponse>;
   readonly signal: AbortSignal;
-  /** The highest cost of a request whose prompt has this many bytes more than `body`. */
-  readonly mostFor: (moreBytes: number) => number;
-  /** Reserves money for a continuation; false when there is none left. */
-  readonly reserve: (usd: number) => Promise<boolean>;
+  /** Reserves money to continue a reply. Returns the reason why it may not be spent; undefined if it may. */
+  readonly reserve: (usd: number) => Promise<string | undefined>;
   readonly sent: ResentCalls;
+  /** Waits until the gateway has time; false when it had none. */
+  readonly whenIdle: () => Promise<boolean>;
+  /** Called when the provider is close to a rate limit. */
+  readonly nearLimit: () => void;
 };
 
-/** A reply, or why there is none to compare. */
-export type ResentReply =
-  | {
-      readonly status: 'replied';
-      readonly reply: ModelReply;
-      readonly recalls: number;
-      /** Tokens of the reply with its recalls; 0 if the provider reported none. */
-      readonly tokensOut: number;
-      readonly isLimited: boolean;
-    }
-  | { readonly status: 'failed'; readonly reason: string; readonly isLimited: boolean };
+/** Two replies to the folded request, and two to the whole one. */
+export type ComparedReplies = {
+  readonly folded: readonly ComparedReply[];
+  readonly whole: readonly ComparedReply[];
+};
 
-/** Sends a request whose first round is paid for already, and answers its recalls. Never rejects. */
-export async function resend(request: ResentRequest): Promise<ResentReply> {
-  const { codec, prepared, recall, sent, signal } = request;
+export type ComparedReply = {
+  readonly reply: ModelReply;
+  readonly recalls: number;
+  /** Tokens of the reply with its recalls; 0 if the provider reported none. */
+  readonly tokensOut: number;
+};
+
+/** A reply, or the reason why there is none to compare. */
+type ResentReply = (
+  | ({ readonly status: 'replied' } & ComparedReply)
+  | { readonly status: 'failed'; readonly reason: string }
+) & { readonly isLimited: boolean };
+
+/** The reason for no comparison when the provider is close to a rate limit. */
+export const closeToLimit = 'the provider was close to a rate limit';
+
+/**
+ * Sends the requests of a comparison, one after the other. Their first rounds are paid for already. Returns the replies, or the reason why there is
+ * nothing to compare.
+ */
+export async function repliesTo(
+  { receipt, request, prepared, reply }: RepeatedRequest,
+  { foldedTokens, wholeTokens, mostFor }: CostBounds,
+  parts: ResendParts,
+): Promise<ComparedReplies | string> {
+  const { heldBack } = prepared;
+  const served = { reply, recalls: receipt.recalls.length, tokensOut: receipt.usage?.output ?? 0 };
+  const fold = heldBack ? await heldBack.prepared() : prepared;
+  if (!fold) return 'its fold was no longer in memory';
+  const unfolded = await wholeRequest(request, fold);
+  // A fold that was held back was not served; the whole request was, unless other edits were made.
+  const folded: ComparedReply[] = heldBack ? [] : [served];
+  const whole: ComparedReply[] = heldBack && areEqual(prepared.body, unfolded.body) ? [served] : [];
+  while (folded.length + whole.length < 4) {
+    if (!(await parts.whenIdle())) return 'the gateway was busy';
+    const isFolded = folded.length < 2;
+    const again = isFolded ? fold : unfolded;
+    const tokens = isFolded ? foldedTokens : wholeTokens;
+    // A byte that a continuation adds is at most one token.
+    const most = (moreBytes: number) => mostFor(tokens + moreBytes);
+    const answer = await resend(request.codec, again, most, parts);
+    if (answer.isLimited) parts.nearLimit();
+    if (answer.status === 'failed') return answer.reason;
+    (isFolded ? folded : whole).push(answer);
+    if (answer.isLimited && folded.length + whole.length < 4) return closeToLimit;
+  }
+  return { folded, whole };
+}
+
+/**
+ * Sends a request, and answers the recalls in its reply. `mostFor`: the highest cost of a request whose prompt has this many bytes more. Never rejects.
+ */
+async function resend(
+  codec: Codec,
+  prepared: PreparedRequest,
+  mostFor: (moreBytes: number) => number,
+  { recall, sent, signal, reserve, send: sendBody }: ResendParts,
+): Promise<ResentReply> {
   const seen: { reply?: ModelReply; recalls: number; isLimited: boolean } = { recalls: 0, isLimited: false };
   let total: Usage | undefined;
+  let refused: string | undefined;
 
   async function send(body: Uint8Array): Promise<UpstreamResponse> {
-    const most = request.mostFor(body.length - prepared.body.length);
-    const isFirst = body === prepared.body;
-    if (!isFirst && !(await request.reserve(most)))
-      // It is no failure of the provider, which would be retried.
-      throw new Error('No money is left to continue the reply.');
+    const most = mostFor(body.length - prepared.body.length);
+    if (body !== prepared.body) refused = await reserve(most);
+    // It is no failure of the provider, which would be retried.
+    if (refused !== undefined) throw new Error('No money is left to continue the reply.');
     const one: ResentCall = { most, status: 0, usage: undefined };
     sent.push(one);
-    const response = await request.send(body);
+    const response = await sendBody(body);
     one.status = response.status;
     seen.isLimited ||= response.status === 429 || isNearLimit(response.headers);
     return response;
@@ -110,6 +166,7 @@ export async function resend(request: ResentRequest): Promise<ResentReply> {
     // The status says what is known.
   }
   const { reply, recalls, isLimited } = seen;
+  if (refused !== undefined) return { status: 'failed', reason: refused, isLimited };
   if (reply) return { status: 'replied', reply, recalls, tokensOut: total?.output ?? 0, isLimited };
   const last = sent.at(-1);
   // The usage of a reply that broke off is that of its beginning.
@@ -191,7 +248,7 @@ export async function boundsOf(
 }
 
 /** Returns the client's own request with the tools that the folded one offered: only the fold may differ. */
-export async function wholeRequest(
+async function wholeRequest(
   { codec, body }: EngineRequest,
   prepared: PreparedRequest,
 ): Promise<PreparedRequest> {
@@ -213,7 +270,7 @@ export async function conversationOf(
 }
 
 /** True for bodies of the same bytes. */
-export function areEqual(one: Uint8Array, other: Uint8Array): boolean {
+function areEqual(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && one.every((byte, at) => byte === other[at]);
 }
 

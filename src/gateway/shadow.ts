@@ -7,18 +7,12 @@ import { openFixed } from '../caches.ts';
 import { openWaitingNotes } from '../experiment/waiting-notes.ts';
 import type { ModelReply } from '../codecs/codec.ts';
 import { nextTurn } from '../conversation/steps.ts';
-import { createTurns } from '../store/store.ts';
 import type { EngineRequest, HeldFolds, PreparedRequest } from '../engine/types.ts';
 import { reasonOf } from '../errors.ts';
-import { type MeasuringBudget, type Reservation, settleAll } from '../experiment/budget.ts';
+import { type Account, type Bills, type MeasuringBudget, openBills } from '../experiment/budget.ts';
 import { agreementsOf, callsOf, type Decision, decisionOf, sumsOf } from '../experiment/decision.ts';
-import {
-  type Hold,
-  type PlaceClaim,
-  type ShadowFindings,
-  type ShadowNotes,
-  type ShadowVerdicts,
-} from '../experiment/shadow.ts';
+import type { ShadowFindings, ShadowNotes, ShadowVerdicts } from '../experiment/shadow.ts';
+import type { ShadowState } from '../experiment/shadow-estimate.ts';
 import { isNewFold } from '../receipts/detail.ts';
 import type { Receipt, ShadowReceipt } from '../receipts/receipt.ts';
 import type { ModelInfo } from '../tokens/models.ts';
@@ -27,16 +21,16 @@ import type { GatewayLog } from './receipts/metrics.ts';
 import type { Prices } from '../tokens/model-facts.ts';
 import type { Resender } from './receipts/receipts.ts';
 import {
-  areEqual,
   boundsOf,
+  closeToLimit,
+  type ComparedReplies,
+  type ComparedReply,
   conversationOf,
   type CostBounds,
   costOfSent,
   hasLogin,
-  resend,
+  repliesTo,
   type ResentCalls,
-  type ResentReply,
-  wholeRequest,
 } from './resend.ts';
 
 /** A request that was served. */
@@ -121,34 +115,14 @@ type DrawnRequest = ServedRequest & {
   readonly probability: number;
 };
 
-/** A comparison in progress. */
-type RunningComparison = {
-  readonly started: number;
-  readonly sent: ResentCalls;
-  readonly reservations: Reservation[];
-  problem?: string;
-  place?: PlaceClaim;
-};
-
 export function openShadow(options: ShadowOptions): Shadow {
   const { notes, clock, log } = options;
   const running = new Set<string>();
-  const restsUntil = openFixed<string, number>('rests of shadows');
-  /** USD since this process began, by tenant: what its requests cost, and what was reserved or spent to repeat some. */
-  const bills = openFixed<string, { paid: number; measured: number }>('bills of shadows');
-  const known = openFixed<string, ShadowVerdicts & { readonly readAt: number }>('holds of shadows');
-  /** Sets of strategies for which no verdict was possible: they are drawn twice as often. */
-  const undecided = openFixed<string, string>('open verdicts of shadows');
-  /** Runs work with the notes of a tenant. */
-  const inTurn = createTurns();
-  /** Notes about requests that were drawn and not compared. */
-  const waiting = openWaitingNotes('shadow');
-
-  function billOf(tenant: string): { paid: number; measured: number } {
-    const bill = bills.get(tenant) ?? { paid: 0, measured: 0 };
-    bills.set(tenant, bill);
-    return bill;
-  }
+  const rests = openFixed<string, number>('rests of shadows');
+  const rest = (tenant: string) => rests.set(tenant, clock() + restMs);
+  const bills = openBills(options.budget, options.billShare);
+  const verdicts = openVerdicts(options);
+  const comparer = createComparer(options, { bills, verdicts, rest });
 
   /** Returns a request that is drawn; undefined for one that is not, or that is not part of the experiment. */
   function drawn(served: ServedRequest): DrawnRequest | undefined {
@@ -160,22 +134,21 @@ export function openShadow(options: ShadowOptions): Shadow {
     const link = prepared.identity.links.at(-1);
     if (receipt.upstreamStatus !== 200 || !isFolded || !reply) return undefined;
     if (strategies === '' || link === undefined || receipt.experiment === 'control') return undefined;
+    const folds = { model, strategies };
     // Harm was shown already: comparisons count again after the hold.
-    const isHarmful = (hold: Hold) => hold.model === model && hold.strategies === strategies;
-    if (heldBack && known.get(tenant)?.holds.some(isHarmful)) return undefined;
+    if (heldBack && verdicts.isHarmful(tenant, folds)) return undefined;
     const isFirst = heldBack !== undefined || isNewFold(receipt);
-    const boost = undecided.has(`${tenant} ${model} ${strategies}`) ? 2 : 1;
     const share = options.share * (isFirst ? 1 : laterShare);
-    const probability = Math.min(1, share * boost);
+    const probability = Math.min(1, share * (verdicts.isUndecided(tenant, folds) ? 2 : 1));
     if (options.draw(tenant, `shadow ${link}`) >= probability) return undefined;
-    return { ...served, reply, model, strategies, isFirst, probability, unit: link.slice(0, digestLength) };
+    return { ...served, ...folds, reply, isFirst, probability, unit: link.slice(0, digestLength) };
   }
 
   /** Returns why a request is not sent again. */
   function obstacleTo({ tenant, receipt, prepared, resender, request }: DrawnRequest): string | undefined {
     const { tokensBefore = 0, window = Number.POSITIVE_INFINITY } = receipt;
     if (running.has(tenant) || running.size >= maxAtOnce) return inProgress;
-    if ((restsUntil.get(tenant) ?? 0) > clock()) return nearLimit;
+    if ((rests.get(tenant) ?? 0) > clock()) return closeToLimit;
     if (!prepared.maySendClientBody) return 'the client sent only the end of the conversation';
     if (tokensBefore > window) return 'the whole conversation exceeds the window';
     if (!options.logins && hasLogin(resender.headers)) return 'it was sent with a login';
@@ -183,190 +156,22 @@ export function openShadow(options: ShadowOptions): Shadow {
     return undefined;
   }
 
-  async function compare(drawnRequest: DrawnRequest): Promise<void> {
-    const { tenant, model, unit } = drawnRequest;
-    const now: RunningComparison = { started: clock(), sent: [], reservations: [] };
-    if (await inTurn(tenant, () => notes.isCompared(tenant, unit))) return;
-    const bounds = await boundsOf(options.prices, options.infoOf, drawnRequest);
-    if (typeof bounds === 'string') return dropped(drawnRequest, bounds);
-    try {
-      const replies = await repliesTo(drawnRequest, now, bounds);
-      if (replies) await noteReplies(drawnRequest, replies);
-    } catch (error) {
-      now.problem ??= reasonOf(error);
-      throw error;
-    } finally {
-      const cost = costOfSent(now.sent, bounds.prices, model);
-      const asReserved = now.reservations.reduce((sum, { usd }) => sum + usd, 0);
-      billOf(tenant).measured += cost - asReserved;
-      await settleAll(now.reservations, cost);
-      if (now.place === 'mine') await inTurn(tenant, () => notes.release(tenant)).catch(() => undefined);
-      await ended(drawnRequest, now, cost);
-    }
-  }
-
-  /** Sends the requests, one after the other. Returns undefined when there is nothing to compare; `now.problem` says why. */
-  async function repliesTo(
-    { tenant, unit, request, prepared, reply, receipt, resender }: DrawnRequest,
-    now: RunningComparison,
-    { foldedTokens, wholeTokens, mostFor }: CostBounds,
-  ): Promise<Replies | undefined> {
-    const reserve = (usd: number) => reserved(tenant, usd, now);
-    const { heldBack } = prepared;
-    // A fold that was held back was not served, so it is sent twice.
-    const first = (heldBack ? 2 : 1) * mostFor(foldedTokens) + 2 * mostFor(wholeTokens);
-    if (!(await reserve(first))) return undefined;
-    now.place = await inTurn(tenant, () => notes.claim(tenant, unit, leaseMs));
-    if (now.place === 'busy') now.problem = inProgress;
-    if (now.place !== 'mine') return undefined;
-    const signal = AbortSignal.timeout(maxMs);
-    const send = (body: Uint8Array) => resender.send(body, signal);
-    const shared = { codec: request.codec, recall: options.recall, send, signal, reserve, sent: now.sent };
-    const replyTo = async (again: PreparedRequest, tokens: number): Promise<Replied | undefined> => {
-      if (!(await options.whenIdle())) now.problem = 'the gateway was busy';
-      if (now.problem !== undefined) return undefined;
-      // A byte that a continuation adds is at most one token.
-      const most = (moreBytes: number) => mostFor(tokens + moreBytes);
-      const answer = await resend({ ...shared, prepared: again, mostFor: most });
-      if (answer.isLimited) restsUntil.set(tenant, clock() + restMs);
-      if (answer.status === 'replied') return answer;
-      now.problem ??= answer.reason;
-      return undefined;
-    };
-    const tokensOut = receipt.usage?.output ?? 0;
-    const recalls = receipt.recalls.length;
-    const served: Replied = { status: 'replied', reply, recalls, tokensOut, isLimited: false };
-    const fold = heldBack ? await heldBack.prepared() : prepared;
-    if (!fold) now.problem = 'its fold was no longer in memory';
-    if (!fold) return undefined;
-    const wholePrepared = await wholeRequest(request, fold);
-    const isServedWhole = heldBack !== undefined && areEqual(prepared.body, wholePrepared.body);
-    const folded = heldBack ? [] : [served];
-    const whole = isServedWhole ? [served] : [];
-    while (folded.length + whole.length < 4) {
-      const isFolded = folded.length < 2;
-      const answer = isFolded ? await replyTo(fold, foldedTokens) : await replyTo(wholePrepared, wholeTokens);
-      if (!answer) return undefined;
-      (isFolded ? folded : whole).push(answer);
-      if (answer.isLimited && folded.length + whole.length < 4) now.problem = nearLimit;
-    }
-    return { folded, whole };
-  }
-
-  async function reserved(tenant: string, usd: number, now: RunningComparison): Promise<boolean> {
-    const bill = billOf(tenant);
-    if (bill.measured + usd > options.billShare * bill.paid) {
-      now.problem ??= "the comparisons' share of the tenant's bill might have been exceeded";
-      return false;
-    }
-    const reservation = await options.budget.reserve(tenant, usd);
-    if (!reservation) {
-      now.problem ??= 'the cap of the day might have been exceeded';
-      return false;
-    }
-    bill.measured += usd;
-    now.reservations.push(reservation);
-    return true;
-  }
-
-  async function noteReplies(
-    { tenant, request, prepared, unit, model, strategies, isFirst, probability }: DrawnRequest,
-    { folded, whole }: Replies,
-  ): Promise<void> {
-    const agreements = agreementsOf(bothOf(folded), bothOf(whole));
-    const earlier = callsOf(await conversationOf(request, prepared));
-    const key = { model, strategies, settings: options.settings };
-    const state = await inTurn(tenant, () =>
-      notes.compared(tenant, {
-        ...key,
-        unit,
-        lastAt: clock(),
-        conversation: prepared.identity.beginning?.slice(0, digestLength) ?? '',
-        isFirst,
-        probability,
-        agreements,
-        recalls: folded.reduce((sum, { recalls }) => sum + recalls, 0),
-        replies: { folded: sumsOf(folded, earlier), whole: sumsOf(whole, earlier) },
-      }),
-    );
-    if (state === undefined) return;
-    const name = `${tenant} ${model} ${strategies}`;
-    if (state === 'not shown') undecided.set(name, state);
-    else undecided.delete(name);
-    const isHarmful = state === 'harm shown' && options.hold !== 'never';
-    await inTurn(tenant, () => notes.judge(tenant, key, state, clock(), isHarmful));
-    if (state !== 'too few') known.delete(tenant);
-    if (!isHarmful) return;
-    log.warn(
-      { model, strategies },
-      'folds changed what the model did next; these strategies make no new fold for a week',
-    );
-  }
-
-  /** Adds up what a comparison cost, whether it succeeded or not. */
-  async function ended(drawnRequest: DrawnRequest, now: RunningComparison, usd: number): Promise<void> {
-    const { tenant, model, receipt } = drawnRequest;
-    const { sent, problem, started } = now;
-    // The receipt comes first: it must show the money also if the store fails.
-    if (sent.length > 0)
-      options.ended(tenant, {
-        kind: 'shadow',
-        id: options.newId(),
-        at: started,
-        path: receipt.path,
-        outcome: problem === undefined ? { status: 'compared' } : { status: 'failed', reason: problem },
-        session: receipt.session,
-        behind: receipt.id,
-        model,
-        calls: sent.length,
-        usd,
-        ms: clock() - started,
-      });
-    const reasons = problem === undefined ? {} : { [problem]: 1 };
-    await addSums(tenant, model, { calls: sent.length, usd, dropped: reasons });
-  }
-
-  async function dropped({ tenant, model }: DrawnRequest, reason: string): Promise<void> {
-    const leave = waiting.enter(0);
-    if (!leave) return options.lost(1);
-    await addSums(tenant, model, { dropped: { [reason]: 1 } }).finally(leave);
-  }
-
-  async function addSums(tenant: string, model: string, sums: Parameters<ShadowNotes['add']>[3]) {
-    await inTurn(tenant, () => notes.add(tenant, model, clock(), sums)).catch((error: unknown) => {
-      options.lost(1);
-      throw error;
-    });
-  }
-
-  function begin(one: DrawnRequest): void {
-    const { tenant } = one;
+  async function begin(one: DrawnRequest): Promise<void> {
     const obstacle = obstacleTo(one);
-    if (obstacle !== undefined) {
-      dropped(one, obstacle).catch(failed);
-      return;
-    }
-    running.add(tenant);
-    void compare(one)
-      .catch(failed)
-      .finally(() => running.delete(tenant));
+    if (obstacle !== undefined) return comparer.drop(one, obstacle);
+    running.add(one.tenant);
+    return comparer.compare(one).finally(() => running.delete(one.tenant));
   }
 
   function failed(error: unknown): void {
     log.warn({ reason: reasonOf(error) }, 'a request could not be compared with its unfolded form');
   }
 
-  async function readVerdicts(tenant: string): Promise<void> {
-    const now = clock();
-    const verdicts = await inTurn(tenant, () => notes.verdicts(tenant, options.settings, now));
-    known.set(tenant, { ...verdicts, readAt: now });
-  }
-
   return {
     served(request) {
       const { tenant, receipt } = request;
-      billOf(tenant).paid += receipt.money?.paid.total ?? 0;
-      if (receipt.upstreamStatus === 429) restsUntil.set(tenant, clock() + restMs);
+      bills.paid(tenant, receipt.money?.paid.total ?? 0);
+      if (receipt.upstreamStatus === 429) rest(tenant);
       const one = drawn(request);
       // The served reply goes on first: to read the request takes time.
       if (one)
@@ -374,27 +179,211 @@ export function openShadow(options: ShadowOptions): Shadow {
           .then(() => begin(one))
           .catch(failed);
     },
+    held: (tenant) => verdicts.held(tenant),
+    findings: (tenant) => notes.read(tenant),
+  };
+}
+
+const inProgress = 'another one was in progress';
+
+/** Folds of some strategies, for a model. */
+type Folds = Pick<DrawnRequest, 'model' | 'strategies'>;
+
+/** The verdicts on folds, as far as this gateway knows them. */
+interface Verdicts {
+  isHarmful(tenant: string, folds: Folds): boolean;
+  /** True for folds on which no verdict was possible: they are drawn twice as often. */
+  isUndecided(tenant: string, folds: Folds): boolean;
+  /** Notes what a comparison says of folds. */
+  judged(tenant: string, folds: Folds, state: ShadowState): void;
+  /** Returns the folds that are held. Returns at once; old verdicts are read again meanwhile. */
+  held(tenant: string): HeldFolds;
+}
+
+function openVerdicts({ notes, settings, hold, clock }: ShadowOptions): Verdicts {
+  const known = openFixed<string, ShadowVerdicts & { readonly readAt: number }>('holds of shadows');
+  const undecided = openFixed<string, string>('open verdicts of shadows');
+
+  async function read(tenant: string): Promise<void> {
+    const readAt = clock();
+    known.set(tenant, { ...(await notes.verdicts(tenant, settings, readAt)), readAt });
+  }
+
+  return {
+    isHarmful: (tenant, { model, strategies }) =>
+      known.get(tenant)?.holds.some((one) => one.model === model && one.strategies === strategies) ?? false,
+    isUndecided: (tenant, folds) => undecided.has(keyOf(tenant, folds)),
+    judged(tenant, folds, state) {
+      if (state === 'not shown') undecided.set(keyOf(tenant, folds), state);
+      else undecided.delete(keyOf(tenant, folds));
+      if (state !== 'too few') known.delete(tenant);
+    },
     held(tenant) {
       const { holds, safe, readAt } = known.get(tenant) ?? { holds: [], safe: [], readAt: 0 };
       const now = clock();
       if (now - readAt > refreshMs) {
         known.set(tenant, { holds, safe, readAt: now });
-        readVerdicts(tenant).catch(() => undefined);
+        read(tenant).catch(() => undefined);
       }
-      if (options.hold === 'unless-safe') return { sets: safe, allBut: true };
+      if (hold === 'unless-safe') return { sets: safe, allBut: true };
       return { sets: holds.filter(({ until }) => until > now) };
     },
-    findings: (tenant) => inTurn(tenant, () => notes.read(tenant)),
   };
 }
 
-const inProgress = 'another one was in progress';
-const nearLimit = 'the provider was close to a rate limit';
+function keyOf(tenant: string, { model, strategies }: Folds): string {
+  return `${tenant} ${model} ${strategies}`;
+}
 
-type Replied = ResentReply & { readonly status: 'replied' };
-/** Two replies to the folded request, and two to the whole one. */
-type Replies = { readonly folded: readonly Replied[]; readonly whole: readonly Replied[] };
+/** Compares requests that were drawn. Both methods reject when the store fails. */
+interface Comparer {
+  compare(drawn: DrawnRequest): Promise<void>;
+  /** Notes why a request is not compared. */
+  drop(drawn: DrawnRequest, reason: string): Promise<void>;
+}
 
-function bothOf([one, other]: readonly Replied[]): readonly [Decision, Decision] {
+/** The parts that the comparisons of one gateway share. `rest`: sends nothing again for a tenant for a while. */
+type ComparerParts = {
+  readonly bills: Bills;
+  readonly verdicts: Verdicts;
+  readonly rest: (tenant: string) => void;
+};
+
+function createComparer(options: ShadowOptions, { bills, verdicts, rest }: ComparerParts): Comparer {
+  const { notes, clock, log, settings } = options;
+  /** Notes about requests that were drawn and not compared. */
+  const waiting = openWaitingNotes('shadow');
+
+  async function compare(drawn: DrawnRequest): Promise<void> {
+    const { tenant, model, unit } = drawn;
+    const started = clock();
+    if (await notes.isCompared(tenant, unit)) return;
+    const bounds = await boundsOf(options.prices, options.infoOf, drawn);
+    if (typeof bounds === 'string') return drop(drawn, bounds);
+    const sent: ResentCalls = [];
+    const account = bills.open(tenant);
+    let problem: string | undefined;
+    try {
+      problem = await problemOf(drawn, bounds, account, sent);
+    } catch (error) {
+      problem = reasonOf(error);
+      throw error;
+    } finally {
+      const usd = costOfSent(sent, bounds.prices, model);
+      await account.settle(usd);
+      // The receipt comes first: it must show the money also if the store fails.
+      if (sent.length > 0)
+        options.ended(tenant, receiptOf(drawn, { started, calls: sent.length, usd, problem }));
+      await add(drawn, { calls: sent.length, usd, dropped: problem === undefined ? {} : { [problem]: 1 } });
+    }
+  }
+
+  /** Sends the requests, and notes the replies. Returns why they could not be compared; undefined if they were, or had been before. */
+  async function problemOf(
+    drawn: DrawnRequest,
+    bounds: CostBounds,
+    account: Account,
+    sent: ResentCalls,
+  ): Promise<string | undefined> {
+    const { tenant, unit, prepared, resender } = drawn;
+    const { foldedTokens, wholeTokens, mostFor } = bounds;
+    // A fold that was held back was not served, so it is sent twice.
+    const first = (prepared.heldBack ? 2 : 1) * mostFor(foldedTokens) + 2 * mostFor(wholeTokens);
+    const refused = await account.reserve(first);
+    if (refused !== undefined) return refused;
+    const place = await notes.claim(tenant, unit, leaseMs);
+    if (place !== 'mine') return place === 'busy' ? inProgress : undefined;
+    try {
+      const signal = AbortSignal.timeout(maxMs);
+      const replies = await repliesTo(drawn, bounds, {
+        recall: options.recall,
+        send: (body) => resender.send(body, signal),
+        signal,
+        reserve: (usd) => account.reserve(usd),
+        sent,
+        whenIdle: options.whenIdle,
+        nearLimit: () => rest(tenant),
+      });
+      if (typeof replies === 'string') return replies;
+      await note(drawn, replies);
+      return undefined;
+    } finally {
+      await notes.release(tenant).catch(() => undefined);
+    }
+  }
+
+  async function note(drawn: DrawnRequest, { folded, whole }: ComparedReplies): Promise<void> {
+    const { tenant, request, prepared, unit, model, strategies, isFirst, probability } = drawn;
+    const earlier = callsOf(await conversationOf(request, prepared));
+    const folds = { model, strategies, settings };
+    const state = await notes.compared(tenant, {
+      ...folds,
+      unit,
+      lastAt: clock(),
+      conversation: prepared.identity.beginning?.slice(0, digestLength) ?? '',
+      isFirst,
+      probability,
+      agreements: agreementsOf(bothOf(folded), bothOf(whole)),
+      recalls: folded.reduce((sum, { recalls }) => sum + recalls, 0),
+      replies: { folded: sumsOf(folded, earlier), whole: sumsOf(whole, earlier) },
+    });
+    if (state === undefined) return;
+    const isHeld = state === 'harm shown' && options.hold !== 'never';
+    await notes.judge(tenant, folds, state, clock(), isHeld);
+    verdicts.judged(tenant, folds, state);
+    if (!isHeld) return;
+    log.warn(
+      { model, strategies },
+      'folds changed what the model did next; these strategies make no new fold for a week',
+    );
+  }
+
+  async function drop(drawn: DrawnRequest, reason: string): Promise<void> {
+    const leave = waiting.enter(0);
+    if (!leave) return options.lost(1);
+    await add(drawn, { dropped: { [reason]: 1 } }).finally(leave);
+  }
+
+  async function add(
+    { tenant, model }: DrawnRequest,
+    sums: Parameters<ShadowNotes['add']>[3],
+  ): Promise<void> {
+    await notes.add(tenant, model, clock(), sums).catch((error: unknown) => {
+      options.lost(1);
+      throw error;
+    });
+  }
+
+  function receiptOf(
+    { model, receipt }: DrawnRequest,
+    { started, calls, usd, problem }: ComparisonSums,
+  ): ShadowReceipt {
+    return {
+      kind: 'shadow',
+      id: options.newId(),
+      at: started,
+      path: receipt.path,
+      outcome: problem === undefined ? { status: 'compared' } : { status: 'failed', reason: problem },
+      session: receipt.session,
+      behind: receipt.id,
+      model,
+      calls,
+      usd,
+      ms: clock() - started,
+    };
+  }
+
+  return { compare, drop };
+}
+
+/** The calls, the cost and the time of a comparison, whether it succeeded or not. */
+type ComparisonSums = {
+  readonly started: number;
+  readonly calls: number;
+  readonly usd: number;
+  readonly problem: string | undefined;
+};
+
+function bothOf([one, other]: readonly ComparedReply[]): readonly [Decision, Decision] {
   return [decisionOf(one!.reply), decisionOf(other!.reply)];
 }
