@@ -85,66 +85,24 @@ type OwnRecords = {
   readonly others: ReadonlyMap<string, readonly BlockPlace[]>;
 };
 
+type JournalStore = Pick<EncryptedStore, 'keep' | 'getSealedMany'>;
+
 export function createJournal<T extends JournalRecord>(
-  encryptedStore: Pick<EncryptedStore, 'keep' | 'getSealedMany'>,
-  { name, slots, merge }: JournalOptions<T>,
+  encryptedStore: JournalStore,
+  options: JournalOptions<T>,
 ): Journal<T> {
-  const slotKey = (slot: number) => `experiment/${slots}/${slot}`;
-  const blockKey = ({ slot, block }: BlockPlace) => `experiment/${name}/${slot}/${block}`;
+  const { merge } = options;
+  const blocks = openBlocks<T>(encryptedStore, options);
   // A tenant that was dropped takes another slot when it comes back.
   const opened = openFixed<string, Promise<OwnRecords>>('journals of experiments');
   const held = openFixed<string, readonly T[]>('blocks of experiments');
-
-  async function read<R>(tenant: string, keys: readonly string[]): Promise<readonly (R | undefined)[]> {
-    const records = await encryptedStore.getSealedMany(tenant, keys);
-    return records.map(
-      (record) => record && (decodeRecord(record, 'A record of an experiment') as R | undefined),
-    );
-  }
-
-  /** Lists the slots that gateways have taken. */
-  async function slotsOf(tenant: string): Promise<readonly number[]> {
-    const found: number[] = [];
-    for (let from = 1; ; from += slotsAtOnce) {
-      const numbers = Array.from({ length: slotsAtOnce }, (_, at) => from + at);
-      const records = await read(tenant, numbers.map(slotKey));
-      const taken = numbers.filter((_, at) => records[at] !== undefined);
-      found.push(...taken);
-      if (taken.length === 0) return found;
-    }
-  }
-
-  /** Calls `take` with each record of all gateways. */
-  async function readAll(tenant: string, take: (record: T, place: BlockPlace) => void): Promise<void> {
-    let slotsLeft = await slotsOf(tenant);
-    for (let round = 0, from = 0; slotsLeft.length > 0; round++) {
-      const count = blocksInRound[round] ?? blocksInRound.at(-1)!;
-      const atOnce = Math.floor(keysAtOnce / count);
-      const unfinished: number[] = [];
-      for (let at = 0; at < slotsLeft.length; at += atOnce) {
-        const asked = slotsLeft.slice(at, at + atOnce);
-        const places = asked.flatMap((slot) =>
-          Array.from({ length: count }, (_, block) => ({ slot, block: from + block })),
-        );
-        const blocks = await read<JournalBlock<T>>(tenant, places.map(blockKey));
-        for (const [order, block] of blocks.entries())
-          for (const record of block?.units ?? []) take(record, places[order]!);
-        unfinished.push(...asked.filter((_, order) => blocks[(order + 1) * count - 1] !== undefined));
-      }
-      slotsLeft = unfinished;
-      from += count;
-    }
-  }
+  const heldKey = (tenant: string, { slot, block }: BlockPlace) =>
+    `${tenant} ${options.name} ${slot} ${block}`;
 
   async function open(tenant: string): Promise<OwnRecords> {
     const others = new Map<string, BlockPlace[]>();
-    await readAll(tenant, ({ unit }, place) => others.set(unit, [...(others.get(unit) ?? []), place]));
-    for (let slot = 1; ; slot++) {
-      const key = slotKey(slot);
-      const content = encodeRecord({});
-      const taken = await encryptedStore.keep(tenant, [], { keys: [key], content, ttlMs, unless: [key] });
-      if (!taken) return { slot, blockOf: new Map(), others };
-    }
+    await blocks.readAll(tenant, ({ unit }, place) => others.set(unit, [...(others.get(unit) ?? []), place]));
+    return { slot: await blocks.takeSlot(tenant), blockOf: new Map(), others };
   }
 
   function ownOf(tenant: string): Promise<OwnRecords> {
@@ -155,10 +113,9 @@ export function createJournal<T extends JournalRecord>(
   }
 
   async function blockAt(tenant: string, place: BlockPlace): Promise<readonly T[]> {
-    const key = blockKey(place);
-    const units =
-      held.get(`${tenant} ${key}`) ?? (await read<JournalBlock<T>>(tenant, [key]))[0]?.units ?? [];
-    held.set(`${tenant} ${key}`, units);
+    const key = heldKey(tenant, place);
+    const units = held.get(key) ?? (await blocks.read(tenant, place));
+    held.set(key, units);
     return units;
   }
 
@@ -176,32 +133,109 @@ export function createJournal<T extends JournalRecord>(
     find,
     async change(tenant, changes) {
       const { slot, blockOf } = await ownOf(tenant);
-      const changed = new Map<string, readonly T[]>();
+      const changed = new Map<number, readonly T[]>();
       for (const { unit, change } of changes) {
         const known = await find(tenant, unit);
         const block = blockOf.get(unit) ?? Math.floor(blockOf.size / unitsPerBlock);
-        const place = { slot, block };
-        const before = await blockAt(tenant, place);
+        const before = await blockAt(tenant, { slot, block });
         const at = before.findIndex((record) => record.unit === unit);
         const record = change(before[at], known);
         if (!record) continue;
         blockOf.set(unit, block);
         const units = at < 0 ? [...before, record] : before.with(at, record);
-        held.set(`${tenant} ${blockKey(place)}`, units);
-        changed.set(blockKey(place), units);
+        held.set(heldKey(tenant, { slot, block }), units);
+        changed.set(block, units);
       }
-      for (const [key, units] of changed)
-        await encryptedStore.keep(tenant, [], { keys: [key], content: encodeRecord({ units }), ttlMs });
+      for (const [block, units] of changed) await blocks.write(tenant, { slot, block }, units);
     },
     async list(tenant) {
       const all = new Map<string, T>();
-      await readAll(tenant, (record) => {
+      await blocks.readAll(tenant, (record) => {
         const known = all.get(record.unit);
         all.set(record.unit, known ? merge(known, record) : record);
       });
       return [...all.values()].toSorted(
         (one, other) => one.lastAt - other.lastAt || (one.unit < other.unit ? -1 : 1),
       );
+    },
+  };
+}
+
+/** The blocks of all gateways in the store. Nothing is remembered. */
+interface JournalBlocks<T> {
+  /** Takes a slot that no gateway has. */
+  takeSlot(tenant: string): Promise<number>;
+  read(tenant: string, place: BlockPlace): Promise<readonly T[]>;
+  /** Calls `take` with each record of all gateways. */
+  readAll(tenant: string, take: (record: T, place: BlockPlace) => void): Promise<void>;
+  write(tenant: string, place: BlockPlace, units: readonly T[]): Promise<void>;
+}
+
+function openBlocks<T>(
+  encryptedStore: JournalStore,
+  { name, slots }: Pick<JournalOptions<T>, 'name' | 'slots'>,
+): JournalBlocks<T> {
+  const slotKey = (slot: number) => `experiment/${slots}/${slot}`;
+  const blockKey = ({ slot, block }: BlockPlace) => `experiment/${name}/${slot}/${block}`;
+
+  async function readKeys(
+    tenant: string,
+    keys: readonly string[],
+  ): Promise<readonly (JournalBlock<T> | undefined)[]> {
+    const records = await encryptedStore.getSealedMany(tenant, keys);
+    return records.map(
+      (record) =>
+        record && (decodeRecord(record, 'A record of an experiment') as JournalBlock<T> | undefined),
+    );
+  }
+
+  /** Lists the slots that gateways have taken. */
+  async function slotsOf(tenant: string): Promise<readonly number[]> {
+    const found: number[] = [];
+    for (let from = 1; ; from += slotsAtOnce) {
+      const numbers = Array.from({ length: slotsAtOnce }, (_, at) => from + at);
+      const records = await readKeys(tenant, numbers.map(slotKey));
+      const taken = numbers.filter((_, at) => records[at] !== undefined);
+      found.push(...taken);
+      if (taken.length === 0) return found;
+    }
+  }
+
+  return {
+    async takeSlot(tenant) {
+      for (let slot = 1; ; slot++) {
+        const key = slotKey(slot);
+        const content = encodeRecord({});
+        const taken = await encryptedStore.keep(tenant, [], { keys: [key], content, ttlMs, unless: [key] });
+        if (!taken) return slot;
+      }
+    },
+    async read(tenant, place) {
+      return (await readKeys(tenant, [blockKey(place)]))[0]?.units ?? [];
+    },
+    async readAll(tenant, take) {
+      let slotsLeft = await slotsOf(tenant);
+      for (let round = 0, from = 0; slotsLeft.length > 0; round++) {
+        const count = blocksInRound[round] ?? blocksInRound.at(-1)!;
+        const atOnce = Math.floor(keysAtOnce / count);
+        const unfinished: number[] = [];
+        for (let at = 0; at < slotsLeft.length; at += atOnce) {
+          const asked = slotsLeft.slice(at, at + atOnce);
+          const places = asked.flatMap((slot) =>
+            Array.from({ length: count }, (_, block) => ({ slot, block: from + block })),
+          );
+          const blocks = await readKeys(tenant, places.map(blockKey));
+          for (const [order, block] of blocks.entries())
+            for (const record of block?.units ?? []) take(record, places[order]!);
+          unfinished.push(...asked.filter((_, order) => blocks[(order + 1) * count - 1] !== undefined));
+        }
+        slotsLeft = unfinished;
+        from += count;
+      }
+    },
+    write: async (tenant, place, units) => {
+      const record = { keys: [blockKey(place)], content: encodeRecord({ units }), ttlMs };
+      await encryptedStore.keep(tenant, [], record);
     },
   };
 }
