@@ -289,6 +289,7 @@ function* addEntries(
   const { body } = conversation;
   const { entries } = page;
   const isStep = unit.some(({ parts }) => parts.some(({ type }) => type === 'tool-call'));
+  let asked = messageBefore(page, false);
   for (const message of unit) {
     // Words beside a call, until it is known whether the user answered the call.
     let beside = '';
@@ -299,13 +300,13 @@ function* addEntries(
         for (const span of part.texts) {
           const text = yield* textInSteps(body, message, span);
           addSaid(page, text, before);
+          asked = messageBefore(page, false);
           before = text;
         }
       } else if (part.type === 'text' && message.role === 'assistant') {
         for (const span of part.texts) {
           const said = yield* textInSteps(body, message, span);
           if (!isStep) {
-            const asked = messageBefore(page, false);
             const told = (max: number): string => replyVerdict(endsOf(said, maxRead), max, asked);
             const text = told(maxReply);
             if (text !== '') entries.push({ kind: 'reply', text, said, verdict: told(maxVerdict) });
@@ -348,9 +349,8 @@ function* addEntries(
 
 /** Returns what the user said last, in a message or about a call: right before, if `isNext`. */
 function messageBefore({ entries, earlier }: PageEntries, isNext: boolean): string | undefined {
-  const isFound = (entry: LogEntry): boolean =>
-    isNext ? entry.kind !== 'note' : wordsOf(entry) !== undefined;
-  return wordsOf(entries.findLast(isFound) ?? earlier.findLast(isFound));
+  const fits = (one: LogEntry) => (isNext ? one.kind !== 'note' : wordsOf(one) !== undefined);
+  return wordsOf(entries.findLast(fits) ?? earlier.findLast(fits));
 }
 
 function wordsOf(entry: LogEntry | undefined): string | undefined {
