@@ -99,8 +99,20 @@ async function send(url: string, body: Uint8Array) {
   });
   await answer.text();
   if (answer.status !== 200) throw new Error(`Expected status 200, got ${answer.status}.`);
-  const outcome = answer.headers.get('x-leporello-outcome') ?? 'none';
-  return { outcome, ms: performance.now() - start };
+  const ms = performance.now() - start;
+  const status = answer.headers.get('x-leporello-outcome') ?? 'none';
+  const receipt = answer.headers.get('x-leporello-receipt');
+  const outcome =
+    status === 'failed' ? `${status}: ${await problemIn(`${url}/_leporello/receipts/${receipt}`)}` : status;
+  return { outcome, ms };
+}
+
+/** Returns why a request was sent without its fold. */
+async function problemIn(receiptUrl: string): Promise<string> {
+  const { outcome } = (await (await fetch(receiptUrl)).json()) as {
+    readonly outcome?: { readonly reason?: string };
+  };
+  return outcome?.reason ?? 'unknown';
 }
 
 async function useOf(child: ChildProcess): Promise<MemoryUse> {

@@ -318,6 +318,26 @@ describe('failures', () => {
     });
   });
 
+  it('say so when the time ends while a fold is planned', async () => {
+    let left = 60_000;
+    const slow = {
+      name: 'slow',
+      reach: 'history' as const,
+      propose() {
+        left = 0;
+        return [];
+      },
+    };
+    const triggerOptions = { tokenBudget: { triggerTokens: 20_000, targetTokens: 10_000 } };
+    const { engine } = testEngine({ triggerOptions, strategies: [slow] });
+    const body = chatBody(conversation(30), { tools, model: 'gpt-4o' });
+    const prepared = await engine.prepare({ codec: openaiChat, body, tenant: 't', leftMs: () => left });
+    expect(prepared.outcome).toEqual({
+      status: 'failed',
+      reason: 'deadline: No time was left to fold, so the request was sent without a new fold.',
+    });
+  });
+
   it('stop a strategy that would break a rule, and the report names the rule', async () => {
     const careless = {
       name: 'careless',

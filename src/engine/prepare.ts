@@ -141,6 +141,8 @@ async function foldAndFinish(
   const { demand, skipped } = await withMeasured(opened.state, decide);
   const from = engine.options.clock?.() ?? 0;
   const wholePlan = await plannedFor(engine, request, opened, demand, stored);
+  const isUnfinished =
+    demand?.force === false && wholePlan?.draft === opened.start && opened.input.isTooLate();
   const plan = withoutHeld(request, opened, demand, wholePlan);
   const planTime = plan && { from, to: engine.options.clock?.() ?? 0 };
   const isPlanned = plan !== undefined && plan.draft !== opened.start && !stored.foundFolds.sentAs;
@@ -179,7 +181,9 @@ async function foldAndFinish(
     finished,
     newEdits: saved.edits,
     known: saved.known,
-    problem: problemIn(stored.problem ?? (saved.status === 'saved' ? skipped : saved.error)),
+    problem: problemIn(
+      stored.problem ?? (saved.status !== 'saved' ? saved.error : isUnfinished ? noTimeLeft : skipped),
+    ),
     summary,
     trial: saved.status === 'saved' ? trial : opened.found?.fold.trial,
   });
@@ -264,14 +268,11 @@ function demandNow(
   if (!demand || demand.force) return { demand };
   if (problem || knownTrial(found, foundFolds)?.isControl) return { demand: undefined };
   if (!input.isTooLate()) return { demand };
-  return {
-    demand: undefined,
-    skipped: new LeporelloError(
-      'deadline',
-      'No time was left to fold, so the request was sent without a new fold.',
-    ),
-  };
+  return { demand: undefined, skipped: noTimeLeft };
 }
+
+const late = 'No time was left to fold, so the request was sent without a new fold.';
+const noTimeLeft = new LeporelloError('deadline', late);
 
 /** True when the provider's refusal or the window requires the fold. Such a fold is sent even if it cannot be stored. */
 function isNeeded({ refusal }: EngineRequest, demand: Demand | undefined): boolean {
