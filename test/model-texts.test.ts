@@ -200,6 +200,11 @@ function stubTexts(recallTool: string | undefined): readonly string[] {
       },
       recallTool,
     ),
+    spellRecord(
+      { messages: 8, calls: 3, memories: [{ id: memory, messages: 8 }], body: 'The next part of it.' },
+      recallTool,
+      true,
+    ),
   ];
 }
 

@@ -48,7 +48,7 @@ type EditOfKind =
       readonly before: number;
       readonly role: 'user';
       readonly text: string;
-      /** For a log of dropped messages: the index behind the last one. The first one is `before`. */
+      /** For a log of dropped messages, and for a summary: the index behind the last one. The first one is `before`. */
       readonly upTo?: number;
       /** For a summary: whether it comes `beside` earlier summaries, or includes them and comes `instead` of them. */
       readonly summary?: 'beside' | 'instead';
@@ -93,6 +93,9 @@ export function withoutTakenIn(edits: readonly Edit[]): readonly Edit[] {
   const takenIn = new Set<string>();
   for (const edit of edits) for (const { stretch } of subgoalOf(edit)?.of ?? []) takenIn.add(stretch.memory);
   const logs = logsTakenIn(edits);
+  const summaries = edits.map((edit, at) => ({ edit, at })).filter(({ edit }) => isSummary(edit));
+  for (const [at, log] of edits.entries())
+    if (isLog(log) && summaries.some((one) => one.at > at && holds(one.edit, log))) logs.add(log);
   return edits.filter(
     (edit, at) =>
       (at >= newest || !isSummary(edit)) && !takenIn.has(subgoalOf(edit)?.memory ?? '') && !logs.has(edit),
@@ -100,7 +103,7 @@ export function withoutTakenIn(edits: readonly Edit[]): readonly Edit[] {
 }
 
 /** Finds the logs that a later one includes: of logs that overlap, the newest stays. */
-function logsTakenIn(edits: readonly Edit[]): ReadonlySet<Edit> {
+function logsTakenIn(edits: readonly Edit[]): Set<Edit> {
   const takenIn = new Set<Edit>();
   const inOrder = edits.filter(isLog).map((log, at) => ({ log, at }));
   let last: (typeof inOrder)[number] | undefined;
@@ -115,7 +118,14 @@ function logsTakenIn(edits: readonly Edit[]): ReadonlySet<Edit> {
 
 /** True for an inserted message that is a log of dropped messages. */
 export function isLog(edit: Edit): edit is Edit & { readonly kind: 'insert-message'; readonly upTo: number } {
-  return edit.kind === 'insert-message' && edit.upTo !== undefined;
+  return edit.kind === 'insert-message' && edit.upTo !== undefined && edit.summary === undefined;
+}
+
+/** True for a summary among whose messages those of a log are: it tells them, too. */
+function holds(summary: Edit, { before }: { readonly before: number }): boolean {
+  return (
+    summary.kind === 'insert-message' && summary.before <= before && before < (summary.upTo ?? summary.before)
+  );
 }
 
 export function subgoalOf(edit: Edit): FinishedSubgoal | undefined {

@@ -3,22 +3,14 @@
  * asked word for word, what is open, then a log of what was done, what was found and the files in turns. Linear time. Pure.
  */
 import { groupBy } from '../es2024.ts';
-import { type InShort, logged, logItems, type LogWay, type OriginalOf } from './lib/summary-log.ts';
+import { type InShort, logged, logItems, type LogWay } from './lib/summary-log.ts';
 import { readFileLine } from './lib/touched-files.ts';
-import { askedMark, withQuestion } from './lib/typed-text.ts';
+import { askedMark } from './lib/typed-text.ts';
 import { closingLine } from './lib/closings.ts';
 import { type AskedLine, listedMark, nodeOf, withoutToldByUser } from './node.ts';
-import {
-  callsAbove,
-  countWithin,
-  earlierLog,
-  firstOfEach,
-  inTurns,
-  openLines,
-  type OutlineLine,
-} from './rank.ts';
+import { countWithin, earlierLog, firstOfEach, inTurns, openLines, type OutlineLine } from './rank.ts';
 import { firstSentences } from './sentences.ts';
-import type { StayingText, Summarizer, SummaryRequest } from './summarizer.ts';
+import type { Cut, Summarizer, SummaryRequest } from './summarizer.ts';
 import {
   costOf,
   groupKey,
@@ -38,10 +30,16 @@ export const extractiveSummarizer: Summarizer = {
 
 /** Writes a summary of at most `budget.max` tokens; undefined if nothing fits or there is nothing to say. Never throws. */
 export function extract(request: SummaryRequest): string | undefined {
+  return extractParts(request)
+    ?.filter((part) => part !== '')
+    .join('\n');
+}
+
+/** Writes the same in parts, one more than there are `cuts`; a part without lines is empty. */
+export function extractParts(request: SummaryRequest): readonly string[] | undefined {
   const { budget, count } = request;
-  const lines = historyLines(request);
+  const { lines, cuts } = historyLines(request);
   const log = lines.filter(({ section }) => section === 'done');
-  const originalOf = originalsOf(request);
   // Beside a model's text, which tells the order, findings come first.
   const isDivided = request.isToldByModel !== true;
   const aim = Math.min(budget.aim, budget.max);
@@ -63,8 +61,8 @@ export function extract(request: SummaryRequest): string | undefined {
   for (let last = taken.at(-1); last; last = taken.at(-1)) {
     const room = last.isBinding ? budget.max : roomBeside(binding, budget, aim);
     const text = waysToTell(last, request.isToldByModel)
-      .map((way) => spell(taken, way.hasCalls ? log : [], { way, originalOf, isDivided }))
-      .find((one) => count(one) <= room);
+      .map((way) => spell(taken, way.hasCalls ? log : [], { way, isDivided, cuts }))
+      .find((one) => count(one.join('\n')) <= room);
     if (text !== undefined) return text;
     taken.pop();
   }
@@ -98,53 +96,62 @@ const maxLast = 700;
 const lastForToken = 0.5;
 const minLast = 160;
 
-/** Returns everything that a summary may say, most important first: a view of a node and of the sections of earlier summaries. */
+/** Returns everything that a summary may say, most important first, a view of a node and of the sections of earlier summaries, and where its log is cut. */
 function historyLines({
   steps,
+  originals,
   earlier,
   known,
-  staying = [],
-  stepsAbove = 0,
+  stepsAhead = [],
+  cuts = [],
   isPlanKnown = false,
   isToldByModel = false,
   budget,
-}: SummaryRequest): readonly OutlineLine[] {
+}: SummaryRequest): { readonly lines: readonly OutlineLine[]; readonly cuts: readonly number[] } {
   const elsewhere = known.map(readSections);
   const before = earlier.map(readSections);
   const toldByModel = isToldByModel ? (before.at(-1)?.prose ?? []) : [];
   const node = nodeOf(steps, {
     goal: '',
     known: [...elsewhere.flatMap(({ found }) => found), ...toldByModel],
-    breaks: staying.map(({ at }) => at),
-    turns: staying.filter(({ calls }) => calls === undefined).map(({ at }) => at),
+    breaks: cuts.map((cut) => cut.steps - 0.5),
+    turns: cuts.flatMap((cut) => (cut.isTurn ? [cut.steps - 0.5] : [])),
   });
   const items = (section: Section) => [...new Set(before.flatMap((body) => body[section]))];
   const old = (section: Section): readonly OutlineLine[] => {
     const texts = items(section);
     return texts.map((text, at) => ({ section, text, at: at - texts.length })).toReversed();
   };
-  const log = earlierLog(before);
-  const inPlace = <Line extends Pick<OutlineLine, 'at' | 'end' | 'split'>>(line: Line): Line => {
+  const log = earlierLog(before, stepsAhead);
+  // Lines of earlier summaries and of the steps have their places in one list.
+  const linesAhead = (summaries: number): number => log.filter(({ of }) => of < summaries).length;
+  const aheadOf = (step: number): number =>
+    linesAhead(before.filter((_, index) => (stepsAhead[index] ?? 0) <= step).length);
+  const moved = (at: number): number => at + aheadOf(Math.floor(at));
+  const movedBack = (place: number): number => place - log.filter(({ at }) => at < place).length;
+  const inPlace = <Line extends Pick<OutlineLine, 'at' | 'end' | 'split' | 'original'>>(line: Line): Line => {
     const { at, end, split } = line;
-    if (at >= stepsAbove) return line;
-    const moved = { ...line, at: at - maxSteps, ...(end !== undefined && { end: end - maxSteps }) };
-    if (!split) return moved;
-    return { ...moved, split: (places) => split(places.map((place) => place + maxSteps)).map(inPlace) };
+    const original = line.original ?? originals?.[Math.floor(at)];
+    return {
+      ...line,
+      at: moved(at),
+      ...(end !== undefined && { end: moved(end) }),
+      ...(split && { split: (places: readonly number[]) => split(places.map(movedBack)).map(inPlace) }),
+      ...(original !== undefined && { original }),
+    };
   };
   const ofLog = (...sections: readonly Section[]): readonly OutlineLine[] =>
     log.filter(({ section }) => sections.includes(section)).toReversed();
 
-  const [first, ...others] = askedLines(
-    ofLog('asked').toReversed(),
-    { asked: node.asked, staying: staying.filter(({ calls }) => calls === undefined), inPlace },
-    elsewhere.flatMap((body) => body.log.filter(({ isAbove }) => isAbove).map(({ text }) => text)),
-  );
+  const [first, ...others] = askedLines(ofLog('asked').toReversed(), node.asked.map(inPlace));
   const lastSaid = firstSentences(
     node.last.text,
     Math.min(maxLast, Math.max(minLast, budget.max * lastForToken)),
   );
   const last =
-    lastSaid === '' ? [] : [{ ...closingLine(lastSaid, node.last.text, node.last.at), isBinding: true }];
+    lastSaid === ''
+      ? []
+      : [{ ...inPlace(closingLine(lastSaid, node.last.text, node.last.at)), isBinding: true }];
   const open = openLines(node.isPlanOver || isPlanKnown ? new Map() : node.plan);
   const isOldPlanOpen = node.plan.size === 0 && !node.isPlanOver && !isPlanKnown;
   // Versions before this one told the last words there, which are mostly over.
@@ -164,8 +171,9 @@ function historyLines({
   const closings = [...node.closings, ...ofResults]
     .toSorted((a, b) => Number(a.isBeside ?? false) - Number(b.isBeside ?? false) || b.at - a.at)
     .map(inPlace);
-  const told = toldTexts([...node.closings, ...ofResults, ...last], node.asked);
-  const found = node.found.filter((line) => !told(line)).map(inPlace);
+  const questions = questionsAhead(cuts, node.closings).map(inPlace);
+  const told = toldTexts([...closings, ...questions, ...last], node.asked);
+  const found = node.found.map(inPlace).filter((line) => !told(line));
   const [facts, more] = firstOfEach(found.filter((line) => !line.isOfFile));
   const ofClient = node.prose.map((line) => ({ ...line, section: 'prose' as const }));
   const telling = ofClient.filter(({ worth }) => worth > 1);
@@ -219,15 +227,33 @@ function historyLines({
     ...open,
     ...stillOpen,
     ...last,
-    ...callsAbove(staying),
+    ...questions,
     ...others.filter(({ worth }) => worth > 1).toReversed(),
     ...closings.slice(0, wholeClosings).map((line) => ({ ...line, isNeeded: true })),
     ...ownLines,
     ...edited.slice(0, wholeEdited),
     ...prose.slice(0, whole),
   ];
-  return [...binding, ...inTurns(turns), ...more, ...late];
+  return {
+    lines: [...binding, ...inTurns(turns), ...more, ...late],
+    cuts: cuts.map((cut) => cut.steps + linesAhead(cut.summaries) - 0.5),
+  };
 }
+
+/** Returns lines with the questions that answers need which stay: each stands at the end of the reply ahead of its answer, unless that ends with it. */
+function questionsAhead(cuts: readonly Cut[], closings: readonly OutlineLine[]): readonly OutlineLine[] {
+  return cuts.flatMap(({ steps, question }): readonly OutlineLine[] => {
+    const at = steps - 1;
+    const text = question.replaceAll(' / ', ' ');
+    const isTold = closings.some((line) => Math.floor(line.at) === at && line.text.endsWith(text));
+    return question === '' || isTold
+      ? []
+      : [{ section: 'found', text, at: at + behindReply, isFinal: true, isBinding: true }];
+  });
+}
+
+/** The place behind all sentences of a step, ahead of a cut. */
+const behindReply = 0.49;
 
 /** Returns a function that says whether a sentence stands in what is told of the same reply, or is a question that stands with its answer. */
 function toldTexts(
@@ -247,9 +273,6 @@ function toldTexts(
 /** Maximum demands of the user after which the state in a client's summary may still hold. */
 const maxDemands = 1;
 
-/** More steps than a conversation has, and more items than a log. */
-const maxSteps = 1e9;
-
 /** UTF-16 units of what came of each demand, newest first, that come before what else was done and found. */
 const maxClosings = 1_600;
 
@@ -261,78 +284,22 @@ const maxEdited = 800;
 
 type RequestLine = OutlineLine & { readonly worth: number };
 
-function requestLine(text: string, at: number, worth = 2, hasMore = false): RequestLine {
-  return { section: 'asked', text, at, worth, isBinding: true, hasMore };
-}
-
-/**
- * Returns the user's words in order. A message that stayed when an earlier summary was written was quoted there at its place, so its words go there now.
- * `known` are those that another summary quotes.
- */
+/** Returns the user's words in order: those of earlier summaries, and those in the steps that are not among them. */
 function askedLines(
   earlier: readonly OutlineLine[],
-  now: {
-    readonly asked: readonly AskedLine[];
-    readonly staying: readonly StayingText[];
-    readonly inPlace: (line: AskedLine) => AskedLine;
-  },
-  known: readonly string[],
+  asked: readonly (AskedLine & Pick<OutlineLine, 'original'>)[],
 ): readonly RequestLine[] {
   const earlierTexts = new Set(earlier.map(({ text }) => text));
-  const knownTexts = new Set(known);
-  const places = earlier.filter(({ isAbove }) => isAbove);
-  const placeOf = (text: string) => places.find((place) => isSameBeginning(place.text, text));
-  const moved = new Map<number, number>();
-  const retold = new Set<OutlineLine>();
-  const fresh = now.asked.flatMap((asked): readonly RequestLine[] => {
-    const { text, at, worth, hasMore } = asked;
-    const step = Math.floor(at);
-    const place = moved.has(step) ? undefined : placeOf(text);
-    if (place) {
-      moved.set(step, place.at);
-      retold.add(place);
-    }
-    const movedTo = moved.get(step);
-    // The reply with its question may have been taken out long before.
-    const told = place?.text.startsWith(`${text}${askedMark}`) ? place.text : text;
-    if (movedTo !== undefined) return [requestLine(told, movedTo + at - step, worth, hasMore)];
-    return earlierTexts.has(text) || knownTexts.has(text)
-      ? []
-      : [requestLine(text, now.inPlace(asked).at, worth, hasMore)];
-  });
-  const stillAbove = new Set<OutlineLine>();
-  const ofStaying = now.staying.flatMap(({ text: words, question, at }): readonly RequestLine[] => {
-    const text = withQuestion(firstSentences(words, maxStaying, true), question);
-    const place = placeOf(text);
-    if (place) stillAbove.add(place);
-    return place || at < -1 || knownTexts.has(text) || earlierTexts.has(text)
-      ? []
-      : [{ ...requestLine(text, at), isAbove: true }];
-  });
-  const before = earlier.flatMap((item): readonly RequestLine[] =>
-    retold.has(item) ? [] : [{ ...item, ...requestLine(item.text, item.at), isAbove: stillAbove.has(item) }],
-  );
-  return [...before, ...fresh, ...ofStaying].toSorted((a, b) => a.at - b.at);
+  const before = earlier.map((line) => ({ ...line, worth: 2, hasMore: false }));
+  return [...before, ...asked.filter(({ text }) => !earlierTexts.has(text))]
+    .map((line): RequestLine => ({ ...line, section: 'asked', isBinding: true }))
+    .toSorted((a, b) => a.at - b.at);
 }
 
-/** UTF-16 units of a message that stays. */
-const maxStaying = 240;
-/** UTF-16 units by which a message is found again. */
+/** UTF-16 units by which a text is found again. */
 const maxBeginning = 60;
 
-function isSameBeginning(a: string, b: string): boolean {
-  return a.startsWith(b.slice(0, maxBeginning)) || b.startsWith(a.slice(0, maxBeginning));
-}
-
-/** Returns a function that finds the number of a line's original; undefined for what stays above the summary, and where there is one original. */
-function originalsOf({ originals = [], stepsAbove = 0 }: SummaryRequest): OriginalOf {
-  return ({ at, isAbove, original }) => {
-    const step = Math.floor(at);
-    return isAbove ? undefined : (original ?? originals[step < 0 && stepsAbove > 0 ? step + maxSteps : step]);
-  };
-}
-
-function spell(taken: readonly OutlineLine[], done: readonly OutlineLine[], how: LogWay): string {
+function spell(taken: readonly OutlineLine[], done: readonly OutlineLine[], how: LogWay): readonly string[] {
   const items: Partial<Record<Section, readonly string[]>> = {};
   for (const [section, lines] of groupBy(taken, (line) => line.section)) {
     if (logged.has(section)) continue;
@@ -346,5 +313,11 @@ function spell(taken: readonly OutlineLine[], done: readonly OutlineLine[], how:
     items[section] = [...inOrder.map(({ text }) => text), ...valued];
   }
   const { prose, files, open } = items;
-  return spellSections({ prose, log: logItems(taken, done, how), files, open });
+  const parts = logItems(taken, done, how);
+  return parts.map((log, part) =>
+    spellSections({
+      ...(part === 0 ? { prose, log } : { more: log }),
+      ...(part === parts.length - 1 && { files, open }),
+    }),
+  );
 }

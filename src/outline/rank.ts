@@ -7,11 +7,10 @@ import { groupBy } from '../es2024.ts';
 import type { Fact } from './facts.ts';
 import { changesOutside } from './lib/effects.ts';
 import { inFolder, projectFolders } from './lib/work-folders.ts';
-import { gitChange, label, shortNames } from './outcome.ts';
+import { gitChange, shortNames } from './outcome.ts';
 import { termsOf } from './sentences.ts';
 import { type readSections, type Section, spellQuote } from './summary-text.ts';
 import { stepLines, type StepsLine, type StepWords } from './step-line.ts';
-import type { StayingText } from './summarizer.ts';
 
 /** A call, with the index of its step. */
 export type SurveyedCall = { readonly at: number; readonly words: StepWords };
@@ -48,10 +47,8 @@ export type OutlineLine = {
   readonly isBeside?: boolean;
   /** True for a line of the user's whose message goes on. */
   readonly hasMore?: boolean;
-  /** True for a message of the user, or calls, that still stand above the summary. */
-  readonly isAbove?: boolean;
-  /** The number of its original, as an earlier summary named it. */
-  readonly original?: number;
+  /** The number of its original. */
+  readonly original?: number | undefined;
   /** The id of its step, where steps have ids. */
   readonly id?: string;
 };
@@ -76,12 +73,18 @@ export function inTurns(lists: readonly Share[]): readonly OutlineLine[] {
   }
 }
 
-/** Returns the log of earlier summaries as lines, in order, ahead of those of the steps. */
-export function earlierLog(before: readonly ReturnType<typeof readSections>[]): readonly OutlineLine[] {
+/** A line of the log of an earlier summary; `of` says which. */
+type EarlierLine = OutlineLine & { readonly of: number };
+
+/** Returns the log of earlier summaries as lines, in order, with `stepsAhead` steps before each summary. */
+export function earlierLog(
+  before: readonly ReturnType<typeof readSections>[],
+  stepsAhead: readonly number[],
+): readonly EarlierLine[] {
   const seen = new Set<string>();
   let current: number | undefined;
   const items = before
-    .flatMap(({ log }) => log)
+    .flatMap(({ log }, of) => log.map((item) => ({ ...item, of })))
     .map(({ original, ...item }) => {
       // Originals of two summaries have the same numbers.
       if (before.length === 1) current = original ?? current;
@@ -91,7 +94,7 @@ export function earlierLog(before: readonly ReturnType<typeof readSections>[]): 
     .filter(({ section, text }) => section === 'done' || (!seen.has(text) && seen.add(text)));
   return items.map((item, index) => ({
     ...item,
-    at: index - items.length,
+    at: index + (stepsAhead[item.of] ?? 0),
     // A reply ahead of the user's words ended a turn.
     ...(item.section === 'found' && items[index + 1]?.section === 'asked' && { isFinal: true }),
     ...(item.section === 'done' && isInShort.test(item.text) && { isInShort: true }),
@@ -99,25 +102,6 @@ export function earlierLog(before: readonly ReturnType<typeof readSections>[]): 
 }
 
 const isInShort = /^\((?:\d+ calls?(?: in short| left out)?|still in the context): .*\)$/;
-
-/** Returns lines that say which calls stay above the summary, at their places. */
-export function callsAbove(staying: readonly StayingText[]): readonly OutlineLine[] {
-  return staying.flatMap(({ at, calls = [] }): readonly OutlineLine[] => {
-    const times = groupBy(calls, (tool) => label(tool));
-    const tools = Array.from(times, ([tool, { length }]) => `${tool}${timesOf(length)}`);
-    return calls.length === 0 || at < -1
-      ? []
-      : [
-          {
-            section: 'done',
-            text: `(still in the context: ${tools.join(', ')})`,
-            at,
-            isBinding: true,
-            isAbove: true,
-          },
-        ];
-  });
-}
 
 /** Sorts lines of a log; what a result says stands behind its call. */
 export function inLogOrder(lines: readonly OutlineLine[]): readonly OutlineLine[] {

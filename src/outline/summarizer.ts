@@ -18,16 +18,16 @@ export interface Summarizer {
 export type SummaryRequest = {
   /** The steps since the last summary, in order. */
   readonly steps: readonly SummaryStep[];
-  /** For each step the number of the original that has it, if the summary stands for several originals. */
-  readonly originals?: readonly number[] | undefined;
+  /** For each step the number of the original that has it, where the part of the summary that tells it stands for several originals. */
+  readonly originals?: readonly (number | undefined)[] | undefined;
   /** Earlier summaries to include, oldest first, whoever wrote them. Their messages are not among the steps. */
   readonly earlier: readonly string[];
   /** Other summaries in the context, whose content need not be repeated. */
   readonly known: readonly string[];
-  /** Messages of the user between the steps that stay in the context, above the summary. */
-  readonly staying?: readonly StayingText[];
-  /** How many of the first steps were taken out from above the earlier summaries: they come before what those tell. Default 0. */
-  readonly stepsAbove?: number;
+  /** How many steps come before what each of the earlier summaries tells. Default: none. */
+  readonly stepsAhead?: readonly number[];
+  /** The places between the steps where messages stay, in order: the summary is divided there. */
+  readonly cuts?: readonly Cut[];
   /** True if a newer plan than the one in the steps is in the context. */
   readonly isPlanKnown?: boolean;
   /** True if the newest of the earlier summaries is the text of a model about these steps. */
@@ -40,16 +40,15 @@ export type SummaryRequest = {
   readonly form?: TextForm | undefined;
 };
 
-/**
- * The words of the user in a message that stays, and the question that a short answer needs, or an empty text; or calls that stay. `at` lies between the indices of the steps
- * before and after it.
- */
-export type StayingText = {
-  readonly at: number;
-  readonly text: string;
+/** A place where messages stay between what a summary tells. */
+export type Cut = {
+  /** How many steps, and how many earlier summaries, come before it. */
+  readonly steps: number;
+  readonly summaries: number;
+  /** True if words of the user stay there: the reply ahead of them ended a turn. */
+  readonly isTurn: boolean;
+  /** The question in that reply which a short answer among these words needs; or empty. */
   readonly question: string;
-  /** The tools of calls that stay there, in place of words of the user. */
-  readonly calls?: readonly string[];
 };
 
 export type TextForm = 'item' | 'record';

@@ -7,12 +7,12 @@ function summaryOf(
   steps: readonly SummaryStep[],
   max = 3_000,
   earlier: readonly string[] = [],
-  staying: SummaryRequest['staying'] = [],
+  cuts: SummaryRequest['cuts'] = [],
 ): string {
   const request: SummaryRequest = {
     steps,
     earlier,
-    staying,
+    cuts,
     known: [],
     budget: { aim: max, max },
     count: (text) => Math.ceil(text.length / 4),
@@ -205,7 +205,7 @@ it('tells what came of a demand also if the client or a message that stays is be
     model('Now `name` is used in `names.ts` alone.'),
     call('read_file', { path: 'src/z.ts' }, 'export const z = 1;'),
   ];
-  const told = summaryOf(steps, 112, [], [{ at: 7.5, text: 'Then rename it.', question: '' }]);
+  const told = summaryOf(steps, 112, [], [{ steps: 8, summaries: 0, isTurn: true, question: '' }]);
   expect(told).toBe(`In order (what USER demanded holds unless taken back later; YOU is the model):
 - USER: Hide sessions that ended.
 - edit_file list.ts: ok
@@ -213,7 +213,7 @@ it('tells what came of a demand also if the client or a message that stays is be
 - USER: Is the name used twice?
 - read_file names.ts
 - YOU: Now \`name\` is used in \`names.ts\` alone.
-- USER (still in the context): Then rename it.
+In order:
 - read_file z.ts
 Files touched until then:
 - edited: src/list.ts

@@ -9,6 +9,8 @@ import { plain } from './sentences.ts';
 export const titles = {
   prose: 'Earlier summary:',
   log: 'In order (what USER demanded holds unless taken back later; YOU is the model):',
+  /** The log of a part that goes on behind messages that stay. */
+  more: 'In order:',
   files: 'Files touched until then:',
   open: 'Open then:',
 } as const;
@@ -17,7 +19,7 @@ export const titles = {
 const loggedSections = ['asked', 'done', 'found', 'shown'] as const;
 type LoggedSection = (typeof loggedSections)[number];
 
-export type Section = LoggedSection | Exclude<keyof typeof titles, 'log'> | 'named';
+export type Section = LoggedSection | Exclude<keyof typeof titles, 'log' | 'more'> | 'named';
 
 /** Items of a summary by section. */
 export type SummaryItems = Readonly<Record<Section, readonly string[]>>;
@@ -26,16 +28,16 @@ export type SummaryItems = Readonly<Record<Section, readonly string[]>>;
 export type LogItem = {
   readonly section: LoggedSection;
   readonly text: string;
-  /** True for a message of the user that still stands above the summary. */
-  readonly isAbove?: boolean;
   /** The number of the original that has it, if another one has the item before. */
   readonly original?: number | undefined;
 };
 
 type TitledSection = keyof typeof titles;
 
-const sectionOf = new Map<string, TitledSection | LoggedSection | 'named'>([
-  ...(Object.keys(titles) as readonly TitledSection[]).map((name) => [titles[name], name] as const),
+const sectionOf = new Map<string, Section | 'log'>([
+  ...(Object.keys(titles) as readonly TitledSection[]).map(
+    (name) => [titles[name], name === 'more' ? 'log' : name] as const,
+  ),
   // Versions before this one wrote a section for each.
   ['The user asked, in order (all of it holds unless taken back later):', 'asked'],
   ['Done, in order:', 'done'],
@@ -59,17 +61,15 @@ export function spellSections(
     .join('\n');
 }
 
-const above = ' (still in the context)';
-
 /** Writes an item of the log: it begins with who said it, or with a tool, behind the number of its original. */
-export function spellLogItem({ section, text, isAbove = false, original }: LogItem): string {
-  return `${original === undefined ? '' : `[${original}] `}${saidItem({ section, text, isAbove })}`;
+export function spellLogItem({ section, text, original }: LogItem): string {
+  return `${original === undefined ? '' : `[${original}] `}${saidItem({ section, text })}`;
 }
 
-function saidItem({ section, text, isAbove }: LogItem): string {
+function saidItem({ section, text }: LogItem): string {
   switch (section) {
     case 'asked':
-      return `USER${isAbove ? above : ''}${/^(?:REFUSED|INTERRUPTED) /.test(text) ? ' ' : ': '}${text}`;
+      return `USER${/^(?:REFUSED|INTERRUPTED) /.test(text) ? ' ' : ': '}${text}`;
     case 'found':
       return `YOU: ${text}`;
     case 'shown':
@@ -80,15 +80,15 @@ function saidItem({ section, text, isAbove }: LogItem): string {
 }
 
 function readLogItem(item: string): LogItem {
-  const [begin = '', original, who, isAbove, of] =
-    /^(?:\[(\d{1,9})\] )?(?:(USER)( \((?:still in the context|message above)\))?(?:: | (?=REFUSED |INTERRUPTED ))|(YOU: |RESULT of ))?/.exec(
+  // Versions before this one quoted messages that stay.
+  const [begin = '', original, who, of] =
+    /^(?:\[(\d{1,9})\] )?(?:(USER)(?: \((?:still in the context|message above)\))?(?:: | (?=REFUSED |INTERRUPTED ))|(YOU: |RESULT of ))?/.exec(
       item,
     ) ?? [];
   const section = who ? 'asked' : of === undefined ? 'done' : of === 'YOU: ' ? 'found' : 'shown';
   return {
     section,
     text: item.slice(begin.length),
-    ...(isAbove && { isAbove: true }),
     ...(original !== undefined && { original: Number(original) }),
   };
 }
@@ -112,7 +112,7 @@ export function readSections(body: string): SummaryItems & { readonly log: reado
     open: [],
   };
   const log: LogItem[] = [];
-  let section: TitledSection | LoggedSection | 'named' | undefined;
+  let section: Section | 'log' | undefined;
   for (const line of body.split('\n')) {
     const title = sectionOf.get(line);
     if (title !== undefined) section = title;

@@ -147,77 +147,6 @@ Files touched until then:
 `);
   });
 
-  it('stands ahead of a reply that stays, if the conversation would begin with that reply', () => {
-    const body = chatBody(steps);
-    const placeWith = (kept: number) => {
-      const protects = {
-        message: (index: number) => index === kept || index >= last - 2,
-        part: () => false,
-        recalled: () => false,
-      };
-      const edits = strategy.propose(viewOf(body, 0, { protects }));
-      return edits.flatMap((edit) =>
-        edit.kind === 'insert-message' ? [[edit.before, edit.text.split('\n').at(-1)]] : [],
-      );
-    };
-    expect(
-      chatMessages(steps)
-        .map(({ role }) => role)
-        .indexOf('user'),
-    ).toBe(1);
-    expect([placeWith(1), placeWith(4)]).toEqual([
-      [[7, '[End of summary]']],
-      [[1, '[End of summary. The next 2 messages came before its last lines]']],
-    ]);
-  });
-
-  it('stands behind a message of the user that stays, quotes it at its place, and gives it its place once it is dropped', () => {
-    const question = 'The cause was the regex. 1. Replace it. 2. Cache it. Which one?';
-    const turn = [
-      ...steps.slice(0, 4),
-      { assistant: question },
-      { user: '2' },
-      read('three'),
-      read('four'),
-      read('five'),
-    ];
-    const answer = chatMessages(turn).findIndex(({ content }) => content === '2');
-    const all = chatMessages(turn).length;
-    const message = (index: number) => index >= all - 2 || index === answer;
-    const view = viewOf(chatBody(turn), all, {
-      protects: { message, part: () => false, recalled: () => false },
-    });
-    const edits = strategy.propose(view);
-    const [, kept, summary, ...rest] = contentsAfter(view, edits);
-    expect([kept, rest.length]).toEqual(['2', 2]);
-    expect(summary).toMatch(
-      /one\.ts, two\.ts\n(?:- YOU: [^\n]+\n)?- USER \(still in the context\): 2 \(asked: "[^\n]*Which one\?"\)\n- read_file ×2: three\.ts, four\.ts\n/,
-    );
-
-    const later = [...turn, read('six'), { user: 'And now?' }];
-    const next = viewOf(chatBody(later), chatMessages(later).length - 1, { edits });
-    const [, again, newest] = contentsAfter(next, strategy.propose(next));
-    expect(newest).toBe('And now?');
-    expect(again).toMatch(
-      /two\.ts\n(?:- YOU: [^\n]+\n)?- \[2\] USER: 2 \(asked: "[^\n]*Which one\?"\)\n- \[1\] read_file ×4: three\.ts, four\.ts, five\.ts, six\.ts\n/,
-    );
-    // It may stay for another fold, and calls may stay, too.
-    const end = chatMessages(later).length - 1;
-    const six = (index: number) => index === end - 2 || index === end - 1;
-    const stays = (index: number) => index === answer || six(index) || index >= end + 2;
-    const more = [...later, read('seven'), { user: 'So?' }];
-    const third = viewOf(chatBody(more), 0, {
-      edits,
-      protects: { message: stays, part: () => false, recalled: () => false },
-    });
-    const said = contentsAfter(third, strategy.propose(third)).find((text) =>
-      String(text).startsWith('[Summary'),
-    );
-    expect(said).toMatch(
-      /two\.ts\n(?:- YOU: [^\n]+\n)?- USER \(still in the context\): 2 \(asked: "[^\n]*Which one\?"\)\n- read_file ×3: three\.ts, four\.ts, five\.ts\n- \(still in the context: read_file\)\n- \[2\] USER: And now\?\n/,
-    );
-  });
-
   it('does not quote the text of a skill that stays as words of the user', () => {
     const turn: readonly Step[] = [
       ...steps.slice(0, 4),
@@ -239,21 +168,6 @@ Files touched until then:
       '- USER: Make it faster. Never change the public API.',
       '- USER: "Ready?"="Start work".',
     ]);
-  });
-
-  it('tells the first demand first, although it was dropped later than the steps after it', () => {
-    const turn = [...steps.slice(0, 4), read('four'), read('five')];
-    const all = chatMessages(turn).length;
-    const message = (index: number) => index === 1 || index >= all - 2;
-    const view = viewOf(chatBody(turn), all, {
-      protects: { message, part: () => false, recalled: () => false },
-    });
-    const edits = strategy.propose(view);
-    const later = [...turn, { user: 'And now?' }];
-    const next = viewOf(chatBody(later), chatMessages(later).length - 1, { edits });
-    expect(contentsAfter(next, strategy.propose(next))[1]).toMatch(
-      /:\n- \[2\] USER: Make it faster\. Never change the public API\.\n- \[1\] read_file ×4: one\.ts, two\.ts, four\.ts, five\.ts\n/,
-    );
   });
 
   it('is added to the previous one if a fold only saves money, so that the prefix stays cached', () => {

@@ -4,20 +4,21 @@
  */
 import { checkSettings, object, trueOrFalse, wholeNumber } from '../checks.ts';
 import type { Message } from '../conversation/conversation.ts';
-import { type Edit, originalOfMessages } from '../conversation/edit.ts';
+import type { Edit } from '../conversation/edit.ts';
 import { inputOf } from '../conversation/messages.ts';
-import { extract } from '../outline/extract.ts';
+import { extractParts } from '../outline/extract.ts';
 import { tellsPlan } from '../outline/node.ts';
 import type { SummaryBudget, SummaryStep } from '../outline/summarizer.ts';
 import { proseOf } from '../outline/summary-text.ts';
 import { compressionOf, type Compression } from '../receipts/receipt.ts';
 import { freeUnits, placesEdited, remainingTokens } from './lib/editable-texts.ts';
 import {
+  loggedBetween,
+  originalIn,
+  partsOf,
   type PlacedSummary,
-  type SummaryRecord,
-  spellRecord,
   placedSummaries,
-  stayingTexts,
+  summaryEdits,
   summarySteps,
 } from './lib/summaries.ts';
 import type { FoldView, Strategy } from './strategy.ts';
@@ -116,71 +117,77 @@ function summarizedBy(
   return messages.length === sum(records, (record) => record.messages) ? messages : undefined;
 }
 
-/** Returns a function that finds the number of a message's original: those of earlier summaries come first, then the new one. */
-function originalsIn({ edits }: FoldView, earlier: readonly PlacedSummary[]): (message: Message) => number {
-  const ids = earlier.flatMap(({ record }) => record.memories.map(({ id }) => id));
-  const numbers = new Map(ids.map((id, at) => [id, at + 1]));
-  const known = new Map(
-    edits.flatMap((edit) =>
-      edit.kind === 'drop-message' ? [[edit.message, numbers.get(edit.memory ?? '')] as const] : [],
-    ),
-  );
-  return ({ index }) => known.get(index) ?? ids.length + 1;
-}
-
-/** Returns the edits, and how much less they save than requested; undefined if there is no space for a useful summary. */
+/**
+ * Returns the edits, and how much less they save than requested; undefined if there is no space for a useful summary. Logs between the messages are
+ * taken in, and where messages stay between them, the summary is divided: each part stands where its messages stood.
+ */
 function summarize(
   { view, maxTokens, isAdded, summaries, earlier, retold }: SummaryPlan,
   chosen: Chosen,
 ): { readonly edits: readonly Edit[]; readonly lacking: number } | undefined {
   const steps = summarySteps(view.conversation, chosen.dropped, view.recallTool);
   const ratio = isAdded ? maxSummaryRatio : ratioOf(steps);
-  const budget = budgetOf(view, chosen, Math.min(maxTokens, said(earlier) + wishedFor(chosen, ratio)));
+  const told = (retold === undefined ? earlier : []).toSorted((a, b) => a.before - b.before);
+  const logged = loggedBetween(view, [...(retold ?? []), ...chosen.dropped], told);
+  const wished = said(earlier) + logged.tokens + wishedFor(chosen, ratio);
+  const budget = budgetOf(view, chosen, Math.min(maxTokens, wished));
   if (!budget) return undefined;
   const ahead = writtenAhead(view, chosen.dropped);
-  const read = ahead.body === undefined ? [] : [ahead.body];
-  const told = retold === undefined ? earlier : [];
-  const fresh = ahead.body === undefined ? chosen.dropped : ahead.rest;
-  const dropped = [...(retold ?? []), ...fresh].toSorted((a, b) => a.index - b.index);
-  const stepsOf = dropped.map((message) => summarySteps(view.conversation, [message], view.recallTool));
-  const numberOf = earlier.length === 0 ? undefined : originalsIn(view, earlier);
-  const body = extract({
+  const body = ahead.body === undefined ? [] : [ahead.body];
+  const dropped = [...(retold ?? []), ...chosen.dropped, ...logged.messages].toSorted(
+    (a, b) => a.index - b.index,
+  );
+  const parts = partsOf(view, { dropped, told, maxParts: 1 + Math.floor(budget.aim / tokensForPart) });
+  const read = dropped.filter((message) => !(ahead.body !== undefined && ahead.covers(message)));
+  const stepsOf = read.map((message) => summarySteps(view.conversation, [message], view.recallTool));
+  const stepsBefore = (index: number): number =>
+    sum(stepsOf, (of, at) => (read[at]!.index < index ? of.length : 0));
+  const places = [...told.map(({ before }) => before), ...body.map(() => view.ready!.from)];
+  const texts = extractParts({
     steps: stepsOf.flat(),
-    originals: numberOf && dropped.flatMap((message, at) => stepsOf[at]!.map(() => numberOf(message))),
-    earlier: [...told.map(({ record }) => record.body), ...read],
+    originals: read.flatMap((message, at) => stepsOf[at]!.map(() => originalIn(parts, message))),
+    earlier: [...told.map(({ record }) => record.body), ...body],
     known: isAdded ? summaries.map(({ record }) => record.body) : [],
-    staying: stayingTexts(view, dropped, fromOf(earlier, [...(retold ?? []), ...chosen.dropped])),
-    stepsAbove: ahead.body === undefined ? stepsAbove(view, told, chosen.dropped) : 0,
+    stepsAhead: places.map(stepsBefore),
+    cuts: parts.flatMap(({ gap }) => {
+      if (gap === undefined) return [];
+      const isAhead = (place: number): boolean => place <= gap.from;
+      return [{ ...gap, steps: stepsBefore(gap.from), summaries: places.filter(isAhead).length }];
+    }),
     isPlanKnown: hasPlan(view, chosen.dropped),
     budget,
     count: (text) => view.measure.text(text),
   });
-  if (body === undefined) return undefined;
-  const summary = summaryEdit(view, { earlier, steps, body, dropped: chosen.dropped });
-  if (!summary) return undefined;
-  const { memory, edit } = summary;
-  const tokensBefore = chosen.tokens + sum(earlier, ({ tokens }) => tokens);
+  const inserted = texts && summaryEdits(view, { parts, texts, isInstead: earlier.length > 0 });
+  if (!inserted) return undefined;
+  const tokensBefore = chosen.tokens + logged.tokens + sum(earlier, ({ tokens }) => tokens);
+  const tokensAfter = sum(inserted, ({ text }) => view.measure.text(text));
   view.reportCompression(
-    edit.text,
+    inserted[0]!.text,
     compressionOf({
-      id: memory,
+      id: parts.flatMap(({ memory }) => memory ?? []).at(-1)!,
       level: 'history',
       tokensBefore,
-      tokensAfter: view.measure.text(edit.text),
+      tokensAfter,
       target: tokensBefore / (budget.aim + frameOf(earlier)),
-      ...wordsOf(ahead, body),
+      ...wordsOf(ahead, texts.join('\n')),
     }),
   );
-  const drops = chosen.dropped.map(({ index }): Edit => ({ kind: 'drop-message', message: index, memory }));
+  const drops = parts.flatMap(({ fresh, memory }) =>
+    fresh.map(({ index }): Edit => ({ kind: 'drop-message', message: index, memory })),
+  );
   // The new summary includes its text and ids, so its message has no original of its own.
   const takenIn = earlier
     .filter(({ isMessage }) => isMessage)
     .map(({ before }): Edit => ({ kind: 'drop-message', message: before, memory: undefined }));
-  const saved = tokensBefore - view.measure.text(edit.text);
+  const saved = tokensBefore - tokensAfter;
   const lacking =
     view.excess.unit === 'tokens' && Number.isFinite(view.excess.amount) ? view.excess.amount - saved : 0;
-  return { edits: [edit, ...takenIn, ...drops], lacking };
+  return { edits: [...inserted, ...takenIn, ...drops], lacking };
 }
+
+/** Tokens of a summary for each of its parts behind the first one. */
+const tokensForPart = 150;
 
 /** True if a message that stays has a plan: then those in the dropped messages are older. */
 function hasPlan({ conversation, edits }: FoldView, dropped: readonly Message[]): boolean {
@@ -216,73 +223,6 @@ function budgetOf(
   if (aim < minTokens) return undefined;
   const forRules = view.isForced && lacking > 0 ? 0 : Math.min(maxForRules, tokens / 2);
   return { aim, max: aim + Math.floor(forRules) };
-}
-
-type SummaryEdit = Extract<Edit, { readonly kind: 'insert-message' }>;
-
-type Summarized = {
-  readonly earlier: readonly PlacedSummary[];
-  readonly dropped: readonly Message[];
-  readonly steps: readonly SummaryStep[];
-  readonly body: string;
-};
-
-function summaryEdit(view: FoldView, { earlier, dropped, steps, body }: Summarized) {
-  const indices = dropped.map(({ index }) => index);
-  const memory = view.idOf(originalOfMessages(view.conversation, indices));
-  const records = earlier.map(({ record }) => record);
-  const record: SummaryRecord = {
-    messages: dropped.length + sum(records, ({ messages }) => messages),
-    calls: steps.filter(({ type }) => type === 'called').length + sum(records, ({ calls }) => calls),
-    memories: [...records.flatMap(({ memories }) => memories), { id: memory, messages: dropped.length }],
-    body,
-  };
-  const summary = earlier.length === 0 ? 'beside' : 'instead';
-  // It stands behind the messages that stay among those it tells of: what follows it came later.
-  const behind = indices.at(-1)! + 1;
-  const places = beginsWithReply(view, { earlier, dropped }, behind) ? [] : [behind];
-  const taken = earlier.flatMap(({ before, isMessage }) => (isMessage ? before : []));
-  const gone = new Set([...placesEdited(view.edits).messages, ...indices, ...taken]);
-  const olderThan = (before: number): number =>
-    view.conversation.messages.slice(before, behind).filter(({ index }) => !gone.has(index)).length;
-  const edit = [...places, fromOf(earlier, dropped)]
-    .map((before): SummaryEdit => {
-      const text = spellRecord(record, view.recallTool, olderThan(before));
-      return { kind: 'insert-message', before, role: 'user', text, summary };
-    })
-    .find((one) => view.mayEdit(one));
-  return edit && { edit, memory };
-}
-
-/** True if the first message that stays ahead of `end` is a reply. Some formats allow none at the beginning, so the summary must stand ahead of it. */
-function beginsWithReply(
-  { conversation, edits }: FoldView,
-  { earlier, dropped }: Pick<Summarized, 'earlier' | 'dropped'>,
-  end: number,
-): boolean {
-  const takenIn = new Set(earlier.flatMap(({ before, isMessage }) => (isMessage ? [] : before)));
-  const gone = new Set([
-    ...placesEdited(edits).messages,
-    ...dropped.map(({ index }) => index),
-    ...earlier.flatMap(({ before, isMessage }) => (isMessage ? before : [])),
-  ]);
-  const first = conversation.messages.find(({ index, role }) => role !== 'system' && !gone.has(index));
-  if (first === undefined || first.index >= end || first.role === 'user') return false;
-  return !edits.some(
-    (edit) => edit.kind === 'insert-message' && edit.before <= first.index && !takenIn.has(edit.before),
-  );
-}
-
-/** Counts the steps of messages that stood above all earlier summaries. */
-function stepsAbove(view: FoldView, earlier: readonly PlacedSummary[], dropped: readonly Message[]): number {
-  const end = Math.min(...earlier.map(({ before }) => before));
-  const before = earlier.length === 0 ? [] : dropped.filter(({ index }) => index < end);
-  return summarySteps(view.conversation, before, view.recallTool).length;
-}
-
-/** Returns the index of the first message that a summary tells of. */
-function fromOf(earlier: readonly PlacedSummary[], dropped: readonly Message[]): number {
-  return Math.min(dropped[0]?.index ?? Number.POSITIVE_INFINITY, ...earlier.map(({ before }) => before));
 }
 
 /**
@@ -361,21 +301,22 @@ function ratioOf(steps: readonly SummaryStep[]): number {
   return minSummaryRatio + (maxSummaryRatio - minSummaryRatio) * repeated;
 }
 
-function sum<T>(items: readonly T[], of: (item: T) => number): number {
-  return items.reduce((total, item) => total + of(item), 0);
+function sum<T>(items: readonly T[], of: (item: T, at: number) => number): number {
+  return items.reduce((total, item, at) => total + of(item, at), 0);
 }
 
 type WrittenAhead =
-  /** The summary, and the dropped messages that it does not cover. */
-  | { readonly body: string; readonly rest: readonly Message[] }
+  /** The summary, and which of the dropped messages it covers: all, or some. */
+  | { readonly body: string; readonly covers: (message: Message) => boolean; readonly isWhole: boolean }
   /** Why there is no summary although one was to be written. */
   | { readonly body: undefined; readonly problem: string | undefined };
 
 function writtenAhead({ ready, notReady }: FoldView, dropped: readonly Message[]): WrittenAhead {
   if (!ready) return { body: undefined, problem: notReady?.() };
-  const rest = dropped.filter(({ index }) => index < ready.from || index >= ready.upTo);
-  const covered = dropped.length - rest.length;
-  if (covered * 2 >= ready.upTo - ready.from) return { body: ready.body, rest };
+  const covers = ({ index }: Message): boolean => index >= ready.from && index < ready.upTo;
+  const covered = dropped.filter(covers).length;
+  if (covered * 2 >= ready.upTo - ready.from)
+    return { body: ready.body, covers, isWhole: covered === dropped.length };
   // It covers messages that were folded before, or more than are dropped now.
   const problem = covered === 0 ? notReady?.() : 'the summary that was ready covers more than is dropped now';
   return { body: undefined, problem };
@@ -388,5 +329,5 @@ function wordsOf(ahead: WrittenAhead, body: string): Pick<Compression, 'by' | 'p
   const kept = new Set(proseOf(body));
   if (prose.length > 0 && !prose.some((line) => kept.has(line)))
     return { by: 'extractive', problem: 'no space was left for the summary that was ready' };
-  return { by: ahead.rest.length === 0 ? 'summarizer' : 'both', problem: undefined };
+  return { by: ahead.isWhole ? 'summarizer' : 'both', problem: undefined };
 }

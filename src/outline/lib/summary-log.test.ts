@@ -6,7 +6,7 @@ import type { SummaryRequest, SummaryStep } from '../summarizer.ts';
 function summaryOf(
   steps: readonly SummaryStep[],
   max = 3_000,
-  more: Pick<SummaryRequest, 'originals' | 'staying' | 'isToldByModel'> & {
+  more: Pick<SummaryRequest, 'originals' | 'cuts' | 'isToldByModel'> & {
     earlier?: readonly string[];
   } = {},
 ): string {
@@ -75,30 +75,48 @@ it('numbers the original of a line where another one has the line before, and ke
     call('edit_file', { path: 'docs/flags.md', old: 'a', new: 'b' }, 'ok'),
     model('`docs/flags.md` has the new name, too.'),
   ];
-  const staying = [{ at: 2.5, text: 'Do not push.', question: '' }];
-  const once = summaryOf(steps, 3_000, { originals: [2, 1, 1, 1, 3, 3], staying });
+  const once = summaryOf(steps, 3_000, { originals: [2, 1, 1, 1, 3, 3] });
   expect(once).toBe(`${title}
 - [2] USER: Rename the flag.
 - [1] edit_file flag.ts: ok
 - YOU: The flag is \`--quiet\` now.
-- USER (still in the context): Do not push.
 - USER: And the docs?
 - [3] edit_file flags.md: ok
 - YOU: \`docs/flags.md\` has the new name, too.
 Files touched until then:
 - edited: docs/flags.md, src/flag.ts`);
   const again = summaryOf([user('Now push it.')], 3_000, { earlier: [once], originals: [4] });
-  expect(again.split('\n').slice(0, 9)).toEqual([
+  expect(again.split('\n').slice(0, 8)).toEqual([
     title,
     '- [2] USER: Rename the flag.',
     '- [1] edit_file flag.ts: ok',
     '- YOU: The flag is `--quiet` now.',
-    '- USER: Do not push.',
     '- USER: And the docs?',
     '- [3] edit_file flags.md: ok',
     '- YOU: `docs/flags.md` has the new name, too.',
     '- [4] USER: Now push it.',
   ]);
+});
+
+it('goes on with numbers of its own behind messages that stay, and divides no line and no calls in short there', () => {
+  const runs = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, at) => call('run', { command: `make part-${from + at}` }, 'ok'));
+  const steps = [
+    user('Rename the flag.'),
+    ...runs(0, 6),
+    model('The flag is `--quiet` now.\n\nShall I push?'),
+    ...runs(6, 12),
+    model('Pushed as `ab12`.'),
+  ];
+  const originals = [...steps.slice(0, 8).map(() => undefined), ...runs(6, 12).map(() => 1), 2];
+  const cut = { steps: 8, summaries: 0, isTurn: true, question: 'Shall I push?' };
+  expect(summaryOf(steps, 125, { originals, cuts: [cut] })).toBe(`${title}
+- USER: Rename the flag.
+- run ×6: make part-0, make part-1, make part-2, make part-3, make part-4, make part-5: ok
+- YOU: The flag is \`--quiet\` now. Shall I push?
+In order:
+- [1] run ×6: make part-6, make part-7, make part-8, make part-9, make part-10, make part-11: ok
+- [2] YOU: Pushed as \`ab12\`.`);
 });
 
 it('says what the words of the user came with: a skill, a hook', () => {

@@ -29,25 +29,22 @@ export type InShort = {
   readonly marksCuts: boolean;
 };
 
-/** Finds the number of the original that has a line. */
-export type OriginalOf = (line: OutlineLine) => number | undefined;
-
-/** How a log is written. `isDivided`: no line joins calls on both sides of what is told. */
+/** How a log is written. `isDivided`: no line joins calls on both sides of what is told. `cuts`: the places between lines where its parts end, in order. */
 export type LogWay = {
   readonly way: InShort;
-  readonly originalOf: OriginalOf;
   readonly isDivided: boolean;
+  readonly cuts: readonly number[];
 };
 
 /** An item of the log before it is written: a line that was taken, or calls in short. */
 type Item = { readonly line: OutlineLine; readonly text: string | readonly Run[] };
 
-/** Returns the items of the log, in order, with the calls between them that are not taken in short. */
+/** Returns the items of the log, in order, for each part, with the calls between them that are not taken in short. */
 export function logItems(
   taken: readonly OutlineLine[],
   done: readonly OutlineLine[],
-  { way, originalOf, isDivided }: LogWay,
-): readonly string[] {
+  { way, isDivided, cuts }: LogWay,
+): readonly (readonly string[])[] {
   const { named, edits, counted, marksCuts } = way;
   const items: Item[] = [];
   let last: OutlineLine | undefined;
@@ -73,10 +70,17 @@ export function logItems(
   );
   const isTold = new Set(told);
   const isQuoted = new Set(told.flatMap(({ section, at }) => (section === 'shown' ? [Math.floor(at)] : [])));
+  let part = 0;
+  const partOf = ({ at }: OutlineLine): number => cuts.filter((cut) => cut < at).length;
   for (const line of inLogOrder([...told, ...others])) {
+    if (partOf(line) > part) {
+      end();
+      flush();
+      part = partOf(line);
+    }
     const join = joins[line.section];
     const isNext = last?.section === line.section && Math.floor(last.at) === Math.floor(line.at);
-    if (join && isNext && last?.isAbove === line.isAbove) {
+    if (join && isNext) {
       text =
         (line.section === 'found' && withWhole(text, line)) ||
         join(text, withLead(line, text), line.at - until > gap);
@@ -108,13 +112,18 @@ export function logItems(
     units += runs.length;
     return { section: 'done', text: runs };
   });
+  const parts: string[][] = [[], ...cuts.map(() => [])];
   let before: number | undefined;
-  return spelled.toReversed().map((item, index) => {
-    const original = originalOf(items[index]!.line);
-    const isNew = original !== before && original !== undefined;
-    if (isNew) before = original;
-    return spellLogItem({ ...item, original: isNew ? original : undefined });
-  });
+  for (const [index, item] of spelled.toReversed().entries()) {
+    const { line } = items[index]!;
+    const of = parts[partOf(line)]!;
+    // Each part numbers its originals.
+    if (of.length === 0) before = undefined;
+    const isNew = line.original !== before && line.original !== undefined;
+    if (isNew) before = line.original;
+    of.push(spellLogItem({ ...item, original: isNew ? line.original : undefined }));
+  }
+  return parts;
 }
 
 /** True for the line of the call alone that a line quotes the result of. */
