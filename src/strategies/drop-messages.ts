@@ -2,10 +2,10 @@
 import { checkSettings, object, oneOf } from '../checks.ts';
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
 import { bytesOf, textOf, textsOf } from '../conversation/messages.ts';
-import type { Edit } from '../conversation/edit.ts';
+import { type Edit, isLog } from '../conversation/edit.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { freeMessagesOf, isPartDroppable, placesEdited, remainingInSteps } from './lib/editable-texts.ts';
-import { insertedTexts, logEdits } from './lib/drop-log.ts';
+import { type DroppedRange, insertedTexts, type LogEdit, logEdits } from './lib/drop-log.ts';
 import { type FoldView, type Strategy, steppedStrategy } from './strategy.ts';
 import {
   type Pair,
@@ -42,7 +42,9 @@ function* proposeOldest(view: FoldView): Steps<readonly Edit[]> {
   const chosen = yield* oldestMessages(view, remaining, maxCharactersFor);
   if (chosen.tokens.size === 0 || chosen.saved <= 0) return [];
   yield;
-  return yield* logEdits(view, chosen.tokens, logRoom(view, chosen, maxCharactersFor(chosen.bytes)));
+  const ranges = yield* gapsOf(view, chosen.tokens);
+  const maxCharacters = maxCharactersFor({ ...chosen, messages: chosen.tokens.size });
+  return yield* logEdits(view, chosen.tokens, ranges, logRoom(view, chosen, maxCharacters));
 }
 
 type MessagesToDrop = {
@@ -61,7 +63,7 @@ type MessagesToDrop = {
 function* oldestMessages(
   view: FoldView,
   remaining: (index: number) => number,
-  maxCharactersFor: (bytes: number) => number,
+  maxCharactersFor: (dropped: DroppedSizes) => number,
 ): Steps<MessagesToDrop> {
   const inTokens = view.excess.unit === 'tokens';
   const dropped = new Map<number, number>();
@@ -70,7 +72,8 @@ function* oldestMessages(
   let bytes = 0;
   let wordsTokens = 0;
   // A token has at least three characters.
-  const savedWithLog = () => saved - (inTokens ? maxCharactersFor(bytes) / 3 : 0);
+  const savedWithLog = () =>
+    saved - (inTokens ? maxCharactersFor({ bytes, wordsTokens, messages: dropped.size }) / 3 : 0);
   for (const unit of yield* unitsInSteps(view.conversation)) {
     if (savedWithLog() >= view.excess.amount) break;
     yield;
@@ -100,7 +103,9 @@ function logRoom(
 ): { readonly maxCharacters: number; readonly room: number; readonly maxWords: number } {
   const isTight = savedWithLog <= 0 || (Number.isFinite(excess.amount) && savedWithLog < excess.amount);
   const mustSave = Math.min(excess.amount, wanted ?? Number.POSITIVE_INFINITY);
-  const room = isForced ? Math.max(0, saved - mustSave) * 2 : Number.POSITIVE_INFINITY;
+  // If this is not enough, something else is cut: a log may have an eighth of that, unless it still does not fit.
+  const other = protects.hasGivenWay === true ? 0 : (mustSave - saved) / 4;
+  const room = isForced ? Math.max(0, saved - mustSave, other) * 2 : Number.POSITIVE_INFINITY;
   // Even the words of the user give way if the request does not fit with them, whatever else is cut.
   const isTooMuch = isForced && protects.hasGivenWay === true && excess.unit === 'tokens' && saved < mustSave;
   return {
@@ -110,28 +115,76 @@ function logRoom(
   };
 }
 
+/** Finds the ranges in which no message stays, and in which no text of another kind was inserted. */
+function* gapsOf(
+  { conversation, edits }: FoldView,
+  dropped: ReadonlyMap<number, number>,
+): Steps<readonly DroppedRange[]> {
+  const logs = new Map(edits.filter(isLog).map((log) => [log.before, log]));
+  const others = new Set(
+    edits.flatMap((edit) => (edit.kind === 'insert-message' && !isLog(edit) ? [edit.before] : [])),
+  );
+  const gone = placesEdited(edits).messages;
+  const ranges: { from: number; upTo: number; logs: LogEdit[]; isNew: boolean }[] = [];
+  for (let index = 0; index < conversation.messages.length; ) {
+    if (index % 64 === 0) yield;
+    const log = logs.get(index);
+    const last = ranges.at(-1);
+    if (!log && !dropped.has(index)) {
+      // A recall that an earlier fold dropped leaves no log. It must not divide a step, whose call and result stay or go together.
+      if (gone.has(index) && last?.upTo === index && !others.has(index)) last.upTo = index + 1;
+      index++;
+      continue;
+    }
+    const range =
+      last?.upTo === index && !others.has(index)
+        ? last
+        : { from: index, upTo: index, logs: [], isNew: false };
+    if (range !== last) ranges.push(range);
+    if (log) range.logs.push(log);
+    else range.isNew = true;
+    range.upTo = log ? log.upTo : index + 1;
+    index = range.upTo;
+  }
+  return ranges.filter(({ isNew }) => isNew);
+}
+
 /** The approximate tokens of a log without lines, and of the longest words of the user in it. */
 const logTokens = 35;
 const maxWordsTokens = 110;
 
+/** Messages that are dropped, their bytes, and the tokens of the user's words in them. */
+type DroppedSizes = Readonly<Record<'messages' | 'bytes' | 'wordsTokens', number>>;
+
 /**
- * Returns how many characters a log may have, by the bytes it replaces: a fourteenth of them, about 1,500 tokens at most. All logs
- * together may take at most a third of the folded request (about half of the current one), because they stay.
+ * Returns how many characters a log may have, by the bytes it replaces: a fourteenth of them, about 1,500 tokens at most. All logs together may take at
+ * most a third of the folded request (about half of the current one), because they stay. In small requests, logs have the words of the user and a few
+ * words for each message, until they are as long as the other messages.
  */
 function* maxLogCharacters(
   view: FoldView,
   gone: ReadonlySet<number>,
   remaining: (index: number) => number,
-): Steps<(bytes: number) => number> {
+): Steps<(dropped: DroppedSizes) => number> {
   let tokens = 0;
   for (const { index } of view.conversation.messages) {
     if (!gone.has(index)) tokens += remaining(index);
     if (index % 64 === 63) yield;
   }
   const charactersThen = (tokens / 2) * 4;
-  const left = charactersThen / 3 - insertedTexts(view.edits).length;
-  return (bytes) => Math.max(0, Math.floor(Math.min(5_600, bytes / 14, left)));
+  const before = insertedTexts(view.edits).length;
+  return ({ messages, bytes, wordsTokens }) => {
+    const usual = Math.min(bytes / 14, charactersThen / 3 - before);
+    const own = Math.min(messages * perMessage + wordsTokens * 4, bytes / 4);
+    const few = Math.max(own, (gone.size + messages) * perMessage - before);
+    const room = Math.max(usual, Math.min(few, Math.min(maxFew, charactersThen) - before));
+    return Math.max(0, Math.floor(Math.min(5_600, room)));
+  };
 }
+
+/** Characters of logs for each message that is gone, and of all logs that have so few. */
+const perMessage = 40;
+const maxFew = 12_000;
 
 /**
  * Drops what the model recalled in earlier turns, oldest first: the hidden calls with their answers. The content can still be recalled by the same

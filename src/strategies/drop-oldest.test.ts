@@ -52,13 +52,12 @@ describe('drop-oldest', () => {
     const kept = chatMessages(steps);
     expect(messagesAfter(2)).toEqual([
       kept[0],
-      log(4, 'USER: First', '(2 calls left out: run · read_file)'),
+      log(4, 'USER: First', 'run: "a"', 'read_file: "b"'),
       ...kept.slice(5),
     ]);
   });
 
   it('drops no more than requested', () => {
-    // Replacing one message by one stub saves nothing, so the next pair is dropped, too.
     expect((messagesAfter(1) as unknown[]).length).toBe(5);
   });
 
@@ -66,7 +65,7 @@ describe('drop-oldest', () => {
     const kept = chatMessages(steps);
     expect(messagesAfter(100)).toEqual([
       kept[0],
-      log(6, 'USER: First', '(3 calls left out: run ×2 · read_file)'),
+      log(6, 'USER: First', 'run: "a"', 'read_file: "b"', 'run: "c"'),
       kept.at(-1),
     ]);
   });
@@ -123,7 +122,7 @@ describe('drop-oldest', () => {
         'Read /app/src/login.ts · Edit login.ts (a → b)\n' +
         'Bash npm test (Run tests): 2 failed, login.test.ts:12\n' +
         "Bash git commit → REFUSED by the user: don't check this in\n" +
-        `mem_…: YOU: It is the cache.${' More of it.'.repeat(11)}]`,
+        `mem_…: YOU: It is the cache.${' More of it.'.repeat(25)}]`,
     ]);
   });
 
@@ -287,9 +286,11 @@ describe('drop-oldest', () => {
       step('Bash', { command: `run job ${at}` }, 'done'),
     ]).flat();
     const conversation = readChat(chatBody([...demands, { user: 'Last' }]));
-    const used = foldView(conversation).measure.message(0) * 30;
+    const { message } = foldView(conversation).measure;
+    const calls = conversation.messages.slice(0, -1).filter(({ role }) => role !== 'user');
+    const amount = calls.reduce((sum, { index }) => sum + message(index), -35);
     const view = foldView(conversation, {
-      excess: { unit: 'tokens', amount: 60 * 1_000 + used },
+      excess: { unit: 'tokens', amount },
       isForced: true,
       protects: onlyLast(conversation),
     });

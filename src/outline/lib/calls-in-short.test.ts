@@ -8,7 +8,7 @@ const call = (tool: string, input: object, result: string, isRepaired = false) =
   return runOf(step, { shortName: (path) => path.replace('/app/', ''), repaired });
 };
 
-it('calls that a log leaves out are counted, with files that were edited, what changed elsewhere, and what failed for good', () => {
+it('calls that a log leaves out are counted, with files that were edited, what changed elsewhere, and what failed', () => {
   const left = [
     call('Read', { file_path: '/app/cart.ts' }, '1→export'),
     call('Edit', { file_path: '/app/cart.ts', old_string: 'a', new_string: 'b' }, 'Updated.'),
@@ -24,7 +24,7 @@ it('calls that a log leaves out are counted, with files that were edited, what c
   ];
   const told = spellLeftOut(left);
   expect(told).toBe(
-    '(11 calls left out: Bash ×4: gh api (1 failed), git push origin · Edit ×3: cart.ts ×2, order.ts · Read ×4 (1 failed))',
+    '(11 calls left out: Bash ×4 (1 failed at first): npm test, gh api (1 failed), git push origin · Edit ×3: cart.ts ×2, order.ts · Read ×4 (1 failed))',
   );
   expect(spellRuns(runsIn(told))).toBe(told.replace(' left out', ''));
   expect([
@@ -35,6 +35,30 @@ it('calls that a log leaves out are counted, with files that were edited, what c
     '(1 call left out: Edit cart.ts)',
     '(1 call left out: Bash: git push origin)',
     '(1 call left out: Read)',
+  ]);
+});
+
+it('says of failures whether a later call repaired them, and reads that again', () => {
+  const lint = call('Bash', { command: 'npm run lint' }, '3 issues', true);
+  const read = call('Read', { file_path: '/app/a.ts' }, '1→a');
+  const edit = call(
+    'Edit',
+    { file_path: '/app/a.ts', old_string: 'a', new_string: 'b' },
+    '<tool_use_error>Error: not found</tool_use_error>',
+    true,
+  );
+  const push = call('Bash', { command: 'git push origin' }, 'fatal: no route');
+  const look = call('Bash', { command: 'cat a.ts' }, 'a', false);
+  const lines = [[lint, lint, push, read], [edit], [lint, look]].map(spellLeftOut);
+  expect(lines).toEqual([
+    '(4 calls left out: Bash ×3 (2 failed at first): npm run lint ×2, git push origin (1 failed) · Read)',
+    '(1 call left out: Edit (1 failed at first))',
+    '(2 calls left out: Bash ×2 (1 failed at first): npm run lint)',
+  ]);
+  expect(lines.map((line) => spellRuns(runsIn(line)))).toEqual([
+    '(4 calls: Bash ×3 (2 failed at first): npm run lint ×2, git push origin (1 failed) · Read)',
+    'Edit (1 failed at first)',
+    'Bash ×2 (1 failed at first): npm run lint',
   ]);
 });
 

@@ -11,8 +11,9 @@ import { hasEffect } from './effects.ts';
 export type Run = {
   readonly tool: string;
   readonly count: number;
-  /** How many of them failed. */
+  /** How many of them failed, and how many of these a later call repaired. */
   readonly failed: number;
+  readonly mended?: number;
   readonly names: ReadonlyMap<string, NamedCalls>;
 };
 
@@ -76,13 +77,14 @@ function isLooking(tool: string): boolean {
 function joinedRuns(runs: readonly Run[]): readonly Run[] {
   const byTool = new Map<string, Run>();
   for (const run of runs) {
-    const { count = 0, failed = 0, names = [] } = byTool.get(run.tool) ?? {};
+    const { count = 0, failed = 0, mended = 0, names = [] } = byTool.get(run.tool) ?? {};
     const all = new Map(names);
     for (const [name, calls] of run.names) all.set(name, joinedCalls(all.get(name), calls));
     byTool.set(run.tool, {
       tool: run.tool,
       count: count + run.count,
       failed: failed + run.failed,
+      mended: mended + (run.mended ?? 0),
       names: all,
     });
   }
@@ -118,17 +120,18 @@ export function spellRuns(runs: readonly Run[], detail: Detail = 'names'): strin
     : `(${countOf(all, 'call')}: ${text})`;
 }
 
-/** Reads a call that a log leaves out. Its edits, its other changes, and failures other than of a check that passed later are told. */
+/** Reads a call that a log leaves out. Its edits, its other changes, and failures are told. */
 export function runOf(step: StepWords, { shortName, repaired }: LeftOutNames): Run {
   const isEdit = step.kind === 'edit';
-  const failed = step.hasFailed && (isEdit || !repaired.has(step)) ? 1 : 0;
+  const isMended = step.hasFailed && repaired.has(step);
+  const failed = step.hasFailed && !isMended ? 1 : 0;
   const commands = step.kind === 'command' ? step.about.split(/&& |; |\| /) : [];
   const command =
-    commands.find((about) => hasEffect({ ...step, about })) ?? (failed ? commands[0] : undefined);
-  const file = isEdit && !failed ? shortName(step.path) : '';
+    commands.find((about) => hasEffect({ ...step, about })) ?? (step.hasFailed ? commands[0] : undefined);
+  const file = isEdit && !step.hasFailed ? shortName(step.path) : '';
   const name = file || (commandName.exec(command ?? '')?.[0].trim() ?? '');
   const names = name === '' ? [] : [[name, { count: 1, failed, outcome: '' }] as const];
-  return { tool: step.tool, count: 1, failed, names: new Map(names) };
+  return { tool: step.tool, count: 1, failed, mended: isMended ? 1 : 0, names: new Map(names) };
 }
 
 /** `shortName` spells the file of an edit. `repaired`: failed steps that a later one repaired. */
@@ -148,7 +151,7 @@ export function spellLeftOut(runs: readonly Run[]): string {
   return `(${countOf(runs.length, 'call')} left out: ${told.map((run) => spellRun(run, 'names')).join(' · ')})`;
 }
 
-function spellRun({ tool, count, failed, names: all }: Run, detail: Detail): string {
+function spellRun({ tool, count, failed, mended = 0, names: all }: Run, detail: Detail): string {
   const isTold = detail === 'names' || (detail === 'edits' && isEditing(wordsOf(tool)));
   const names = isTold ? all : new Map<string, NamedCalls>();
   const isFiles = [...names.keys()].some(isFile);
@@ -168,8 +171,9 @@ function spellRun({ tool, count, failed, names: all }: Run, detail: Detail): str
   const more = names.size > told.length || (isFiles && counted < count) ? ', …' : '';
   const times = count > 1 ? ` ×${count}` : '';
   // The failures of calls that have no name here.
-  const others =
-    failed > failedTold ? ` (${failed - failedTold} ${told.length > 0 ? 'more ' : ''}failed)` : '';
+  const rest = failed > failedTold ? `${failed - failedTold} ${failedTold > 0 ? 'more ' : ''}failed` : '';
+  const first = mended > 0 ? `${rest === '' ? `${mended} failed` : `, ${mended}`} at first` : '';
+  const others = rest + first === '' ? '' : ` (${rest}${first})`;
   if (told.length === 0) return `${tool}${times}${others}`;
   // One thing that was used each time needs its number once.
   const [only] = names.size === 1 && [...names.values()][0]!.count === count ? names : [];
@@ -197,10 +201,11 @@ function hasFailed(outcome: string): boolean {
 
 /** Reads the calls of one tool; undefined for a text that does not begin with the name of a tool. */
 function runIn(part: string): Run | undefined {
-  const [begin, tool, times, other = '0'] =
-    /^([\w.$/-]+(?::[\w.$/-]+)*)(?: ×(\d{1,9})(?=:|$| \(\d+ (?:more )?failed\)))?(?: \((\d{1,9}) (?:more )?failed\)(?=:|$))?(?=:| |$)/.exec(
+  const [begin, tool, times, other = '0', isFirst, others = '0'] =
+    /^([\w.$/-]+(?::[\w.$/-]+)*)(?: ×(\d{1,9})(?=:|$| \(\d+ (?:more )?failed\b))?(?: \((\d{1,9}) (?:more )?failed(?:( at first)|, (\d{1,9}) at first)?\)(?=:|$))?(?=:| |$)/.exec(
       part,
     ) ?? [];
+  const mended = Number(isFirst === undefined ? others : other);
   if (begin === undefined || tool === undefined) return undefined;
   const rest = part.slice(begin.length).replace(/^:? /, '');
   const count = Number(times ?? 1);
@@ -209,7 +214,7 @@ function runIn(part: string): Run | undefined {
   const subject = pieces.length > 1 ? rest.slice(0, -outcome.length - 2) : rest;
   const names = new Map<string, NamedCalls>();
   let named = 0;
-  let failed = Number(other);
+  let failed = isFirst === undefined ? Number(other) : 0;
   // The plan itself says how far it has come.
   if (/^\d+ of \d+ done\b/.test(subject)) return undefined;
   // A pattern that was searched says little, but that nothing was found does.
@@ -241,7 +246,8 @@ function runIn(part: string): Run | undefined {
   }
   if (subjects.length === 0 && hasFailed(outcome)) failed++;
   // `Edit a.ts ×3: ok` has its number behind the file.
-  return { tool, count: times !== undefined ? count : isOneCall ? 1 : Math.max(1, named), failed, names };
+  const calls = times !== undefined ? count : isOneCall ? 1 : Math.max(1, named);
+  return { tool, count: calls, failed, mended, names };
 }
 
 /** The outcome of a search without one. */

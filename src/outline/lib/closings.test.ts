@@ -211,6 +211,39 @@ describe('what a reply that ended a turn says', () => {
     ]);
   });
 
+  it('is a state in capitals with what it is about, and no bare heading', () => {
+    const table = ['## Results of the shop', '| step | result |', '|---|---|', '| build | PASS |', ''];
+    const list = ['- Carts are kept for a day', '- Orders are kept for good', '- Mails go out at once'];
+    expect([
+      told(...table, '**Overall: ✅ PASS**', '', '**Differences from the old shop:**', ...list),
+      told(
+        'Das hängt vom Laden ab. Der Stand der Kasse ist',
+        '```',
+        'open: 3',
+        '```',
+        '**`open` ist 3**, obwohl alle Kassen zu sind. Soll ich sie schließen?',
+      ),
+      replyVerdict(
+        'The session shows:\n```\nopen: 3\n```\n**`open` is 3**, though all drawers are shut. Did you shut them?',
+        80,
+      ),
+    ]).toEqual([
+      'Overall: ✅ PASS … Differences from the old shop: Carts are kept for a day; Orders are kept for good; Mails go out at once',
+      'Das hängt vom Laden ab. Der Stand der Kasse ist … `open` ist 3, obwohl alle Kassen zu sind. Soll ich sie schließen?',
+      '`open` is 3, though all drawers are shut. Did you shut them?',
+    ]);
+  });
+
+  it('says more of the reply, the more space it has', () => {
+    const reply =
+      'Done.\n\nBoth shops now close the cart before they pay.\n\n**Changes:**\n1. `cart.ts` closes the cart\n2. `pay.ts` waits for it\n3. `mail.ts` is as it was';
+    expect([80, 150, 320].map((max) => replyVerdict(reply, max))).toEqual([
+      'Done. Both shops now close the cart before they pay.',
+      'Done. Both shops now close the cart before they pay. Changes: 1. `cart.ts` closes the cart; 2. `pay.ts` waits for it; 3. `mail.ts` is as it was',
+      'Done. Both shops now close the cart before they pay. Changes: 1. `cart.ts` closes the cart; 2. `pay.ts` waits for it; 3. `mail.ts` is as it was',
+    ]);
+  });
+
   it('says nothing twice', () => {
     expect(
       told(

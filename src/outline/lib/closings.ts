@@ -20,7 +20,7 @@ import {
   spacedSentences,
   termsOf,
 } from '../sentences.ts';
-import { bare, labeled } from './verdict.ts';
+import { bare, labeled, stated } from './verdict.ts';
 
 // Summaries
 
@@ -152,7 +152,8 @@ export function replyVerdict(reply: string, max: number, message = ''): string {
   // A reply that begins with code answers with it.
   const [, shown = ''] = /^\s*(?:```|~~~)[^\n]*\n\s*([^\n]+)/.exec(said) ?? [];
   if (shown !== '') return quoted(shown, max);
-  const whole = firstSentences(said, max).replace(/[:：]$/, '') || codeWords(reply, max);
+  const first = firstSentences(said, max);
+  const whole = (/[:：]$/.test(first) ? withNext(first, lines, max) : first) || codeWords(reply, max);
   const beginning = beginningOf(lines);
   const begin = firstSentences(beginning, max);
   const wanted = subjectsAsked(message);
@@ -161,7 +162,10 @@ export function replyVerdict(reply: string, max: number, message = ''): string {
   if (begin.length >= minHead && isWhole && (section === '' || whole.includes(section.slice(0, minHead))))
     return whole;
   const short = section !== '' && max - begin.length < minRoom ? shortOpening(beginning) : begin;
-  const opening = isRepeated(short, section) ? '' : short;
+  const state = lines.findLast((line) => labeled.test(line) && stated.test(line)) ?? '';
+  // A state says what comes of all, so nothing announces it.
+  const isLead = state !== '' && lines.some((line) => /[:：]\**$/.test(line) && bare(line).startsWith(short));
+  const opening = isLead || isRepeated(short, section) ? '' : short;
   const room = max - (opening === '' ? 0 : opening.length + 3);
   const isNew = (text: string): boolean => text !== '' && !isRepeated(text, opening);
   const ends = [conclusionIn(lines).join(' '), sentenceAbout(lines, wanted)].filter(isNew);
@@ -172,7 +176,34 @@ export function replyVerdict(reply: string, max: number, message = ''): string {
   if (verdict === '' || isScrap || whole.includes(verdict.replace(/ …$/, ''))) return whole;
   // A word such as `This` says nothing without what it refers to.
   if (opening === '' && isProse(whole) && referring.test(verdict)) return whole;
-  return opening === '' ? verdict : joinedApart(opening, verdict);
+  const told = opening === '' ? verdict : joinedApart(opening, verdict);
+  // A short verdict, such as `Overall: PASS`, leaves room for what it is about.
+  const left = max - told.length - 3;
+  if (left < minMore) return told;
+  const more = [about, ...ends].map(oneLine).find((text) => text !== '' && !isRepeated(text, told));
+  const rest = wholeWords(more ?? '', left) || listIn(lines, told, left);
+  return rest === '' ? told : joinedApart(told, rest);
+}
+
+/** UTF-16 units of the least room for more words behind a verdict. */
+const minMore = 120;
+
+/** Tells the first list of a reply in short, with the line that announces it, unless that is told. */
+function listIn(lines: readonly string[], told: string, max: number): string {
+  const at = lines.findIndex(isItem);
+  const lead = lines[at - 1] ?? '';
+  const from = isApart(lead) || told.includes(bare(lead).replace(/[:：]$/, '')) ? at : at - 1;
+  return at < 0 ? '' : firstSentences(lines.slice(Math.max(0, from)).join('\n'), max);
+}
+
+/** Returns a line that announces something with what follows it: a heading or a line with a colon alone says nothing. */
+function withNext(lead: string, lines: readonly string[], max: number): string {
+  const start = lead.replace(/[:：]$/, '');
+  const at = lines.findIndex((line) => bare(line).includes(start.slice(-minHead)));
+  const next = lines.slice(at + 1).find((line) => !isApart(line) && isProse(bare(line)));
+  if (next === undefined) return start;
+  const both = wholeWords(oneLine(`${lead} ${bare(next)}`), max);
+  return both.length > lead.length + minHead / 2 ? both : wholeWords(oneLine(bare(next)), max);
 }
 
 /** Returns the beginning of a reply that is all code. */
@@ -315,7 +346,8 @@ function verdictIn(reply: string): string {
   const labels = markedLines(said.replaceAll(fenced, '\n'), maxReply)
     .map(withoutLead)
     .filter((line) => labeled.test(line) && !enumerated.test(line));
-  return [...strong.filter((words) => !referring.test(words)), ...labels.map(bare)].find(isProse) ?? '';
+  const prose = [...strong.filter((words) => !referring.test(words)), ...labels.map(bare)].find(isProse);
+  return bare(labels.findLast((line) => stated.test(line)) ?? prose ?? '');
 }
 
 /** Returns a line without the sentence at its end that announces what follows it. */

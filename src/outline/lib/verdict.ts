@@ -30,7 +30,7 @@ export const labeled = /^\*\*[^*\n:：]{2,40}(?:\*\*)?[:：].*[^:：*\s]\**$/u;
 const locating = /^[^:：]+[:：]\s*[`"']?[\w~@-]*[./(][\w./~@()-]*[`"']?(?: \(lines? [\d, -]+\))?$/;
 
 /** Matches a line with a label that names a state, in capitals: `Report: REQUEST CHANGES`. */
-const stated =
+export const stated =
   /^[^\p{L}\p{N}]{0,8}(?:[\p{L}-]+ ){0,2}\p{L}+[^\p{L}\p{N}:：]{0,4}[:：][^\p{L}\p{N}]{0,6}(?:\p{Lu}{2,} ?)*\p{Lu}{4,}/u;
 
 /** Matches a heading, or a line of emphasized words alone. */

@@ -2,9 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { chatBody, readChat, type Step } from '../../../test/support/chat-conversation.ts';
 import { foldView } from '../../../test/support/strategy-suite.ts';
 import { questionBefore, quotedWords } from '../../outline/lib/typed-text.ts';
-import { runSteps } from '../../conversation/steps.ts';
 import { dropOldest } from '../drop-messages.ts';
-import { knownNames, messagesLog } from './stubs.ts';
 
 /** Folds all messages but a last one of the user, and returns the lines of the log. */
 function linesOf(...steps: readonly Step[]): readonly string[] {
@@ -213,6 +211,17 @@ describe('without space for all lines', () => {
     ]);
   });
 
+  it('each message has a few words, also if all of them are short', () => {
+    const jobs = Array.from({ length: 30 }, (_, at) =>
+      brief('Bash', { command: `job ${at}` }, `job ${at} is done`.padEnd(300)),
+    );
+    const lines = linesOf(
+      { user: 'Do all of the thirty jobs, one by one, and tell me at the end which of them failed.' },
+      ...jobs,
+    );
+    expect(lines.slice(1)).toEqual(jobs.map((_, at) => `Bash job ${at}: "job ${at} is done"`));
+  });
+
   it('calls with effects outside stay with what they made, at their place', () => {
     const lines = linesOf(
       {
@@ -328,34 +337,6 @@ describe('a long message of the user', () => {
       'The report of June … 请修复这个问题，但是不要提交任何更改。',
     );
   });
-});
-
-it('a log without space for more has the first demand, ahead of the words of the model', () => {
-  const pages = [
-    {
-      memory: 'mem_1',
-      messages: 4,
-      entries: [
-        { kind: 'reply', text: 'How can I help you?', verdict: 'How can I help you?' },
-        {
-          kind: 'user',
-          text: 'Cancel both orders, but keep the gift.',
-          verdict: 'Cancel both orders, but keep the gift.',
-        },
-        { kind: 'reply', text: 'Both are cancelled.', verdict: 'Both are cancelled.' },
-        { kind: 'user', text: `The ${'very '.repeat(40)}old one, too.`, verdict: 'The old one, too.' },
-      ],
-    },
-  ] as const;
-  const known = knownNames({ logs: '', staying: [], dropped: [], all: [], repaired: new Map() });
-  const log = (maxWords: number) =>
-    runSteps(messagesLog({ pages, maxCharacters: 0, maxVerdicts: 0, maxWords, known, recallTool: undefined }))
-      .split('\n')
-      .slice(1);
-  expect([log(0), log(130)]).toEqual([
-    ['USER: Cancel both orders, but keep the gift.]'],
-    ['USER: Cancel both orders, but keep the gift.', 'USER: The old one, too.]'],
-  ]);
 });
 
 it('an answer with a small letter stands with the option that it picks, and the word a picks none', () => {

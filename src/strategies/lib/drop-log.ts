@@ -3,7 +3,7 @@
  * gap that joins the gap of an earlier fold takes in its log. The messages of a gap are stored in pages that are worth reading each.
  */
 import type { Conversation, Message } from '../../conversation/conversation.ts';
-import { type Edit, isLog, originalOfMessages } from '../../conversation/edit.ts';
+import { type Edit, originalOfMessages } from '../../conversation/edit.ts';
 import { inputOf, messagesPerStep, textInSteps } from '../../conversation/messages.ts';
 import type { Steps } from '../../conversation/steps.ts';
 import { type PartPlace, pairCalls, placeKey, unitsInSteps, userSpeaks } from '../../conversation/turns.ts';
@@ -38,11 +38,12 @@ const pageTokens = 4_800;
 
 /**
  * Drops messages for logs of at most `maxCharacters` in total, besides the words of the user, which may have `maxWords` characters, and with verdicts `room`. `dropped` has
- * the tokens of each message by its index, in order. A gap stays if its log would save too little.
+ * the tokens of each message by its index, in order, and `ranges` where they were. A gap stays if its log would save too little.
  */
 export function* logEdits(
   view: FoldView,
   dropped: ReadonlyMap<number, number>,
+  ranges: readonly DroppedRange[],
   { maxCharacters, maxWords, room }: Readonly<Record<'maxCharacters' | 'maxWords' | 'room', number>>,
 ): Steps<readonly Edit[]> {
   const { recallTool, measure } = view;
@@ -52,12 +53,14 @@ export function* logEdits(
   for (const { call, result } of pairCalls(view.conversation).pairs)
     if (resultOf.set(placeKey(call), result).size % messagesPerStep === 0) yield;
   const unitsBetween = yield* unitsByPlace(view.conversation);
-  const ranges = yield* gapsOf(view, dropped);
   const takenIn = new Set<Edit>(ranges.flatMap(({ logs }) => logs));
+  const before = insertedTexts(takenIn);
   yield;
+  const demands = yield* demandsIn(view, ranges);
+  const lengths = lengthsFor((maxCharacters + before.length) / Math.max(1, demands));
   const read: { range: DroppedRange; pages: readonly DroppedPage[] }[] = [];
   for (const range of ranges) {
-    read.push({ range, pages: yield* pagesOf(view, range, { earlier, resultOf, unitsBetween }) });
+    read.push({ range, pages: yield* pagesOf(view, range, { earlier, resultOf, unitsBetween, lengths }) });
     yield;
   }
   const steps: StepWords[] = [];
@@ -74,7 +77,6 @@ export function* logEdits(
   const known = knownNames({ ...calls, logs: others, dropped: steps, repaired });
   for (const { range, pages } of read)
     gaps.push({ ...range, pages, characters: yield* wholeLogCharacters(pages, known) });
-  const before = insertedTexts(takenIn);
   const whole = gaps.reduce((sum, { characters }) => sum + characters, 0);
   const share = Math.min(1, (maxCharacters + before.length + longQuotes(gaps)) / whole);
   const all = [...dropped.values()].reduce((sum, tokens) => sum + tokens, 0);
@@ -151,10 +153,14 @@ export function insertedTexts(edits: Iterable<Edit>): string {
   return Array.from(edits, (edit) => (edit.kind === 'insert-message' ? edit.text : '')).join('\n');
 }
 
-type LogEdit = Edit & { readonly kind: 'insert-message'; readonly upTo: number };
+export type LogEdit = Edit & { readonly kind: 'insert-message'; readonly upTo: number };
 
 /** Neighboring messages that are dropped, now or by an earlier fold, and the logs of earlier folds among them. */
-type DroppedRange = { readonly from: number; readonly upTo: number; readonly logs: readonly LogEdit[] };
+export type DroppedRange = {
+  readonly from: number;
+  readonly upTo: number;
+  readonly logs: readonly LogEdit[];
+};
 
 type DroppedPage = LogPage & { readonly indices: readonly number[] };
 
@@ -169,52 +175,20 @@ function memoriesOf(edits: readonly Edit[]): ReadonlyMap<number, string> {
   return memories;
 }
 
-/** Finds the ranges in which no message stays, and in which no text of another kind was inserted. */
-function* gapsOf(
-  { conversation, edits }: FoldView,
-  dropped: ReadonlyMap<number, number>,
-): Steps<readonly DroppedRange[]> {
-  const logs = new Map(edits.filter(isLog).map((log) => [log.before, log]));
-  const others = new Set(
-    edits.flatMap((edit) => (edit.kind === 'insert-message' && !isLog(edit) ? [edit.before] : [])),
-  );
-  const gone = placesEdited(edits).messages;
-  const ranges: { from: number; upTo: number; logs: LogEdit[]; isNew: boolean }[] = [];
-  for (let index = 0; index < conversation.messages.length; ) {
-    if (index % 64 === 0) yield;
-    const log = logs.get(index);
-    const last = ranges.at(-1);
-    if (!log && !dropped.has(index)) {
-      // A recall that an earlier fold dropped leaves no log. It must not divide a step, whose call and result stay or go together.
-      if (gone.has(index) && last?.upTo === index && !others.has(index)) last.upTo = index + 1;
-      index++;
-      continue;
-    }
-    const range =
-      last?.upTo === index && !others.has(index)
-        ? last
-        : { from: index, upTo: index, logs: [], isNew: false };
-    if (range !== last) ranges.push(range);
-    if (log) range.logs.push(log);
-    else range.isNew = true;
-    range.upTo = log ? log.upTo : index + 1;
-    index = range.upTo;
-  }
-  return ranges.filter(({ isNew }) => isNew);
-}
-
 type PageSources = {
   readonly earlier: ReadonlyMap<number, string>;
   readonly resultOf: ReadonlyMap<string, PartPlace | undefined>;
   readonly unitsBetween: UnitsBetween;
+  readonly lengths: ReplyLengths;
 };
 
 /** Reads the messages of a gap page by page. Pages of earlier folds stay as they are. */
 function* pagesOf(
   view: FoldView,
   { from, upTo }: DroppedRange,
-  { earlier, resultOf, unitsBetween }: PageSources,
+  sources: PageSources,
 ): Steps<readonly DroppedPage[]> {
+  const { earlier, unitsBetween } = sources;
   const { measure } = view;
   const pages: { memory: string | undefined; indices: number[]; entries: LogEntry[]; tokens: number }[] = [];
   for (const unit of yield* unitsBetween(from, upTo)) {
@@ -232,7 +206,7 @@ function* pagesOf(
     if (page !== last) pages.push(page);
     for (const { index } of unit) page.indices.push(index);
     page.tokens += tokens;
-    yield* addEntries({ entries: page.entries, earlier: last?.entries ?? [] }, view, unit, resultOf);
+    yield* addEntries({ entries: page.entries, earlier: last?.entries ?? [] }, view, unit, sources);
   }
   // An answer that stays needs the question that goes.
   const answer = view.conversation.messages[upTo];
@@ -270,21 +244,37 @@ function* unitsByPlace(conversation: Conversation): Steps<UnitsBetween> {
   };
 }
 
-/** Maximum UTF-16 units of a reply in a log, of one that ended a turn and of the user's words if space is short, and those read of a reply. */
-const maxReply = 150;
-const maxVerdict = 80;
+/** Maximum UTF-16 units of the user's words if space is short, and those read of a reply. */
 const maxBrief = 240;
 const maxRead = 6_000;
 
-/** The entries of a page, and those of the page before it. */
-type PageEntries = Readonly<Record<'entries' | 'earlier', LogEntry[]>>;
+/** UTF-16 units of a reply in a log, and of one that ended a turn if space is short. */
+type ReplyLengths = Readonly<Record<'reply' | 'verdict', number>>;
+
+/** Returns how much a log tells of replies: the more, the fewer demands it has to tell of. */
+function lengthsFor(perDemand: number): ReplyLengths {
+  const within = (min: number, share: number, max: number): number =>
+    Math.round(Math.min(max, Math.max(min, perDemand * share)));
+  return { reply: within(150, 0.4, 320), verdict: within(80, 0.2, 160) };
+}
+
+/** Counts the messages of the user in ranges. */
+function* demandsIn({ conversation }: FoldView, ranges: readonly DroppedRange[]): Steps<number> {
+  let demands = 0;
+  for (const { from, upTo } of ranges)
+    for (let index = from; index < upTo; index++) {
+      if (index % messagesPerStep === 0) yield;
+      if (userSpeaks(conversation, conversation.messages[index]!)) demands++;
+    }
+  return demands;
+}
 
 /** Adds what was said and done in the messages of a unit. */
 function* addEntries(
   page: PageEntries,
   { conversation, recallTool, protects }: FoldView,
   unit: readonly Message[],
-  resultOf: ReadonlyMap<string, PartPlace | undefined>,
+  { resultOf, lengths }: PageSources,
 ): Steps<void> {
   const { body } = conversation;
   const { entries } = page;
@@ -308,17 +298,19 @@ function* addEntries(
           const said = yield* textInSteps(body, message, span);
           if (!isStep) {
             const told = (max: number): string => replyVerdict(endsOf(said, maxRead), max, asked);
-            const text = told(maxReply);
-            if (text !== '') entries.push({ kind: 'reply', text, said, verdict: told(maxVerdict) });
+            const text = told(lengths.reply);
+            if (text !== '') entries.push({ kind: 'reply', text, said, verdict: told(lengths.verdict) });
             continue;
           }
           const answered = messageBefore(page, true);
           const last = entries.at(-1);
           const result = last?.kind === 'step' && last.step.kind !== 'edit' ? last.step : undefined;
           const read = said.slice(0, maxRead);
-          const text = result ? wordsOnResult(read, result.hasFailed) : wordsBeside(read, maxReply, answered);
+          const text = result
+            ? wordsOnResult(read, result.hasFailed)
+            : wordsBeside(read, lengths.reply, answered);
           if (text === '') continue;
-          if (result) entries.push({ kind: 'found', text });
+          if (result) entries.push({ kind: 'found', text, on: result });
           else if (answered !== undefined) entries.push({ kind: 'reply', text });
           else beside = text;
         }
@@ -347,6 +339,9 @@ function* addEntries(
   }
 }
 
+/** The entries of a page, and those of the page before it. */
+type PageEntries = Readonly<Record<'entries' | 'earlier', LogEntry[]>>;
+
 /** Returns what the user said last, in a message or about a call: right before, if `isNext`. */
 function messageBefore({ entries, earlier }: PageEntries, isNext: boolean): string | undefined {
   const fits = (one: LogEntry) => (isNext ? one.kind !== 'note' : wordsOf(one) !== undefined);
@@ -356,6 +351,17 @@ function messageBefore({ entries, earlier }: PageEntries, isNext: boolean): stri
 function wordsOf(entry: LogEntry | undefined): string | undefined {
   if (entry?.kind === 'step') return entry.step.user?.words;
   return entry?.kind === 'user' ? entry.text : undefined;
+}
+
+/** Adds the question of a short answer to the reply that asked it: without the question, the answer says nothing. */
+function askedBefore(entries: LogEntry[], answer: string): void {
+  // A note of the client between the two changes nothing.
+  const at = entries.findLastIndex(({ kind }) => kind !== 'note');
+  const last = entries[at];
+  if (last?.kind !== 'reply' || last.said === undefined || answer === '') return;
+  const text = replyBefore(last.said, last.text, answer);
+  const isNeeded = text !== last.text || answer.length <= maxAgreement;
+  entries[at] = isNeeded ? { kind: 'answered', text } : { kind: 'reply', text, verdict: last.verdict! };
 }
 
 function addSaid({ entries, earlier }: PageEntries, text: string, before: string): void {
@@ -374,17 +380,6 @@ function addSaid({ entries, earlier }: PageEntries, text: string, before: string
     text: quotedWords(words, maxUserWords),
     verdict: quotedWords(words, maxBrief),
   });
-}
-
-/** Adds the question of a short answer to the reply that asked it: without the question, the answer says nothing. */
-function askedBefore(entries: LogEntry[], answer: string): void {
-  // A note of the client between the two changes nothing.
-  const at = entries.findLastIndex(({ kind }) => kind !== 'note');
-  const last = entries[at];
-  if (last?.kind !== 'reply' || last.said === undefined || answer === '') return;
-  const text = replyBefore(last.said, last.text, answer);
-  const isNeeded = text !== last.text || answer.length <= maxAgreement;
-  entries[at] = isNeeded ? { kind: 'answered', text } : { kind: 'reply', text, verdict: last.verdict! };
 }
 
 /** Returns what the user typed in a message. */

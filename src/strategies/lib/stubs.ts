@@ -3,7 +3,6 @@
  * same fold gives the same bytes. Quotes from the original are short: a stub is data, not instructions. Dropped messages leave a log of them.
  */
 import { failureWords } from '../../outline/lib/call-outcome.ts';
-import { type Run, runOf, spellLeftOut } from '../../outline/lib/calls-in-short.ts';
 import { hasEffect } from '../../outline/lib/effects.ts';
 import {
   answerWords,
@@ -16,6 +15,7 @@ import {
 import { newestPlan, planWords, wholePlan } from '../../outline/lib/plans.ts';
 import { verdictOf } from '../../outline/lib/verdict.ts';
 import { inFolder, projectFolders } from '../../outline/lib/work-folders.ts';
+import { type Run, runOf, spellLeftOut } from '../../outline/lib/calls-in-short.ts';
 import { type Steps, runSteps } from '../../conversation/steps.ts';
 import { placesFound } from '../../outline/files-shown.ts';
 import { type CallWords, type StepWords, stepLines } from '../../outline/step-line.ts';
@@ -109,17 +109,13 @@ export function mediaStub(folded: KeptText & Readonly<Record<'name' | 'size' | '
   return `[Folded ${name === 'PDF' ? name : name.toLowerCase()}: ${measured}, ${from}. ${shows(memory, recallTool)}]`;
 }
 
-/** An entry of a log: words, or a step. A short answer says nothing without an `answered` reply. `verdict`: fewer words of the user, or of a reply that ended a turn. */
+/** An entry of a log: words, `on` a result or not, or a step. A short answer says nothing without an `answered` reply. `verdict`: fewer words of the user, or of a reply that ended a turn. */
 export type LogEntry =
-  | Readonly<{ kind: keyof typeof speakers; text: string; said?: string; verdict?: string }>
+  | Readonly<{ kind: keyof typeof speakers; text: string; said?: string; verdict?: string; on?: StepWords }>
   | { readonly kind: 'step'; readonly step: StepWords };
 
 /** Messages that one id recalls, how many they are, and what was said and done in them, in order. */
-export type LogPage = {
-  readonly memory: string;
-  readonly messages: number;
-  readonly entries: readonly LogEntry[];
-};
+export type LogPage = Readonly<{ memory: string; messages: number; entries: readonly LogEntry[] }>;
 
 type LogOptions = {
   readonly pages: readonly LogPage[];
@@ -162,9 +158,12 @@ type LogCut = { readonly rank: number; readonly from: number };
 /** Ranks of entries: the lower, the longer they stay. */
 const ranks = { words: 0, verdict: 1, failed: 2, edit: 3, found: 4, outcome: 5, read: 6, plan: 7, search: 8 };
 
-function rankOf(entry: LogEntry, { plan, repaired, repairs }: KnownNames): number {
+function rankOf(entry: LogEntry, known: KnownNames): number {
+  const { plan, repaired, repairs } = known;
   if (entry.kind === 'user' || entry.kind === 'summary') return ranks.words;
-  if (entry.kind === 'found') return ranks.found;
+  // Words on a failure stay as long as the failure: it may be no fault at all.
+  if (entry.kind === 'found')
+    return entry.on?.hasFailed ? rankOf({ kind: 'step', step: entry.on }, known) : ranks.found;
   if (entry.kind !== 'step')
     return entry.kind === 'answered' || entry.verdict !== undefined ? ranks.verdict : ranks.outcome;
   const { step } = entry;
@@ -187,8 +186,9 @@ export function* wholeLogCharacters(pages: readonly LogPage[], known: KnownNames
 }
 
 function charactersOf(pages: readonly PageLines[]): number {
-  const lines = pages.flatMap((page) => page.lines);
-  return lines.reduce((sum, line) => sum + line.length + 1, pages.length * idCharacters);
+  const named = pages.filter(({ lines }) => lines.length > 0);
+  const lines = named.flatMap((page) => page.lines);
+  return lines.reduce((sum, line) => sum + line.length + 1, named.length * idCharacters);
 }
 
 /** Finds the longest log that fits. */
