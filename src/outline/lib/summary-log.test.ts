@@ -151,3 +151,32 @@ it('keeps lines that the user pasted and that begin like one above them', () => 
 - YOU: Fixed it.`,
   );
 });
+
+it('does not give a question of the model to words that ask in turn', () => {
+  const steps = [
+    user('Fetch the branch first.'),
+    model('Both functions do that now. Shall I join them?'),
+    user('Can you look at the 3 callers?'),
+    call('read_file', { path: 'src/callers.ts' }, 'export const a = 1;'),
+    model('1. `a` is right.\n2. `b` is right.\n3. `c` fails. Shall I mend it?'),
+    user('Yes.'),
+  ];
+  expect(summaryOf(steps)).toBe(`${title}
+- USER: Fetch the branch first.
+- YOU: Both functions do that now. Shall I join them?
+- USER: Can you look at the 3 callers?
+- read_file callers.ts
+- YOU: 1. \`a\` is right. 2. \`b\` is right. 3. \`c\` fails.
+- USER: Yes. (asked: "Shall I mend it?")
+Files touched until then:
+- read: src/callers.ts`);
+});
+
+it('tells the verdict of a reply that stands in a heading', () => {
+  const review =
+    '## Results\n\n### Verdict: **Approved with two wishes**\n\n### Issues\n\n`docs/hooks.md` still names the step that is gone, and nothing else does that any more.\n\nShall I change it?';
+  expect(summaryOf([user('Review the branch.'), model(review), user('Yes.')])).toBe(`${title}
+- USER: Review the branch.
+- YOU: \`docs/hooks.md\` still names the step that is gone, and nothing else does that … Verdict: Approved with two wishes
+- USER: Yes. (asked: "Shall I change it?")`);
+});

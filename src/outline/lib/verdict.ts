@@ -23,8 +23,9 @@ const maxReport = 60_000;
 /** UTF-16 units of the quoted words of a report. */
 const maxVerdict = 180;
 
-/** Matches a line with a label in bold letters: `**Root cause:** the lock is taken twice.` */
-export const labeled = /^\*\*[^*\n:：]{2,40}(?:\*\*)?[:：].*[^:：*\s]\**$/u;
+/** Matches a line with a label in bold letters, `**Root cause:** the lock is taken twice.`, and a heading with one: `### Verdict: **Approved**`. */
+export const labeled =
+  /^(?:\*\*[^*\n:：]{2,40}(?:\*\*)?[:：].*[^:：*\s]\**|#{1,6}\s[^*\n:：]{2,40}[:：]\s*\*\*[^*]+\*\*)$/u;
 
 /** Matches a line that only says where something is: `File: src/cart.ts (lines 3-9)`. */
 const locating = /^[^:：]+[:：]\s*[`"']?[\w~@-]*[./(][\w./~@()-]*[`"']?(?: \(lines? [\d, -]+\))?$/;

@@ -201,7 +201,7 @@ describe('without space for all lines', () => {
     expect(lines).toEqual([
       'USER: Where is the price read? I think that it is read in more than one place, and at other times.',
       '(3 calls left out: Grep ×3)',
-      'YOU: Good question. … So the price of an order can differ from that of its cart. … Do you want me to fix it?',
+      'YOU: Good question. … So the price of an order can differ from that of its cart.',
       'USER: Is the discount part of it, or is that taken off later, when the customer pays for all?',
       '(1 call left out: Grep)',
       'YOU: No. It is taken off in `checkout.ts`, after the price was read, so carts show …',
