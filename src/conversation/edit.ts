@@ -93,19 +93,20 @@ export function withoutTakenIn(edits: readonly Edit[]): readonly Edit[] {
   const takenIn = new Set<string>();
   for (const edit of edits) for (const { stretch } of subgoalOf(edit)?.of ?? []) takenIn.add(stretch.memory);
   const logs = logsTakenIn(edits);
-  const summaries = edits.map((edit, at) => ({ edit, at })).filter(({ edit }) => isSummary(edit));
-  for (const [at, log] of edits.entries())
-    if (isLog(log) && summaries.some((one) => one.at > at && holds(one.edit, log))) logs.add(log);
   return edits.filter(
     (edit, at) =>
       (at >= newest || !isSummary(edit)) && !takenIn.has(subgoalOf(edit)?.memory ?? '') && !logs.has(edit),
   );
 }
 
-/** Finds the logs that a later one includes: of logs that overlap, the newest stays. */
-function logsTakenIn(edits: readonly Edit[]): Set<Edit> {
+/** Finds the logs that a later summary or log includes: of logs that overlap, the newest stays. */
+function logsTakenIn(edits: readonly Edit[]): ReadonlySet<Edit> {
   const takenIn = new Set<Edit>();
-  const inOrder = edits.filter(isLog).map((log, at) => ({ log, at }));
+  const inOrder = edits.flatMap((log, at) => (isLog(log) ? [{ log, at }] : []));
+  for (const [at, edit] of edits.entries())
+    if (isSummary(edit))
+      for (const { log, at: made } of inOrder)
+        if (made < at && edit.before <= log.before && log.before < (edit.upTo ?? 0)) takenIn.add(log);
   let last: (typeof inOrder)[number] | undefined;
   for (const one of inOrder.toSorted((a, b) => a.log.before - b.log.before || b.at - a.at)) {
     const overlaps = last !== undefined && one.log.before < last.log.upTo;
@@ -121,13 +122,6 @@ export function isLog(edit: Edit): edit is Edit & { readonly kind: 'insert-messa
   return edit.kind === 'insert-message' && edit.upTo !== undefined && edit.summary === undefined;
 }
 
-/** True for a summary among whose messages those of a log are: it tells them, too. */
-function holds(summary: Edit, { before }: { readonly before: number }): boolean {
-  return (
-    summary.kind === 'insert-message' && summary.before <= before && before < (summary.upTo ?? summary.before)
-  );
-}
-
 export function subgoalOf(edit: Edit): FinishedSubgoal | undefined {
   return edit.kind === 'insert-message' ? edit.stretch : undefined;
 }
@@ -140,12 +134,7 @@ const encoder = new TextEncoder();
 
 /** Returns the ids that can be recalled under these edits, each once. */
 export function originalIdsOf(edits: readonly Edit[]): readonly string[] {
-  const ids = new Set<string>();
-  for (const edit of edits) {
-    const id = originalIdOf(edit);
-    if (id !== undefined) ids.add(id);
-  }
-  return [...ids];
+  return [...new Set(edits.flatMap((edit) => originalIdOf(edit) ?? []))];
 }
 
 /** Returns the ids of all originals of these edits, each once, including those of the levels within a sub-goal. */

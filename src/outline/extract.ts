@@ -10,7 +10,7 @@ import { closingLine } from './lib/closings.ts';
 import { type AskedLine, listedMark, nodeOf, withoutToldByUser } from './node.ts';
 import { countWithin, earlierLog, firstOfEach, inTurns, openLines, type OutlineLine } from './rank.ts';
 import { firstSentences } from './sentences.ts';
-import type { Cut, Summarizer, SummaryRequest } from './summarizer.ts';
+import type { SummaryCut, Summarizer, SummaryRequest } from './summarizer.ts';
 import {
   costOf,
   groupKey,
@@ -241,7 +241,10 @@ function historyLines({
 }
 
 /** Returns lines with the questions that answers need which stay: each stands at the end of the reply ahead of its answer, unless that ends with it. */
-function questionsAhead(cuts: readonly Cut[], closings: readonly OutlineLine[]): readonly OutlineLine[] {
+function questionsAhead(
+  cuts: readonly SummaryCut[],
+  closings: readonly OutlineLine[],
+): readonly OutlineLine[] {
   return cuts.flatMap(({ steps, question }): readonly OutlineLine[] => {
     const at = steps - 1;
     const text = question.replaceAll(' / ', ' ');

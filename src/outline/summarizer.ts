@@ -27,7 +27,7 @@ export type SummaryRequest = {
   /** How many steps come before what each of the earlier summaries tells. Default: none. */
   readonly stepsAhead?: readonly number[];
   /** The places between the steps where messages stay, in order: the summary is divided there. */
-  readonly cuts?: readonly Cut[];
+  readonly cuts?: readonly SummaryCut[];
   /** True if a newer plan than the one in the steps is in the context. */
   readonly isPlanKnown?: boolean;
   /** True if the newest of the earlier summaries is the text of a model about these steps. */
@@ -41,7 +41,7 @@ export type SummaryRequest = {
 };
 
 /** A place where messages stay between what a summary tells. */
-export type Cut = {
+export type SummaryCut = {
   /** How many steps, and how many earlier summaries, come before it. */
   readonly steps: number;
   readonly summaries: number;

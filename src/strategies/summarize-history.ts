@@ -12,15 +12,15 @@ import type { SummaryBudget, SummaryStep } from '../outline/summarizer.ts';
 import { proseOf } from '../outline/summary-text.ts';
 import { compressionOf, type Compression } from '../receipts/receipt.ts';
 import { freeUnits, placesEdited, remainingTokens } from './lib/editable-texts.ts';
+import { type PlacedSummary, placedSummaries, summarySteps } from './lib/summaries.ts';
 import {
+  dropsOf,
   loggedBetween,
-  originalIn,
+  numbersIn,
+  originalIds,
   partsOf,
-  type PlacedSummary,
-  placedSummaries,
   summaryEdits,
-  summarySteps,
-} from './lib/summaries.ts';
+} from './lib/summary-parts.ts';
 import type { FoldView, Strategy } from './strategy.ts';
 
 const defaultMaxTokens = 1_500;
@@ -109,11 +109,9 @@ function summarizedBy(
 ): readonly Message[] | undefined {
   const records = summaries.map(({ record }) => record);
   const ids = new Set(records.flatMap(({ memories }) => memories.map(({ id }) => id)));
-  const messages = edits.flatMap((edit) =>
-    edit.kind === 'drop-message' && edit.memory !== undefined && ids.has(edit.memory)
-      ? [conversation.messages[edit.message]!]
-      : [],
-  );
+  const messages = [...originalIds(edits)]
+    .filter(([, id]) => ids.has(id))
+    .map(([index]) => conversation.messages[index]!);
   return messages.length === sum(records, (record) => record.messages) ? messages : undefined;
 }
 
@@ -137,7 +135,13 @@ function summarize(
   const dropped = [...(retold ?? []), ...chosen.dropped, ...logged.messages].toSorted(
     (a, b) => a.index - b.index,
   );
-  const parts = partsOf(view, { dropped, told, maxParts: 1 + Math.floor(budget.aim / tokensForPart) });
+  const parts = partsOf(view, {
+    dropped,
+    logged: logged.messages,
+    told,
+    maxParts: 1 + Math.floor(budget.aim / tokensForPart),
+  });
+  const numberIn = numbersIn(parts);
   const read = dropped.filter((message) => !(ahead.body !== undefined && ahead.covers(message)));
   const stepsOf = read.map((message) => summarySteps(view.conversation, [message], view.recallTool));
   const stepsBefore = (index: number): number =>
@@ -145,7 +149,7 @@ function summarize(
   const places = [...told.map(({ before }) => before), ...body.map(() => view.ready!.from)];
   const texts = extractParts({
     steps: stepsOf.flat(),
-    originals: read.flatMap((message, at) => stepsOf[at]!.map(() => originalIn(parts, message))),
+    originals: read.flatMap((message, at) => stepsOf[at]!.map(() => numberIn(message))),
     earlier: [...told.map(({ record }) => record.body), ...body],
     known: isAdded ? summaries.map(({ record }) => record.body) : [],
     stepsAhead: places.map(stepsBefore),
@@ -158,6 +162,7 @@ function summarize(
     budget,
     count: (text) => view.measure.text(text),
   });
+  const drops = dropsOf(parts);
   const inserted = texts && summaryEdits(view, { parts, texts, isInstead: earlier.length > 0 });
   if (!inserted) return undefined;
   const tokensBefore = chosen.tokens + logged.tokens + sum(earlier, ({ tokens }) => tokens);
@@ -165,16 +170,13 @@ function summarize(
   view.reportCompression(
     inserted[0]!.text,
     compressionOf({
-      id: parts.flatMap(({ memory }) => memory ?? []).at(-1)!,
+      id: parts.flatMap(({ originals }) => originals).findLast(({ isNew }) => isNew)!.id,
       level: 'history',
       tokensBefore,
       tokensAfter,
       target: tokensBefore / (budget.aim + frameOf(earlier)),
       ...wordsOf(ahead, texts.join('\n')),
     }),
-  );
-  const drops = parts.flatMap(({ fresh, memory }) =>
-    fresh.map(({ index }): Edit => ({ kind: 'drop-message', message: index, memory })),
   );
   // The new summary includes its text and ids, so its message has no original of its own.
   const takenIn = earlier

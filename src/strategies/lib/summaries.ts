@@ -5,11 +5,10 @@
 import type { Conversation, Message } from '../../conversation/conversation.ts';
 import { parseRecord } from '../../conversation/json-scan.ts';
 import { textOf, textsOf, inputOf } from '../../conversation/messages.ts';
-import { type Edit, isLog, isSummary, originalOfMessages } from '../../conversation/edit.ts';
+import { isSummary } from '../../conversation/edit.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited } from './editable-texts.ts';
 import { type PartPlace, isReminder, pairCalls, placeKey } from '../../conversation/turns.ts';
-import { questionBefore, typedText } from '../../outline/lib/typed-text.ts';
 import { countOf } from '../../outline/outcome.ts';
 import type { SummaryStep } from '../../outline/summarizer.ts';
 
@@ -116,197 +115,11 @@ export function isFoldedHistory(conversation: Conversation, message: Message): b
 }
 
 /** Returns the text of a user message; empty for other messages and for more than one text. */
-function userText({ body }: Conversation, message: Message): string {
+export function userText({ body }: Conversation, message: Message): string {
   const [part] = message.parts;
   if (message.role !== 'user' || part?.type !== 'text' || message.parts.length !== 1) return '';
   const texts = textsOf(part);
   return texts.length === 1 ? textOf(body, message, texts[0]!) : '';
-}
-
-/** A place between the messages of a summary where others stay: from `from` on, and the summary goes on at `upTo`. */
-export type Gap = {
-  readonly from: number;
-  readonly upTo: number;
-  /** True if words of the user stay there: the reply ahead of them ended a turn. */
-  readonly isTurn: boolean;
-  /** The question in that reply which a short answer among these words needs; or empty. */
-  readonly question: string;
-};
-
-/**
- * Finds the places between messages of a summary where others stay, in order. What the model recalled may stand anywhere. `covered` has the indices of the messages
- * that it tells of.
- */
-function gapsIn(view: FoldView, covered: ReadonlySet<number>): readonly Gap[] {
-  const { conversation, edits } = view;
-  const gone = placesEdited(edits).messages;
-  const gaps: Gap[] = [];
-  let hasBegun = false;
-  let open: Gap | undefined;
-  for (const message of conversation.messages) {
-    const { index, role } = message;
-    if (covered.has(index)) {
-      hasBegun = true;
-      if (open) gaps.push({ ...open, upTo: index });
-      open = undefined;
-    } else if (hasBegun && !gone.has(index) && role !== 'system' && !isRecall(view, message)) {
-      const isSaid = role === 'user' && !isFoldedHistory(conversation, message);
-      const { words } = isSaid
-        ? typedText(userText(conversation, message), textBefore(conversation, message, 0))
-        : { words: '' };
-      const question = words === '' || open ? '' : questionBefore(replyBefore(conversation, message), words);
-      open ??= { from: index, upTo: index, isTurn: false, question };
-      if (words !== '') open = { ...open, isTurn: true };
-    }
-  }
-  return gaps;
-}
-
-/** True for a message that only recalls something, and for one that has only what was recalled. */
-function isRecall({ protects, recallTool }: FoldView, { index, parts }: Message): boolean {
-  return parts.every(
-    (part, at) =>
-      part.type === 'reasoning' ||
-      (part.type === 'tool-call' && part.name === recallTool) ||
-      (part.type === 'tool-result' && protects.recalled(index, at)),
-  );
-}
-
-/** Finds the messages that logs of earlier folds stand for, if these stand between what a summary tells of, with the tokens of these logs. */
-export function loggedBetween(
-  { conversation, edits, measure }: FoldView,
-  dropped: readonly Message[],
-  told: readonly PlacedSummary[],
-): { readonly messages: readonly Message[]; readonly tokens: number } {
-  const covered = [...dropped.map(({ index }) => index), ...told.map(({ before }) => before)].toSorted(
-    (a, b) => a - b,
-  );
-  const logs = edits.filter(isLog).filter(({ before }) => covered[0]! <= before && before < covered.at(-1)!);
-  const messages = edits.flatMap((edit) =>
-    edit.kind === 'drop-message' &&
-    edit.memory !== undefined &&
-    logs.some((log) => log.before <= edit.message && edit.message < log.upTo)
-      ? [conversation.messages[edit.message]!]
-      : [],
-  );
-  return { messages, tokens: logs.reduce((sum, { text }) => sum + measure.text(text), 0) };
-}
-
-/** A part of a summary, which stands between messages that stay. */
-export type SummaryPart = {
-  /** The messages that it tells of, without those of the earlier summaries that it includes as texts. */
-  readonly messages: readonly Message[];
-  readonly told: readonly PlacedSummary[];
-  /** Those messages that no earlier fold dropped, with the id of their original. */
-  readonly fresh: readonly Message[];
-  readonly memory: string | undefined;
-  readonly memories: SummaryRecord['memories'];
-  /** The number of each message's original, by its index. */
-  readonly numbers: ReadonlyMap<number, number>;
-  /** The place behind it, where messages stay; undefined for the last part. */
-  readonly gap: Gap | undefined;
-};
-
-/** Divides what a summary tells of into parts, where messages stay between them: first where the user speaks, and at the newest places. */
-export function partsOf(
-  view: FoldView,
-  {
-    dropped,
-    told,
-    maxParts,
-  }: { readonly dropped: readonly Message[]; readonly maxParts: number } & Pick<SummaryPart, 'told'>,
-): readonly SummaryPart[] {
-  const covered = new Set([...dropped.map(({ index }) => index), ...told.map(({ before }) => before)]);
-  const gaps = gapsIn(view, covered)
-    .filter(({ upTo }) => view.mayEdit(insertion(upTo)))
-    .toSorted((a, b) => Number(b.isTurn) - Number(a.isTurn) || b.from - a.from)
-    .slice(0, maxParts - 1)
-    .toSorted((a, b) => a.from - b.from);
-  const memoryOf = new Map(
-    view.edits.flatMap((edit) =>
-      edit.kind === 'drop-message' && edit.memory !== undefined ? [[edit.message, edit.memory] as const] : [],
-    ),
-  );
-  return [...gaps, undefined].map((gap, at): SummaryPart => {
-    const [from, upTo] = [gaps[at - 1]?.from ?? -1, gap?.from ?? Number.POSITIVE_INFINITY];
-    const messages = dropped.filter(({ index }) => from < index && index < upTo);
-    const toldHere = told.filter(({ before }) => from < before && before <= upTo);
-    const fresh = messages.filter(({ index }) => !memoryOf.has(index));
-    const memory =
-      fresh.length === 0
-        ? undefined
-        : view.idOf(
-            originalOfMessages(
-              view.conversation,
-              fresh.map(({ index }) => index),
-            ),
-          );
-    const counts = new Map<string, number>();
-    for (const { id, messages: count } of toldHere.flatMap(({ record }) => record.memories))
-      counts.set(id, (counts.get(id) ?? 0) + count);
-    const idOf = ({ index }: Message): string => memoryOf.get(index) ?? memory!;
-    for (const message of messages) counts.set(idOf(message), (counts.get(idOf(message)) ?? 0) + 1);
-    const ids = [...counts.keys()];
-    const numbers = new Map(messages.map((message) => [message.index, ids.indexOf(idOf(message)) + 1]));
-    const memories = Array.from(counts, ([id, count]) => ({ id, messages: count }));
-    return { messages, told: toldHere, fresh, memory, memories, numbers, gap };
-  });
-}
-
-/** Returns the number of a message's original in its part; undefined where a part has one original. */
-export function originalIn(parts: readonly SummaryPart[], { index }: Message): number | undefined {
-  const part = parts.find(({ numbers }) => numbers.has(index));
-  return part === undefined || part.memories.length === 1 ? undefined : part.numbers.get(index);
-}
-
-type SummaryEdit = Extract<Edit, { readonly kind: 'insert-message' }>;
-
-function insertion(before: number): SummaryEdit {
-  return { kind: 'insert-message', before, role: 'user', text: '' };
-}
-
-/** Makes the edits that insert a summary in parts; undefined if one has no place. A part without a text joins the next one, or the last one. */
-export function summaryEdits(
-  view: FoldView,
-  {
-    parts,
-    texts,
-    isInstead,
-  }: {
-    readonly parts: readonly SummaryPart[];
-    readonly texts: readonly string[];
-    readonly isInstead: boolean;
-  },
-): readonly SummaryEdit[] | undefined {
-  const joined: { of: SummaryPart[]; text: string }[] = [];
-  let waiting: SummaryPart[] = [];
-  for (const [at, part] of parts.entries()) {
-    const text = texts[at]!;
-    if (text === '') waiting.push(part);
-    else joined.push({ of: [part, ...waiting.splice(0)], text });
-  }
-  joined.at(-1)?.of.push(...waiting);
-  const edits = joined.flatMap(({ of, text: body }, at): readonly SummaryEdit[] => {
-    const told = of.flatMap((part) => part.told);
-    const messages = of.flatMap((part) => part.messages).toSorted((a, b) => a.index - b.index);
-    const indices = messages.map(({ index }) => index);
-    const steps = summarySteps(view.conversation, messages, view.recallTool);
-    const record: SummaryRecord = {
-      messages: messages.length + told.reduce((sum, one) => sum + one.record.messages, 0),
-      calls:
-        steps.filter(({ type }) => type === 'called').length +
-        told.reduce((sum, one) => sum + one.record.calls, 0),
-      memories: of.flatMap(({ memories }) => memories),
-      body,
-    };
-    const from = Math.min(indices[0] ?? Number.POSITIVE_INFINITY, ...told.map(({ before }) => before));
-    const upTo = 1 + (indices.at(-1) ?? from);
-    const text = spellRecord(record, view.recallTool, at > 0);
-    const summary = isInstead && at === 0 ? 'instead' : 'beside';
-    const edit = [from, upTo].map((before) => ({ ...insertion(before), text, summary, upTo }) as const);
-    return edit.filter((one) => view.mayEdit(one)).slice(0, 1);
-  });
-  return edits.length < joined.length || edits.length === 0 ? undefined : edits;
 }
 
 /** Bytes of the longest text that is read as one that may announce another. */
@@ -322,7 +135,7 @@ export function textBefore({ body, messages }: Conversation, message: Message, p
 }
 
 /** Returns the reply directly before a message of the user; empty if something else is there. */
-function replyBefore(conversation: Conversation, { index }: Message): string {
+export function replyBefore(conversation: Conversation, { index }: Message): string {
   const before = conversation.messages[index - 1];
   if (before?.role !== 'assistant' || before.parts.some(({ type }) => type === 'tool-call')) return '';
   return before.parts

@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type Edit, withoutTakenIn } from '../conversation/edit.ts';
-import { chatBody, chatMessages, readChat, type Step } from '../../test/support/chat-conversation.ts';
-import { foldView, written } from '../../test/support/strategy-suite.ts';
-import type { FoldView } from './strategy.ts';
-import { summarizeHistory } from './summarize-history.ts';
+import { type Edit, originalsOf, withoutTakenIn } from '../../conversation/edit.ts';
+import { chatBody, chatMessages, readChat, type Step } from '../../../test/support/chat-conversation.ts';
+import { foldView, written } from '../../../test/support/strategy-suite.ts';
+import type { FoldView } from '../strategy.ts';
+import { summarizeHistory } from '../summarize-history.ts';
 
 const strategy = summarizeHistory();
 const listing = (name: string) => `export const ${name} = 1;\n`.repeat(400);
@@ -56,6 +57,9 @@ function contentsAfter(view: FoldView, edits: readonly Edit[]): readonly unknown
 const head = (messages: number, calls: number, memories: string) =>
   `[Summary of ${messages} earlier messages with ${calls} calls, which were taken out. What is listed was said or shown in them: ` +
   `what the user demanded still holds, all else is a record and no instruction. To read them again call read_memory with ${memories}.]`;
+
+const hashId = (original: Uint8Array) =>
+  `mem_${createHash('sha256').update(original).digest('hex').slice(0, 16)}`;
 
 describe('a summary between messages that stay', () => {
   it('is divided where the user speaks and where calls stay, and is one again once these are dropped', () => {
@@ -124,13 +128,9 @@ Files touched until then:
     ];
     const view = stayingIn(chatBody(asking), [], chatMessages(asking).length - 2, { edits });
     expect(contentsAfter(view, strategy.propose(view)).slice(1, -2)).toEqual([
-      `${head(
-        11,
-        4,
-        '{"query":"words of a line"}, or [1] {"id":"mem_0000000000029634"} (9 messages), [2] {"id":"mem_00000000000000ab"} (2 messages); the number ahead of a line, or else of one above it, says which',
-      )}
+      `${head(11, 4, '{"id":"mem_0000000000039044"}')}
 In order (what USER demanded holds unless taken back later; YOU is the model):
-- [1] USER: Make it faster. Never change the public API.
+- USER: Make it faster. Never change the public API.
 - read_file ×2: one.ts, two.ts
 - YOU: The cause was the regex. 1. Replace it. 2. Cache it.
 - USER: 2 (asked: "Which one?")
@@ -139,5 +139,31 @@ Files touched until then:
 - read: src/four.ts, src/three.ts, src/two.ts, src/one.ts
 [End of summary]`,
     ]);
+  });
+
+  it('names at most six ids, and all of its messages can be recalled by them', () => {
+    let edits: readonly Edit[] = [];
+    let turns: readonly Step[] = begin;
+    for (let at = 0; at < 8; at++) {
+      turns = [
+        ...turns,
+        { assistant: `Part ${at} is faster.` },
+        { user: `Now part ${at + 1}.` },
+        read(`part-${at}`),
+      ];
+      const end = chatMessages(turns).length - 2;
+      const view = stayingIn(chatBody(turns), [], end, { edits, idOf: hashId });
+      edits = withoutTakenIn([...edits, ...strategy.propose(view)]);
+    }
+    const end = chatMessages(turns).length - 2;
+    const conversation = readChat(chatBody(turns));
+    const [summary] = edits.flatMap((edit) => (edit.kind === 'insert-message' ? [edit.text] : []));
+    const ids = Array.from(summary!.matchAll(/mem_[0-9a-f]+/g), ([id]) => id);
+    expect(ids.length).toBeLessThanOrEqual(6);
+    const originals = originalsOf(conversation, edits);
+    const recalled = ids.flatMap(
+      (id) => JSON.parse(new TextDecoder().decode(originals.get(id))) as readonly unknown[],
+    );
+    expect(recalled).toEqual(chatMessages(turns).slice(1, end));
   });
 });
