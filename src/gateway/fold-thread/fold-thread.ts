@@ -3,36 +3,20 @@
  * local engine, and large ones with an engine in the thread. A request whose thread ends is sent unfolded, and the next one starts a new
  * thread.
  */
-import { Worker } from 'node:worker_threads';
 import { defaultCacheMb } from '../../caches.ts';
 import type { Engine } from '../../engine/types.ts';
-import type { EngineRequest, PreparedRequest, SummaryJob } from '../../engine/types.ts';
+import type { EngineRequest, PreparedRequest } from '../../engine/types.ts';
 import { maxTimerMs } from '../../checks.ts';
 import { LeporelloError, reasonOf } from '../../errors.ts';
 import { withResolvers } from '../../es2024.ts';
 import type { EngineParts } from '../app.ts';
-import { type CallState, type Remote, giveUp, moving, openCallState, openCalls } from './calls.ts';
-import { offerLearned } from './learned.ts';
-import {
-  type BudgetMember,
-  type SharedBudget,
-  forgetEngine,
-  joinBudget,
-  openSharedBudget,
-} from './shared-budget.ts';
+import { type Remote, giveUp, moving, openCallState } from './calls.ts';
+import { openSummaries, preparedOf } from './remade.ts';
+import { type BudgetMember, type SharedBudget, joinBudget, openSharedBudget } from './shared-budget.ts';
 import { copyBody } from '../http/body.ts';
-import type {
-  ParentFunctions,
-  RemadeFields,
-  ThreadData,
-  ThreadFunctions,
-  ThreadPrepared,
-  ThreadRequest,
-} from './thread.ts';
+import type { ThreadFunctions, ThreadRequest } from './thread.ts';
+import { openWorker } from './worker.ts';
 import type { ServedSettings } from '../../library/default-engine.ts';
-import type { Summarizer } from '../../outline/summarizer.ts';
-import { openStoreView } from '../../store/wrapped-store.ts';
-import { loadTokenCounter, loadVocabulary } from '../../tokens/load-counter.ts';
 import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
 
 /** Options of the fold threads. */
@@ -69,13 +53,6 @@ const bytesPerToken = 3;
 
 /** Milliseconds after which a thread that has not answered is terminated. */
 const maxSilenceMs = 180_000;
-
-/** A running thread. */
-type RunningThread = {
-  readonly remote: Remote<ThreadFunctions>;
-  readonly worker: Worker;
-  end(error: LeporelloError): void;
-};
 
 /** Creates the threads that fold the large bodies of one gateway, for `foldThread` of `assembleGateway`. */
 export function foldThread(options: FoldThreadOptions = {}): FoldThread {
@@ -123,195 +100,54 @@ function foldInThread(
   { fromBytes, heapMb, budget }: Required<FoldThreadOptions> & { readonly budget: SharedBudget },
   place: number,
 ): FoldLane {
-  const { local, keptReplies, encryptedStore, log, secret } = parts;
-  // The engines of both threads find the same transient entries.
-  const store = openStoreView(parts.store, { deadlineMs: parts.settings.storeDeadlineMs });
+  const { local } = parts;
   const settings = copiedSettings(parts.settings);
-  const workerData: ThreadData = { settings, secret, storeName: store.name, budget, engine: place };
-  const summarizers = new Map<
-    number,
-    {
-      readonly summarizer: Summarizer;
-      readonly count: (text: string) => number;
-      readonly signal: AbortSignal | undefined;
-    }
-  >();
-  let summaries = 0;
-  let running: RunningThread | undefined;
-  let isClosed = false;
-
-  const offered: ParentFunctions = {
-    getMany: (keys) => store.getMany(keys),
-    getFirst: (keys) => store.getFirst(keys),
-    putMany: (entries) => store.putMany(entries),
-    putUnless: (guards, entries) => store.putUnless(guards, entries),
-    touch: (keys, expiresAt) => store.touch(keys, expiresAt),
-    delete: (keys) => store.delete(keys),
-    ...offerLearned(parts.learned),
-    vocabulary: loadVocabulary,
-    async summarize(number, request) {
-      const { summarizer, count, signal } = summarizers.get(number)!;
-      return summarizer.summarize({ ...request, count }, signal);
-    },
-  };
-
-  function start(): RunningThread {
-    const worker = new Worker(threadFile, {
-      workerData,
-      resourceLimits: { maxOldGenerationSizeMb: heapMb },
-      name: 'leporello-fold',
-    });
-    // The thread alone does not keep the process alive.
-    worker.unref();
-    const { remote, end } = openCalls<ThreadFunctions>(
-      {
-        post: (message, moved) => worker.postMessage(message, moved),
-        listen: (listener) => void worker.on('message', listener),
-      },
-      offered,
-    );
-    const started: RunningThread = { remote, worker, end };
-    const ended = (reason: string): void => {
-      if (running === started) {
-        running = undefined;
-        forgetEngine(budget, place);
-      }
-      end(new LeporelloError('store-failed', `The thread that folds large requests ended: ${reason}.`));
-    };
-    worker.once('error', (error: Error & { readonly code?: string }) => {
-      const reason = error.code ?? error.name;
-      log.warn(
-        { reason },
-        'the thread that folds large requests failed; the next large request starts another',
-      );
-      ended(reason);
-    });
-    worker.once('exit', (code) => ended(`exit code ${code}`));
-    return started;
-  }
-
-  function thread(): RunningThread {
-    if (isClosed)
-      throw new LeporelloError('store-failed', 'The thread that folds large requests was closed.');
-    running ??= start();
-    return running;
-  }
-
+  const summaries = openSummaries();
+  const remadeParts = { ...parts, settings, summaries };
+  const worker = openWorker({ parts: { ...parts, settings }, heapMb, budget, place, summaries });
   const isLarge = ({ body }: EngineRequest): boolean => body.length >= fromBytes;
 
   async function prepare(request: EngineRequest): Promise<PreparedRequest> {
-    const state = openCallState();
-    let by: RunningThread | undefined;
-    const timers = [setTimeout(() => void by?.worker.terminate(), maxSilenceMs)];
-    const unfolded = (reason: string) => local.unfolded(request, { status: 'failed', reason });
+    const deadlines = openDeadlines();
     try {
-      by = thread();
+      const { remote, worker: thread } = worker.running();
+      deadlines.after(maxSilenceMs, () => void thread.terminate());
+      const state = openCallState();
       const late = withResolvers<undefined>();
       if (request.leftMs)
-        timers.push(
-          setTimeout(
-            () => void isGivenUp(request, state).then(late.resolve, () => undefined),
-            Math.min(Math.max(0, request.leftMs()), maxTimerMs),
-          ),
-        );
-      const prepared = await Promise.race([
-        by.remote.prepare(await requestData(request), state),
-        late.promise,
-      ]);
-      return prepared
-        ? await preparedOf(by.remote, request, prepared)
-        : await unfolded('deadline: the thread that folds large requests was busy with other requests');
+        deadlines.after(request.leftMs(), () => {
+          mayBeGivenUp(request).then(
+            (may) => may && giveUp(state) && late.resolve(undefined),
+            () => undefined,
+          );
+        });
+      const prepared = await Promise.race([remote.prepare(await requestData(request), state), late.promise]);
+      if (prepared) return await preparedOf(remadeParts, remote, request, prepared);
+      return await unfolded(
+        request,
+        'deadline: the thread that folds large requests was busy with other requests',
+      );
     } catch (error) {
-      return unfolded(reasonOf(error));
+      return unfolded(request, reasonOf(error));
     } finally {
-      for (const timer of timers) clearTimeout(timer);
+      deadlines.clear();
     }
   }
 
-  /** Resolves when the call was given up. Never resolves when it has begun, or when the unfolded request may not fit its window. */
-  async function isGivenUp(request: EngineRequest, state: CallState): Promise<undefined> {
-    const { report } = await local.unfolded(request, { status: 'failed', reason: '' });
-    const { window = FALLBACK_WINDOW, maxInput = window } = await loadModelInfo(
-      report.model,
-      settings.models,
-    );
-    const mayOverflow = request.refusal !== undefined || request.body.length / bytesPerToken > maxInput;
-    if (mayOverflow || !giveUp(state)) await new Promise(() => {});
-    return undefined;
+  function unfolded(request: EngineRequest, reason: string): Promise<PreparedRequest> {
+    return local.unfolded(request, { status: 'failed', reason });
   }
 
-  async function preparedOf(
-    remote: Remote<ThreadFunctions>,
-    request: EngineRequest,
-    { handle, copied, body = request.body, isCounted, searched, summary, heldBack }: ThreadPrepared,
-  ): Promise<PreparedRequest> {
-    const { tenant } = request;
-    const counter = isCounted ? await loadTokenCounter(copied.report.model, settings.models) : undefined;
-    // Referenced by everything that uses the thread's copy; when this is garbage-collected, the thread may forget its copy.
-    const kept = { handle };
-    releaseWithout(kept, remote, handle);
-    const remade: RemadeFields = {
-      body,
-      counter,
-      conversation: undefined,
-      searched: () => searched,
-      titleOf: (id) => remote.titleOf(kept.handle, id).catch(() => undefined),
-      async original(id) {
-        const here = await remote.original(kept.handle, id).catch(() => undefined);
-        if (here) return here;
-        if (!copied.report.memories.includes(id)) return undefined;
-        const stored = await encryptedStore.recall(tenant, id);
-        return stored.status === 'found' ? stored.original : undefined;
-      },
-      remember: (recall) => remote.remember(kept.handle, recall),
-      async keepReply(knownAs, reply) {
-        // Stored here too, because a request that is sent unfolded asks only this thread.
-        await Promise.all([
-          remote.keepReply(kept.handle, knownAs, reply),
-          keptReplies.record(tenant, knownAs, reply),
-        ]);
-      },
-      known: remote.known(handle).catch(() => undefined),
-      reportPromptTokens: (reported) =>
-        void remote.reportPromptTokens(kept.handle, reported).catch(() => undefined),
-      detail: () => remote.detail(kept.handle).catch(() => undefined),
-      heldBack:
-        heldBack === undefined
-          ? undefined
-          : {
-              strategies: heldBack,
-              async prepared() {
-                const folded = await remote.heldBack(kept.handle).catch(() => undefined);
-                return folded && preparedOf(remote, request, folded);
-              },
-            },
-      summary: summary && jobOf(remote, kept, summary, (text) => counter?.count(text) ?? text.length),
-    };
-    return { ...copied, ...remade };
+  /** False for a request that, unfolded, might not fit its window. */
+  async function mayBeGivenUp(request: EngineRequest): Promise<boolean> {
+    const { report } = await unfolded(request, '');
+    const info = await loadModelInfo(report.model, settings.models);
+    const { window = FALLBACK_WINDOW, maxInput = window } = info;
+    return request.refusal === undefined && request.body.length / bytesPerToken <= maxInput;
   }
 
-  function jobOf(
-    remote: Remote<ThreadFunctions>,
-    kept: { readonly handle: number },
-    { writes, key, earlier, tokens }: NonNullable<ThreadPrepared['summary']>,
-    count: (text: string) => number,
-  ): SummaryJob {
-    return {
-      writes,
-      key,
-      earlier: () => earlier,
-      tokens,
-      claim: (forMs) => remote.claimSummary(kept.handle, forMs),
-      async write(summarizer, signal) {
-        const number = summaries++;
-        summarizers.set(number, { summarizer, count, signal });
-        try {
-          return await remote.writeSummary(kept.handle, summarizer.name, number);
-        } finally {
-          summarizers.delete(number);
-        }
-      },
-    };
+  async function inThread(ask: (remote: Remote<ThreadFunctions>) => Promise<void>): Promise<void> {
+    await ask(worker.running().remote);
   }
 
   const engine: Engine = {
@@ -337,24 +173,17 @@ function foldInThread(
     async warmUp(model) {
       await inThread((remote) => remote.warmUp(model)).catch(() => undefined);
     },
-    async close() {
-      isClosed = true;
-      await running?.worker.terminate();
-    },
+    close: () => worker.close(),
   };
-
-  async function inThread(ask: (remote: Remote<ThreadFunctions>) => Promise<void>): Promise<void> {
-    await ask(thread().remote);
-  }
 }
 
-/** The thread's module: a TypeScript source in a checkout, compiled JavaScript in the package. */
-const threadFile = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url);
-
-const released = new FinalizationRegistry<() => void>((release) => release());
-
-function releaseWithout(kept: object, remote: Remote<ThreadFunctions>, handle: number): void {
-  released.register(kept, () => void remote.release(handle).catch(() => undefined));
+/** Runs functions after so many milliseconds, until it is cleared. */
+function openDeadlines(): { after(ms: number, run: () => void): void; clear(): void } {
+  const timers: ReturnType<typeof setTimeout>[] = [];
+  return {
+    after: (ms, run) => void timers.push(setTimeout(run, Math.min(Math.max(0, ms), maxTimerMs))),
+    clear: () => timers.forEach((timer) => clearTimeout(timer)),
+  };
 }
 
 /** Returns the request as data. Its body is a copy, which is moved to the thread: the gateway may have to send the client's own bytes. */
