@@ -1,6 +1,7 @@
 /** Parses the flags of one command, and reads their values. Throws `bad-usage` for flags and values that are not allowed. */
 import { type ParseArgsOptionsConfig, parseArgs as parseFlags } from 'node:util';
 import { nearest } from '../checks.ts';
+import { type FormatName, wireFormats } from '../library/formats.ts';
 import { LeporelloError } from '../errors.ts';
 
 /** The part of a command line that sets the configuration. */
@@ -150,12 +151,12 @@ export function settingsIn(given: ParsedFlags): SettingArgs {
 }
 
 /** A wire format that `--format` names. */
-export type Format = (typeof formats)[number];
-const formats = ['auto', 'chat', 'responses', 'anthropic', 'gemini'] as const;
+export type Format = 'auto' | FormatName;
 
 /** Returns the value of `--format`. */
 export function formatIn(given: ParsedFlags): Format {
   const word = given.text('format') ?? 'auto';
+  const formats = ['auto', ...(Object.keys(wireFormats) as FormatName[])] as const;
   const format = formats.find((name) => name === word);
   if (format !== undefined) return format;
   throw new LeporelloError('bad-usage', `--format is ${word}, but must be one of ${formats.join(', ')}.`);

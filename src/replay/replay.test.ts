@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { formatOf } from '../cli/replay/sources.ts';
-import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
-import type { Codec } from '../codecs/codec.ts';
-import { gemini } from '../codecs/gemini/index.ts';
-import { openaiChat } from '../codecs/openai-chat/index.ts';
-import { openaiResponses } from '../codecs/openai-responses/index.ts';
+import { replayFormats } from '../cli/replay/sources.ts';
+import type { FormatName } from '../library/formats.ts';
 import { asAnthropic } from '../../test/support/as-anthropic.ts';
 import { asResponses } from '../../test/support/as-responses.ts';
 import { chatBody, type Step } from '../../test/support/chat-conversation.ts';
@@ -45,9 +41,9 @@ const steps: readonly Step[] = [
 ];
 
 const body = chatBody(steps, { tools: ['look', 'send'] });
-const recordingOf = (codec: Codec, bytes: Uint8Array) =>
-  readRecording({ id: 'one', source: 'test', format: formatOf(codec), body: bytes }, characters);
-const recording = recordingOf(openaiChat, body);
+const recordingOf = (name: FormatName, bytes: Uint8Array) =>
+  readRecording({ id: 'one', source: 'test', format: replayFormats[name], body: bytes }, characters);
+const recording = recordingOf('chat', body);
 
 const options = { window: 10_000 };
 
@@ -88,7 +84,7 @@ describe('play', () => {
 
   it('pays the full price after the cache expired, and passes the pause to the engine', async () => {
     const priced = chatBody(steps, { tools: ['look', 'send'], model: 'priced' });
-    const source = { id: 'one', source: 'test', format: formatOf(openaiChat), body: priced };
+    const source = { id: 'one', source: 'test', format: replayFormats.chat, body: priced };
     const cold = readRecording({ ...source, coldAt: new Set([9]) }, characters);
     const warm = await play(recording, fullContext, options);
     const { tally, contexts } = await play(cold, fullContext, options);
@@ -125,13 +121,13 @@ describe('play', () => {
     expect((await play(recording, fullContext, { window: 7_000 })).tally.overWindow).toBe(3);
   });
 
-  it.each<[string, Codec, Uint8Array]>([
-    ['Chat Completions', openaiChat, body],
-    ['Responses', openaiResponses, asResponses(body)],
-    ['Anthropic Messages', anthropicMessages, asAnthropic(body)],
-    ['generateContent', gemini, asGemini(body)],
-  ])('has the engine fold and the model recall in %s; what it read stays', async (_, codec, bytes) => {
-    const { tally, contexts } = await play(recordingOf(codec, bytes), engine, options);
+  it.each<[FormatName, Uint8Array]>([
+    ['chat', body],
+    ['responses', asResponses(body)],
+    ['anthropic', asAnthropic(body)],
+    ['gemini', asGemini(body)],
+  ])('has the engine fold and the model recall in the format %s; what it read stays', async (name, bytes) => {
+    const { tally, contexts } = await play(recordingOf(name, bytes), engine, options);
     expect(tally).toMatchObject({ steps: 7, needs: 2, missing: 1, lost: 0, recalls: 1, failed: 0, unfit: 0 });
     expect(tally.folds).toBe(1);
     expect(tally.stable).toBe(6);

@@ -8,7 +8,7 @@ const providerName = /openai|anthropic|gemini|google|claude|gpt|codex/gi;
 
 /** Files that may name providers because they are about them. */
 const providerFiles =
-  /^src\/(codecs\/[^/]+\/|adapters\/|cli\/|library\/request-body\.ts$|gateway\/routing\/(?:tenant|routes|named-model)\.ts$|tokens\/models\.ts$|receipts\/prices\.ts$|strategies\/lib\/no-such-tool\.ts$)|\.test\.ts$/;
+  /^src\/(codecs\/[^/]+\/|adapters\/|cli\/|library\/formats\.ts$|gateway\/routing\/(?:tenant|routes|named-model)\.ts$|tokens\/models\.ts$|receipts\/prices\.ts$|strategies\/lib\/no-such-tool\.ts$)|\.test\.ts$/;
 
 export function providerProblems(
   files: readonly SourceFile[],

@@ -1,5 +1,6 @@
 /** Implements `leporello compact`: folds bodies offline, one after the other, and stores their originals in the data folder. */
 import type { Codec } from '../../codecs/codec.ts';
+import { wireFormats } from '../../library/formats.ts';
 import { createDefaultEngine } from '../../library/default-engine.ts';
 import type { Engine } from '../../engine/types.ts';
 import type { PreparedRequest } from '../../engine/types.ts';
@@ -14,7 +15,7 @@ import {
   recordsOf,
   systemProblem,
 } from './input.ts';
-import { identify, type WireFormat } from '../compact/identify.ts';
+import { identify } from '../compact/identify.ts';
 import { openOutput, type Output } from '../compact/open-output.ts';
 import { type BodyReceipt, receiptLines, receiptTable, type ReceiptView } from '../compact/receipt-table.ts';
 import { loadConfig } from '../config/load-config.ts';
@@ -112,7 +113,8 @@ async function compactOne(
     const outcome = { status: 'bad', reason: known.reason } as const;
     return { bytes, receipt: { line: number, id: `line ${number}`, outcome, report: undefined, ms: 0 } };
   }
-  const codec = withModel(known.wire, args.model);
+  const { load, usualModel } = wireFormats[known.format];
+  const codec = withModel(await load(), args.model, usualModel);
   const prepared = await engine.prepare({ codec, body: bytes, tenant });
   const ms = performance.now() - started;
   const receipt = { line: number, id: known.id ?? `line ${number}`, ...outcomeOf(prepared), ms };
@@ -131,7 +133,7 @@ function isGood({ outcome, report }: BodyReceipt): boolean {
 }
 
 /** Returns a codec that sets the model of the conversation. The body keeps its bytes. */
-function withModel({ codec, usualModel }: WireFormat, model: string | undefined): Codec {
+function withModel(codec: Codec, model: string | undefined, usualModel: string): Codec {
   return {
     ...codec,
     read(body, reading) {

@@ -10,7 +10,7 @@ import type { Format } from '../flags.ts';
 import { identify } from '../compact/identify.ts';
 import { conversationBody, type ConversationRecord } from './conversation-body.ts';
 import { anthropicMessages } from '../../codecs/anthropic-messages/index.ts';
-import type { Codec } from '../../codecs/codec.ts';
+import type { FormatName } from '../../library/formats.ts';
 import { gemini } from '../../codecs/gemini/index.ts';
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../codecs/openai-responses/index.ts';
@@ -40,13 +40,10 @@ export function readSource(
 ): ReadSource {
   const known = identify(bytes, format, maxBytes);
   if (known.status === 'bad') return known;
-  const { codec } = known.wire;
   const id = known.id ?? place;
-  const line = JSON.parse(new TextDecoder().decode(bytes)) as Partial<ConversationRecord> & {
-    readonly model?: unknown;
-  };
-  if (codec !== chat.codec || line.model !== undefined)
-    return { status: 'ok', source: { id, source: file, format: formatOf(codec), body: bytes } };
+  const line: Partial<ConversationRecord> & { readonly model?: unknown } = known.body;
+  if (known.format !== 'chat' || line.model !== undefined)
+    return { status: 'ok', source: { id, source: file, format: replayFormats[known.format], body: bytes } };
   const { messages = [], tools, source } = line;
   const body = conversationBody({ messages, ...(Array.isArray(tools) ? { tools } : {}) }, prefix, counter);
   return {
@@ -142,9 +139,10 @@ const geminiFormat: ReplayFormat = {
   turnOf: (messages) => chat.turnOf(messages),
 };
 
-/** Returns the replay format of a codec. */
-export function formatOf(codec: Codec): ReplayFormat {
-  const format = [chat, responses, anthropic, geminiFormat].find((known) => known.codec === codec);
-  if (!format) throw new RangeError(`${codec.name} cannot be replayed: add it to the formats.`);
-  return format;
-}
+/** The wire formats that can be replayed. */
+export const replayFormats: Readonly<Record<FormatName, ReplayFormat>> = {
+  chat,
+  responses,
+  anthropic,
+  gemini: geminiFormat,
+};
