@@ -1,6 +1,7 @@
 /** Converts the configuration to the settings of the gateway. */
 import { LeporelloError } from '../../errors.ts';
 import type { GatewaySettings } from '../../gateway/app.ts';
+import { type Provider, type UpstreamUrls, providers } from '../../gateway/routing/routes.ts';
 import type { PriceOverrides } from '../../tokens/model-facts.ts';
 import type { ModelOverride, ModelOverrides } from '../../tokens/models.ts';
 import type { Config } from './schema.ts';
@@ -31,7 +32,7 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     offerRecall: recall.offer,
     offerNotes: recall.notes,
     repairEdits: recall.repairEdits,
-    urls: { openai: config.openaiUrl, anthropic: config.anthropicUrl, gemini: config.geminiUrl },
+    urls: upstreamsIn(config),
     maxBodyBytes: limits.maxBodyBytes,
     prepareDeadlineMs: limits.prepareDeadlineMs,
     storeDeadlineMs: limits.storeDeadlineMs,
@@ -50,6 +51,12 @@ export function gatewaySettings(config: Config, window?: number): GatewaySetting
     ...(subgoals === undefined ? {} : { subgoals }),
     ...(allowedHosts === undefined ? {} : { allowedHosts }),
   };
+}
+
+/** Returns the URL of each provider. */
+export function upstreamsIn(config: Pick<Config, `${Provider}Url`>): UpstreamUrls {
+  const urls = providers.map((provider) => [provider, config[`${provider}Url`]] as const);
+  return Object.fromEntries(urls) as Record<Provider, string>;
 }
 
 /** Adds the share of the control group. A user who sets only a shadow gets none, because a control group costs money. */

@@ -92,8 +92,8 @@ describe('leporello doctor', () => {
 ok       The configuration is valid.
 ok       The data folder HOME/.leporello can be used. It holds no store yet.
 ok       The secret is created at the first start.
-ok       https://api.anthropic.com can be reached.
 ok       https://api.openai.com/v1 can be reached.
+ok       https://api.anthropic.com can be reached.
 ok       https://generativelanguage.googleapis.com can be reached.
 ok       No gateway runs on http://127.0.0.1:PORT now.
          fix: leporello serve --port PORT, or leporello wrap claude --port PORT, which starts one.

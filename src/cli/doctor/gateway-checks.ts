@@ -1,4 +1,5 @@
 /** Checks of `leporello doctor` on the gateway that runs on the configured port: whose it is, its last requests, and the models that it saw. */
+import { providers } from '../../gateway/routing/routes.ts';
 import { type KeptReceipt, isOfRequest } from '../../receipts/detail.ts';
 import type { Receipt } from '../../receipts/receipt.ts';
 import { FALLBACK_WINDOW, loadModelInfo } from '../../tokens/models.ts';
@@ -21,7 +22,7 @@ export function settingsInUse(
 ): { readonly used: Config; readonly findings: readonly Finding[] } {
   if (user.kind !== 'leporello' || !user.isOurs) return { used: config, findings: [] };
   const { urls, tenant } = user.state;
-  const upstreams = { openaiUrl: urls.openai, anthropicUrl: urls.anthropic, geminiUrl: urls.gemini };
+  const upstreams = Object.fromEntries(providers.map((provider) => [`${provider}Url`, urls[provider]]));
   const different = Object.entries(upstreams).filter(([key, url]) => config[key as keyof Config] !== url);
   // A header or a claim is spelled as JSON, and matters to no check.
   const used = { ...config, ...upstreams, tenant: tenant === 'credential' ? tenant : 'local' };

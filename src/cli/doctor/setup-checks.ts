@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { access, constants, open, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { LeporelloError } from '../../errors.ts';
-import { defaultUpstreams } from '../../gateway/routing/routes.ts';
+import { defaultUpstreams, providers } from '../../gateway/routing/routes.ts';
 import { givenSecret, isOfOtherSecret, loadSecret } from '../../store/secret.ts';
 import { sqliteStore } from '../../store/sqlite/sqlite.ts';
 import type { Store } from '../../store/store.ts';
@@ -252,22 +252,19 @@ export async function storeFindings(
 
 /** Checks that each upstream can be reached. One that nobody configured may not be needed, so it is only a warning. */
 export async function upstreamFindings(
-  { openaiUrl, anthropicUrl, geminiUrl }: Config,
+  config: Config,
   { reach, deadlineMs }: Pick<DoctorDeps, 'reach' | 'deadlineMs'>,
 ): Promise<readonly Finding[]> {
   const check = 'upstream';
-  const upstreams = [
-    { option: 'anthropicUrl', url: anthropicUrl, usual: defaultUpstreams.anthropic },
-    { option: 'openaiUrl', url: openaiUrl, usual: defaultUpstreams.openai },
-    { option: 'geminiUrl', url: geminiUrl, usual: defaultUpstreams.gemini },
-  ];
   return Promise.all(
-    upstreams.map(async ({ option, url, usual }): Promise<Finding> => {
+    providers.map(async (provider): Promise<Finding> => {
+      const option = `${provider}Url` as const;
+      const url = config[option];
       try {
         await reach(url, deadlineMs);
         return { check, level: 'ok', says: `${url} can be reached.` };
       } catch (error) {
-        const level = url === usual ? 'warning' : 'failure';
+        const level = url === defaultUpstreams[provider] ? 'warning' : 'failure';
         const { why, fix } = connectionProblem(error, option, new URL(url).hostname);
         return { check, level, says: `${url} (${option}) cannot be reached: ${why}.`, fix };
       }

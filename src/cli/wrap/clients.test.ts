@@ -7,13 +7,9 @@ import {
   clientSnippets,
   upstreamsOf,
 } from './clients.ts';
+import { defaultUpstreams as defaults } from '../../gateway/routing/routes.ts';
 
 const url = 'http://127.0.0.1:8787';
-const defaults = {
-  openai: 'https://api.openai.com/v1',
-  anthropic: 'https://api.anthropic.com',
-  gemini: 'https://generativelanguage.googleapis.com',
-};
 
 /** Plans a run with these variables and files. */
 function planned(

@@ -9,6 +9,7 @@ import { constants as system } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { LeporelloError } from '../../errors.ts';
 import { defaultUpstreams } from '../../gateway/routing/routes.ts';
+import { upstreamsIn } from '../config/to-settings.ts';
 import { loadSecret } from '../../store/secret.ts';
 import type { WrapArgs } from '../command-args.ts';
 import {
@@ -112,10 +113,6 @@ async function print(
 /** Quotes a word for a POSIX shell, if it must be. */
 function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
-}
-
-function upstreamsIn({ openaiUrl, anthropicUrl, geminiUrl }: Config) {
-  return { openai: openaiUrl, anthropic: anthropicUrl, gemini: geminiUrl };
 }
 
 /** Returns the address of a Leporello that the user's own base URL names, else the configured one. */

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { upstreamError, upstreamProblem } from './problems.ts';
+import { defaultUpstreams } from '../routing/routes.ts';
 
 describe("the client's error for an upstream that cannot be reached", () => {
   const urls = {
+    ...defaultUpstreams,
     openai: 'http://127.0.0.1:9/v1',
     anthropic: 'http://127.0.0.1:9',
     gemini: 'https://three.example',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { HeaderList } from '../http/http.ts';
-import { type UpstreamUrls, defaultUpstreams, routeOf } from './routes.ts';
+import { type Provider, type UpstreamUrls, defaultUpstreams, providers, routeOf } from './routes.ts';
 
 /** Returns the host that a request is sent to, or the status with which it is answered. */
 function sentTo(line: string, headers: HeaderList, urls: UpstreamUrls = defaultUpstreams): string {
@@ -195,14 +195,17 @@ describe('a request with the default upstreams goes to its provider or nowhere',
   });
 });
 
+const every = (url: string) =>
+  Object.fromEntries(providers.map((provider) => [provider, url])) as Record<Provider, string>;
+
 describe('with upstreams of its own', () => {
   const own = { ...defaultUpstreams, openai: 'http://127.0.0.1:11434/v1' };
-  const one = {
+  const one: UpstreamUrls = {
+    ...every('https://one.example'),
     openai: 'https://one.example/v1',
-    anthropic: 'https://one.example',
-    gemini: 'https://one.example',
   };
   const three = {
+    ...defaultUpstreams,
     openai: 'https://one.example',
     anthropic: 'https://two.example',
     gemini: 'https://three.example',

@@ -3,6 +3,7 @@ import { defaultUpstreams, routeOf } from './routes.ts';
 import { sessionOf } from './tenant.ts';
 
 const urls = {
+  ...defaultUpstreams,
   openai: 'https://one.example/v1',
   anthropic: 'https://two.example',
   gemini: 'https://three.example',

@@ -177,7 +177,8 @@ export function codecOf(name: string, route: Codec['route']): Codec {
 /** Base URLs of the upstreams, with or without their version segment (`/v1`). */
 export type UpstreamUrls = { readonly openai: string; readonly anthropic: string; readonly gemini: string };
 
-type Provider = keyof UpstreamUrls;
+/** A provider. The option that sets its URL is its name with `Url`. */
+export type Provider = keyof UpstreamUrls;
 
 export const defaultUpstreams: UpstreamUrls = {
   openai: 'https://api.openai.com/v1',
@@ -243,7 +244,7 @@ function unserved(path: RegExp, reason: string): PathRule {
   return { path, of: [], unserved: reason };
 }
 
-const all: readonly Provider[] = ['openai', 'anthropic', 'gemini'];
+export const providers = Object.keys(defaultUpstreams) as readonly Provider[];
 
 function under(names: string): RegExp {
   return new RegExp(`^/v1/(?:${names})(?:[/:]|$)`);
@@ -265,7 +266,7 @@ const pathRules: readonly PathRule[] = [
     ),
     of: ['gemini'],
   },
-  { path: under('models|files'), of: all },
+  { path: under('models|files'), of: providers },
   { path: under('agents|skills|vaults'), of: ['openai', 'anthropic'] },
   { path: /^(?:\/v1)?\/messages(?:\/|$)/, of: ['anthropic'] },
   {
@@ -281,7 +282,7 @@ const pathRules: readonly PathRule[] = [
     ),
     of: ['openai'],
   },
-  { path: /^\/v1(?:\/|$)/, of: all, isUnlisted: true },
+  { path: /^\/v1(?:\/|$)/, of: providers, isUnlisted: true },
   unserved(
     /^\/openai\//,
     "is a path of Azure OpenAI, which this gateway serves only under /v1: set openaiUrl to https://RESOURCE.openai.azure.com/openai/v1 and the client's base URL to this gateway's /v1",
@@ -350,7 +351,7 @@ const agents: readonly { readonly agent: RegExp; readonly provider: Provider }[]
 
 /** Returns the only configured provider, if all configured upstreams are one host: then the user can mean no other. */
 function onlyConfigured(urls: UpstreamUrls): Provider | undefined {
-  const configured = all.filter((provider) => urls[provider] !== defaultUpstreams[provider]);
+  const configured = providers.filter((provider) => urls[provider] !== defaultUpstreams[provider]);
   return new Set(configured.map((provider) => hostOf(urls[provider]))).size === 1 ? configured[0] : undefined;
 }
 
@@ -360,8 +361,8 @@ const names: Readonly<Record<Provider, string>> = {
   gemini: 'Gemini',
 };
 
-function spelled(providers: readonly Provider[]): string {
-  return providers.map((provider) => names[provider]).join(' and ');
+function spelled(named: readonly Provider[]): string {
+  return named.map((provider) => names[provider]).join(' and ');
 }
 
 /** Returns the provider whose error format the client most likely understands. */
