@@ -292,6 +292,8 @@ export type PreparedRequest = {
   readonly reportPromptTokens: (reported: number) => void;
   /** Describes the request, for a receipt that is read later. Undefined when it was sent without looking at its messages. */
   readonly detail?: () => RequestDetail | Promise<RequestDetail | undefined>;
+  /** Lets another thread forget the request once its response has ended and nothing else will ask about it. Default: no thread holds it. */
+  readonly release?: () => void;
 };
 
 /** Identifies a conversation. */

@@ -14,6 +14,7 @@ import {
   type ReceiptLog,
   createCostTracker,
   createReceiptLog,
+  releaseEnded,
 } from './receipts/receipts.ts';
 import { reported, unfailing } from './send-with-retries.ts';
 import { type UpstreamUrls, defaultUpstreams } from './routing/routes.ts';
@@ -267,13 +268,13 @@ function reportedTo(
   receipts: ReceiptLog,
   experiment: GatewayExperiment | undefined,
 ): ReceiptLog {
-  if (onReceipt === undefined && archive === undefined && experiment === undefined) return receipts;
   const report = onReceipt && unfailing({ onReceipt }, ['onReceipt']).onReceipt;
   return {
     ...receipts,
     add(tenant, receipt, source) {
       receipts.add(tenant, receipt);
-      archive?.add(tenant, receipt, source);
+      if (archive) archive.add(tenant, receipt, source);
+      else if (source) releaseEnded(source);
       experiment?.note(tenant, receipt, source).catch(() => undefined);
       report?.(receipt);
     },

@@ -148,6 +148,20 @@ describe('a thread that folds large bodies', () => {
     expect((await engine.prepare(requestOf(openaiChat, other))).outcome.status).toBe('untouched');
   });
 
+  it('forgets a request that is released', async () => {
+    const { engine } = open();
+    const prepared = await engine.prepare(requestOf(openaiChat, chat));
+    const [id] = prepared.searched();
+    expect([await prepared.titleOf(id!), await prepared.detail?.()]).toEqual([
+      expect.anything(),
+      expect.anything(),
+    ]);
+    prepared.release?.();
+    expect([await prepared.titleOf(id!), await prepared.detail?.()]).toEqual([undefined, undefined]);
+    // Its originals are in the store.
+    expect(await prepared.original(id!)).toBeDefined();
+  });
+
   it('leaves smaller bodies to the main thread', async () => {
     const { engine } = open({ fromBytes: chat.length + 1 });
     const here = await engine.prepare(requestOf(openaiChat, chat));

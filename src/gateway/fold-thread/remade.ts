@@ -58,7 +58,7 @@ export async function preparedOf(
   const { settings, encryptedStore, keptReplies, summaries } = parts;
   const { tenant } = request;
   const counter = isCounted ? await loadTokenCounter(copied.report.model, settings.models) : undefined;
-  // Referenced by everything that uses the thread's copy; when this is garbage-collected, the thread may forget its copy.
+  // Referenced by everything that uses the thread's copy. If nobody releases that, it goes when this is garbage-collected.
   const kept = { handle };
   releaseWithout(kept, remote, handle);
   const remade: RemadeFields = {
@@ -86,6 +86,7 @@ export async function preparedOf(
     reportPromptTokens: (reported) =>
       void remote.reportPromptTokens(kept.handle, reported).catch(() => undefined),
     detail: () => remote.detail(kept.handle).catch(() => undefined),
+    release: () => void remote.release(kept.handle).catch(() => undefined),
     heldBack:
       heldBack === undefined
         ? undefined

@@ -120,7 +120,7 @@ function openThread(data: ThreadData) {
     { caches, learned: sharedLearned(createLearned({ ...settings, caches }), () => parent) },
   );
   const held = openFixed<number, PreparedRequest>('prepared requests', {
-    unitsOf: ({ body }) => body.length + 10_000,
+    unitsOf: ({ body, conversation }) => body.length + (conversation?.body.length ?? 0) + 10_000,
   });
   let handles = 0;
 

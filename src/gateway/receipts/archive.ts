@@ -12,7 +12,7 @@ import { createReceiptStore } from '../../store/receipt-store.ts';
 import type { AskedRecall, KeptReceipt, RequestDetail } from '../../receipts/detail.ts';
 import type { EncryptedStore } from '../../store/encrypted-store.ts';
 import type { GatewayLog, GatewayMetrics } from './metrics.ts';
-import { type AnyReceipt, type ReceiptSource, maxNameLength } from './receipts.ts';
+import { type AnyReceipt, type ReceiptSource, maxNameLength, releaseEnded } from './receipts.ts';
 
 /** Receipts that outlive the process, for `archive` of `assembleGateway`. */
 export interface ReceiptArchive {
@@ -89,6 +89,7 @@ export function receiptArchive({ groupMs = 250, maxReceipts }: ArchiveOptions = 
         const receipts: KeptReceipt[] = [];
         for (const one of own) {
           receipts.push(await keptOf(one));
+          if (one.source) releaseEnded(one.source);
           // Requests are served between the details of a large group.
           await nextTurn();
         }

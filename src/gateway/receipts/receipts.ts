@@ -121,8 +121,7 @@ export function openReceipt(deps: ReceiptDeps, request: ReceiptRequest): OpenRec
       problem: problem ?? (cutOff === 'broke off' ? 'the response broke off' : undefined),
       ms: { prepare: request.preparedAt - started, total: deps.clock() - started },
     };
-    const { resender } = request;
-    deps.receipts.add(tenant, receipt, { prepared, asked, request: request.request, reply, resender });
+    deps.receipts.add(tenant, receipt, { ...request, asked, reply });
     if (!request.isModelCall) return;
     deps.totals.add(tenant, receipt);
     deps.metrics?.requestEnded(request.format, receipt);
@@ -352,6 +351,11 @@ export type ReceiptSource = Pick<ReceiptRequest, 'prepared' | 'request' | 'resen
   /** Undefined when the reply was not read to its end. */
   readonly reply: ModelReply | undefined;
 };
+
+/** Lets another thread forget a request whose receipt is complete, unless a summary or an experiment still needs it. */
+export function releaseEnded({ prepared, request }: ReceiptSource): void {
+  if (!request && !prepared.summary) prepared.release?.();
+}
 
 /** Sends a body in the name of the client, with the headers and to the URL of its request. It holds a credential. */
 export type Resender = {
