@@ -12,10 +12,10 @@ import { serveModel } from '../gateway/model-call.ts';
 import type { GatewayOptions } from '../gateway/options.ts';
 import type { GatewayLog } from '../gateway/receipts/metrics.ts';
 import type { AnyReceipt } from '../gateway/receipts/receipts.ts';
-import { callOf } from '../gateway/routing/routes.ts';
+import { callOf, modelPaths } from '../gateway/routing/routes.ts';
 import { storeChecks } from '../library/settings.ts';
 import { type Leporello, isTriggerList, strategyList, triggersCheck } from '../library/leporello.ts';
-import { isTenantLabel, tenantWords } from '../store/encrypted-store.ts';
+import { tenantCheck } from './lib/options.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import type { Store } from '../store/store.ts';
 import type { StrategyChoice } from '../strategies/by-name.ts';
@@ -172,15 +172,16 @@ function isUnder(href: string, base: string): boolean {
 
 /**
  * Returns the part of a path that names the call, as the providers themselves spell it. In front of it, other hosts have a path of their own:
- * `/api/v1`, `/openai/deployments/NAME`, `/v1/projects/ID/locations/PLACE`. Other APIs have a path that ends with `/messages`, too, so it
- * counts only after a version or with the header of Anthropic's clients.
+ * `/api/v1`, `/openai/deployments/NAME`, `/v1/projects/ID/locations/PLACE`. A path that other APIs have, too, such as `/messages`, counts only after
+ * a version or with the header of its clients.
  */
 function callPathIn(path: string, headers: Headers): string | undefined {
-  const openai = /\/(?:chat\/completions|responses(?:\/input_tokens)?)$/.exec(path);
-  if (openai) return openai[0];
-  const messages = /(\/v\d+)?(\/messages(?:\/count_tokens)?)$/.exec(path);
-  if (messages)
-    return messages[1] !== undefined || headers.has('anthropic-version') ? messages[2] : undefined;
+  const known = modelPaths.find((one) => path.endsWith(one.path));
+  if (known) {
+    const { header } = known;
+    const isVersion = /\/v\d+$/.test(path.slice(0, -known.path.length));
+    return header === undefined || isVersion || headers.has(header) ? known.path : undefined;
+  }
   const gemini = /\/(?:models|tunedModels)\/[^/:]+:\w+$/.exec(path);
   return gemini && !/\/publishers\/(?!google\/)/.test(path) ? `/v1${gemini[0]}` : undefined;
 }
@@ -308,7 +309,7 @@ const checks: Checks<LeporelloFetchOptions> = {
   ),
   triggers: triggersCheck,
   strategies: strategyList,
-  tenant: allowed(tenantWords, isTenantLabel),
+  tenant: tenantCheck,
   onReceipt: isFunction,
   log: object<GatewayLog>({ info: isFunction, warn: isFunction }, { required: ['info', 'warn'] }),
 };

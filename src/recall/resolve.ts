@@ -350,10 +350,10 @@ function pageOf(text: string, wanted: TextSpan, options: PageOptions): string {
   return clip('[The cap on what one call may return is too small to read this.]', maxTokens, countTokens);
 }
 
-type Cut = { readonly end: number; readonly unit: Unit; readonly rest: TextSpan | undefined };
+type PageCut = { readonly end: number; readonly unit: Unit; readonly rest: TextSpan | undefined };
 
 /** Ends the page after a line if possible, else after a code point. */
-function cutAt(text: string, wanted: TextSpan, fitting: number): Cut {
+function cutAt(text: string, wanted: TextSpan, fitting: number): PageCut {
   if (fitting >= wanted.end) return { end: wanted.end, unit: unitOf(text, wanted), rest: undefined };
   const before = text.lastIndexOf('\n', Math.min(fitting, wanted.end - 2));
   if (before < wanted.start) {
@@ -368,7 +368,7 @@ function cutAt(text: string, wanted: TextSpan, fitting: number): Cut {
 function lastLine(
   text: string,
   start: number,
-  cut: Cut,
+  cut: PageCut,
   total: Readonly<Record<Unit, number>>,
   { callFor }: PageOptions,
 ): string {

@@ -99,17 +99,26 @@ const codecs: Readonly<Record<Provider, Codec>> = {
 /** Returns the kind and the wire format of a request that calls a model or counts tokens, by its path; undefined for any other request. */
 export function callOf(method: string, path: string, query: string) {
   if (method !== 'POST') return undefined;
-  const call = modelPaths.find((known) => known.path.test(path));
+  const call = modelPaths.find((known) => path === known.path || path === `/v1${known.path}`);
   return call ? { kind: call.kind, codec: call.codec } : namedModelRoute(path, query);
 }
 
-const modelPaths = [
-  { path: /^(?:\/v1)?\/chat\/completions$/, kind: 'model', codec: openaiChat },
-  { path: /^(?:\/v1)?\/responses$/, kind: 'model', codec: openaiResponses },
-  { path: /^(?:\/v1)?\/responses\/input_tokens$/, kind: 'count', codec: openaiResponses },
-  { path: /^(?:\/v1)?\/messages$/, kind: 'model', codec: anthropicMessages },
-  { path: /^(?:\/v1)?\/messages\/count_tokens$/, kind: 'count', codec: anthropicMessages },
-] as const;
+type ModelPath = {
+  readonly path: string;
+  readonly kind: 'model' | 'count';
+  readonly codec: Codec;
+  /** The header of its clients, if other APIs have such a path, too. */
+  readonly header?: string;
+};
+
+/** The paths of requests that call a model or count tokens. The gateway serves them with the version `/v1` and without it. */
+export const modelPaths: readonly ModelPath[] = [
+  { path: '/chat/completions', kind: 'model', codec: openaiChat },
+  { path: '/responses', kind: 'model', codec: openaiResponses },
+  { path: '/responses/input_tokens', kind: 'count', codec: openaiResponses },
+  { path: '/messages', kind: 'model', codec: anthropicMessages, header: 'anthropic-version' },
+  { path: '/messages/count_tokens', kind: 'count', codec: anthropicMessages, header: 'anthropic-version' },
+];
 
 /**
  * Returns the problem of a target that could reach something outside of the upstream's base URL, or another host. Undefined for a valid
