@@ -7,6 +7,7 @@ import { openWaitingNotes, waitingSpecs } from './waiting-notes.ts';
 import { readInSlices, unremembered } from '../codecs/read-body.ts';
 import { openSlices, runInSlices, type Steps } from '../conversation/steps.ts';
 import { createTurns } from '../store/store.ts';
+import { startSlicedTimer } from '../store/wrapped-store.ts';
 import type { EncryptedStore } from '../store/encrypted-store.ts';
 import type { Trial } from '../store/folds.ts';
 import type { EngineRequest, PreparedRequest } from '../engine/types.ts';
@@ -164,7 +165,7 @@ export function openHoldout({
       remember(unitOfReceipt, receipt.id, unit);
       const beginning = identity.beginning?.slice(0, beginningLength) ?? '';
       const key = `${tenant} ${unit} ${beginning}`;
-      if (pending.size === 0) setTimeout(writePending, collectMs).unref();
+      if (pending.size === 0) startSlicedTimer(collectMs, writePending).unref();
       // The bodies of earlier requests are no longer needed.
       const before = pending.get(key);
       before?.leave();
