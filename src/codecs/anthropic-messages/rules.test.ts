@@ -4,6 +4,7 @@ import type { Edit } from '../../conversation/edit.ts';
 import { messagesFixture } from '../../../test/support/codec-suite/anthropic-messages/fixture.ts';
 import { editSeeds, editsFrom, requests } from '../../../test/support/codec-suite/arbitrary.ts';
 import { shown, view } from '../../../test/support/codec-suite/views.ts';
+import { drop, dropPart, insert, replace } from '../../../test/support/edits.ts';
 import { anthropicMessages } from './index.ts';
 
 const { rules } = anthropicMessages;
@@ -18,21 +19,6 @@ const results = (...ids: readonly string[]) => ({
   role: 'user',
   content: ids.map((id) => ({ type: 'tool_result', tool_use_id: id, content: 'r' })),
 });
-
-const replace = (message: number, part = 0): Edit => ({
-  kind: 'replace-text',
-  at: { message, part, text: 0 },
-  stub: 'stub',
-  memory: 'm',
-});
-const dropPart = (message: number, part: number): Edit => ({
-  kind: 'drop-part',
-  message,
-  part,
-  memory: undefined,
-});
-const drop = (message: number): Edit => ({ kind: 'drop-message', message, memory: undefined });
-const insert = (before: number): Edit => ({ kind: 'insert-message', before, role: 'user', text: 'summary' });
 
 /** A finished turn and a running one; every assistant message holds thinking. */
 function conversation(model: string) {

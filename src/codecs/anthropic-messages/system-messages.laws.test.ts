@@ -5,6 +5,7 @@ import type { Edit } from '../../conversation/edit.ts';
 import { defaultStrategies } from '../../strategies/default-strategies.ts';
 import type { Strategy } from '../../strategies/strategy.ts';
 import { view } from '../../../test/support/codec-suite/views.ts';
+import { drop, dropPart, insert } from '../../../test/support/edits.ts';
 import { messagesRefusal } from '../../../test/support/fake-provider/messages-rules.ts';
 import type { JsonObject } from '../../../test/support/fake-provider/script.ts';
 import { testEngine } from '../../../test/support/test-engine.ts';
@@ -66,15 +67,6 @@ describe('a system message', () => {
     expect(broken(user('a'), empty)).toEqual(['content-not-empty 1']);
   });
 });
-
-const drop = (message: number): Edit => ({ kind: 'drop-message', message, memory: undefined });
-const dropPart = (message: number, part: number): Edit => ({
-  kind: 'drop-part',
-  message,
-  part,
-  memory: undefined,
-});
-const insert = (before: number): Edit => ({ kind: 'insert-message', before, role: 'user', text: 'stub' });
 
 describe('messages around system messages', () => {
   const now = read([

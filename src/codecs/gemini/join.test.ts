@@ -6,17 +6,11 @@ import type { Edit } from '../../conversation/edit.ts';
 import { editSeeds, editsFrom, requests } from '../../../test/support/codec-suite/arbitrary.ts';
 import { geminiFixture } from '../../../test/support/codec-suite/gemini/fixture.ts';
 import { shown, view } from '../../../test/support/codec-suite/views.ts';
+import { drop, insert } from '../../../test/support/edits.ts';
 import { gemini } from './index.ts';
 import { write, writeApart } from './request.ts';
 
 const kinds = ['replace-text', 'drop-part', 'drop-message', 'insert-message'] as const;
-const drop = (message: number): Edit => ({ kind: 'drop-message', message, memory: undefined });
-const insert = (before: number, text = 'stub'): Edit => ({
-  kind: 'insert-message',
-  before,
-  role: 'user',
-  text,
-});
 
 const user = (said: string) => ({ role: 'user', parts: [{ text: said }] });
 const model = (said: string) => ({ role: 'model', parts: [{ text: said }] });

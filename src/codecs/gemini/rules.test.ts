@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Edit } from '../../conversation/edit.ts';
 import { newReading, view } from '../../../test/support/codec-suite/views.ts';
+import { drop, dropPart, insert, replace } from '../../../test/support/edits.ts';
 import { gemini, geminiFor } from './index.ts';
 
 const { rules } = gemini;
@@ -10,21 +11,6 @@ const text = (said: string, more: object = {}) => ({ text: said, ...more });
 const call = (id: string, more: object = {}) => ({ functionCall: { id, name: 'f', args: {} }, ...more });
 const result = (id: string) => ({ functionResponse: { id, name: 'f', response: { output: 'r' } } });
 const signed = { thoughtSignature: 's' };
-
-const replace = (message: number, part = 0): Edit => ({
-  kind: 'replace-text',
-  at: { message, part, text: 0 },
-  stub: 'stub',
-  memory: 'm',
-});
-const dropPart = (message: number, part: number): Edit => ({
-  kind: 'drop-part',
-  message,
-  part,
-  memory: undefined,
-});
-const drop = (message: number): Edit => ({ kind: 'drop-message', message, memory: undefined });
-const insert = (before: number): Edit => ({ kind: 'insert-message', before, role: 'user', text: 'summary' });
 
 function read(contents: readonly unknown[], name = 'gemini-3-pro') {
   const body = new TextEncoder().encode(JSON.stringify({ contents }));

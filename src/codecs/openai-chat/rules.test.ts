@@ -2,24 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { Edit } from '../../conversation/edit.ts';
 import { chatFixture } from '../../../test/support/codec-suite/openai-chat/fixture.ts';
 import { shown, view } from '../../../test/support/codec-suite/views.ts';
+import { drop, dropPart, replace } from '../../../test/support/edits.ts';
 import { openaiChat } from './index.ts';
 
 const { rules } = openaiChat;
 const recorded = (name: string) => view(openaiChat, chatFixture.recorded[name]!);
-
-const replace = (message: number, part = 0, text = 0): Edit => ({
-  kind: 'replace-text',
-  at: { message, part, text },
-  stub: 'stub',
-  memory: 'm',
-});
-const dropPart = (message: number, part: number): Edit => ({
-  kind: 'drop-part',
-  message,
-  part,
-  memory: undefined,
-});
-const drop = (message: number): Edit => ({ kind: 'drop-message', message, memory: undefined });
 
 describe('what may be edited', () => {
   it('includes texts and results, except in system and developer messages', () => {

@@ -9,6 +9,7 @@ import { bytes } from '../../../test/support/codec-suite/openai-responses/bodies
 import { responsesFixture } from '../../../test/support/codec-suite/openai-responses/fixture.ts';
 import { outline } from '../../../test/support/codec-suite/outline.ts';
 import { view } from '../../../test/support/codec-suite/views.ts';
+import { drop, dropPart, insert, replace } from '../../../test/support/edits.ts';
 import { foldView } from '../../../test/support/strategy-suite.ts';
 import { openaiResponses } from './index.ts';
 
@@ -16,15 +17,6 @@ const { rules, write } = openaiResponses;
 const recorded = (name: string) => view(openaiResponses, responsesFixture.recorded[name]!);
 const conversationOf = (...input: readonly unknown[]) => view(openaiResponses, bytes({ model: 'm', input }));
 
-const drop = (message: number): Edit => ({ kind: 'drop-message', message, memory: 'm' });
-const dropPart = (message: number, part = 0): Edit => ({ kind: 'drop-part', message, part, memory: 'm' });
-const insert = (before: number): Edit => ({ kind: 'insert-message', before, role: 'user', text: 'folded' });
-const replace = (message: number, part = 0, text = 0): Edit => ({
-  kind: 'replace-text',
-  at: { message, part, text },
-  stub: 's',
-  memory: 'm',
-});
 /** Returns the messages for which the edit is allowed. */
 const allowed = (conversation: Conversation, edit: (message: number) => Edit) =>
   conversation.messages.map(({ index }) => index).filter((index) => rules.mayEdit(conversation, edit(index)));
