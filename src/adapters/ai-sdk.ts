@@ -14,7 +14,7 @@ import { isRecord } from '../conversation/json-scan.ts';
 import { type Leporello, partsOf } from '../library/leporello.ts';
 import { type SdkMessage, sdkForm } from './lib/ai-sdk-messages.ts';
 import { type Generated, joined, roundOf, shownStream } from './lib/ai-sdk-replies.ts';
-import { type AdapterOptions, type OpenModelCall, openModelCall } from './lib/model-call.ts';
+import { type AdapterOptions, type OpenModelCall, memoryReader, openModelCall } from './lib/model-call.ts';
 import { checkAdapterOptions, checkResultShrinkOptions, checkTools } from './lib/options.ts';
 import { type ResultShrinkOptions, resultShrinker } from './lib/shrink-results.ts';
 import { definitionOf, frameworkCodec, wireRequest } from './lib/wire-body.ts';
@@ -141,14 +141,13 @@ export function leporelloTools(
   leporello: Leporello,
   settings: Pick<AdapterOptions, 'tenant' | 'maxRecallTokens'> = {},
 ): Record<string, Tool<Record<string, unknown>, string>> {
-  const { tenant, maxRecallTokens: maxTokens } = checkAdapterOptions(settings);
+  const execute = memoryReader(leporello, checkAdapterOptions(settings));
   const { name, description, parameters } = leporello.recallTool;
-  const options = { ...(tenant !== undefined && { tenant }), ...(maxTokens !== undefined && { maxTokens }) };
   return {
     [name]: {
       description,
       inputSchema: jsonSchema<Record<string, unknown>>(parameters),
-      execute: (input) => leporello.readMemory(JSON.stringify(input), options),
+      execute,
     },
   };
 }

@@ -9,7 +9,7 @@ import { objectsOf } from '../conversation/json-scan.ts';
 import { type Leporello, partsOf } from '../library/leporello.ts';
 import { langchainForm, toolDefinition, withContent } from './lib/langchain-messages.ts';
 import { FoldingChatModel, nameOfModel } from './lib/langchain-model.ts';
-import { type AdapterOptions, foldedMessages } from './lib/model-call.ts';
+import { type AdapterOptions, foldedMessages, memoryReader } from './lib/model-call.ts';
 import { checkAdapterOptions, checkShrinkingOptions } from './lib/options.ts';
 import { type ResultShrinkOptions, resultShrinker } from './lib/shrink-results.ts';
 import { wireRequest } from './lib/wire-body.ts';
@@ -61,8 +61,7 @@ export function leporelloMiddleware(leporello: Leporello, options: LangchainOpti
           request: {
             model: nameOfModel(model),
             messages: request.messages,
-            // Without any tool, nothing would be folded that a model cannot read again.
-            tools: tools.length > 0 ? tools : [noTool],
+            tools,
             system: request.systemMessage.text,
           },
           form: langchainForm,
@@ -106,13 +105,10 @@ export function leporelloModel(
   return new FoldingChatModel({ inner: model as never, leporello, options });
 }
 
-const noTool = { name: 'none', input_schema: { type: 'object' } };
-
 /** Returns the tool with which the model of an agent reads what was folded. */
-function visibleRecallTool(leporello: Leporello, { tenant, maxRecallTokens: maxTokens }: AdapterOptions) {
+function visibleRecallTool(leporello: Leporello, options: AdapterOptions) {
   const { name, description, parameters } = leporello.recallTool;
-  const options = { ...(tenant !== undefined && { tenant }), ...(maxTokens !== undefined && { maxTokens }) };
-  return tool((input: object) => leporello.readMemory(JSON.stringify(input), options), {
+  return tool(memoryReader(leporello, options), {
     name,
     description,
     schema: parameters,

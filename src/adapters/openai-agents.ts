@@ -20,6 +20,7 @@ import {
   type ModelRound,
   type OpenModelCall,
   foldedMessages,
+  memoryReader,
   openModelCall,
 } from './lib/model-call.ts';
 import { checkNamedOptions } from './lib/options.ts';
@@ -116,8 +117,7 @@ export function leporelloInputFilter(
     const messages = await foldedMessages<AgentInputItem>(
       leporello,
       {
-        // Without any tool, nothing would be folded that a model cannot read again.
-        request: { model, messages: input, tools: tools.length > 0 ? tools : [noTool], system: instructions },
+        request: { model, messages: input, tools, system: instructions },
         form: itemForm,
         upstream: 'agents',
       },
@@ -127,26 +127,19 @@ export function leporelloInputFilter(
   };
 }
 
-const noTool: JsonRecord = { name: 'none', input_schema: { type: 'object' } };
-
 /** Returns the tool with which a model reads what `leporelloInputFilter` folded. */
 export function leporelloRecallTool(
   leporello: Leporello,
   options: Pick<AdapterOptions, 'tenant' | 'maxRecallTokens'> = {},
 ): FunctionTool {
   checkNamedOptions(options);
-  const { tenant = 'local', maxRecallTokens = 8_000 } = options;
   const { name, description, parameters } = leporello.recallTool;
   return functionTool({
     name,
     description,
     parameters: { required: [], ...parameters, additionalProperties: true } as never,
     strict: false,
-    execute: async (input: unknown) =>
-      leporello.readMemory(typeof input === 'string' ? input : JSON.stringify(input), {
-        tenant,
-        maxTokens: maxRecallTokens,
-      }),
+    execute: memoryReader(leporello, options),
   });
 }
 

@@ -187,7 +187,9 @@ export async function foldedMessages<Message>(
   { request, form, upstream }: Omit<FrameworkCall<Message, unknown>, 'send'>,
   { tenant = 'local', onPrepared }: AdapterOptions,
 ): Promise<readonly Message[]> {
-  const wire = wireRequest(request, form);
+  // Without any tool, nothing would be folded that a model cannot read again.
+  const tools = request.tools.length > 0 ? request.tools : [noTool];
+  const wire = wireRequest({ ...request, tools }, form);
   const prepared = await partsOf(leporello).engine.prepare({
     codec: frameworkCodec,
     body: wire.body,
@@ -196,6 +198,17 @@ export async function foldedMessages<Message>(
   });
   onPrepared?.(prepared);
   return prepared.body === wire.body ? request.messages : wire.read(prepared.body).messages;
+}
+
+const noTool: JsonRecord = { name: 'none', input_schema: { type: 'object' } };
+
+/** Returns the function of a tool by which a model reads what was folded. It takes the arguments of a call. */
+export function memoryReader(
+  leporello: Leporello,
+  { tenant, maxRecallTokens: maxTokens }: Pick<AdapterOptions, 'tenant' | 'maxRecallTokens'>,
+): (input: unknown) => Promise<string> {
+  const options = { ...(tenant !== undefined && { tenant }), ...(maxTokens !== undefined && { maxTokens }) };
+  return (input) => leporello.readMemory(typeof input === 'string' ? input : JSON.stringify(input), options);
 }
 
 /** The request that a call of a program's tool came from. */
