@@ -10,7 +10,7 @@
  * counting tokens; the first texts include compilation. (6) The recordings contain almost no web pages and base64: their rows say little.
  */
 import type { Kind, Shrunk, ShrinkOptions } from '../src/arrival/kind.ts';
-import { MAX_LENGTH, shrink } from '../src/arrival/shrink.ts';
+import { maxShrinkLength, shrink } from '../src/arrival/shrink.ts';
 import { loadExactCounter } from '../src/tokens/load-counter.ts';
 import { hostileTexts } from './content/hostile.ts';
 import { readResults, type RecordedResult } from './content/recorded-results.ts';
@@ -55,7 +55,7 @@ async function main(): Promise<void> {
     'tokens that lossy shrinks save in addition, by note': addedByLoss(lossless, lossy),
     'kinds worth their code': worthOfKinds(lossless, lossy),
     'speed on recorded texts': speed(lossless),
-    [`hostile texts of ${MAX_LENGTH / 1e6} MB, ms`]: hostile(),
+    [`hostile texts of ${maxShrinkLength / 1e6} MB, ms`]: hostile(),
   };
   const checked = [...lossless, ...fifth].filter(({ shrunk }) => shrunk !== undefined);
   const losses = checked.flatMap(({ text, tool, shrunk }) => {
@@ -199,7 +199,7 @@ function speed(outcomes: readonly Outcome[]): readonly Row[] {
 function hostile(): readonly Row[] {
   return hostileTexts
     .map(({ name, make }) => {
-      const text = make(MAX_LENGTH).slice(0, MAX_LENGTH);
+      const text = make(maxShrinkLength).slice(0, maxShrinkLength);
       const timed = (lossless: boolean): number => {
         const start = performance.now();
         shrink(text, { lossless, lineNumbers: 'every-fifth' });

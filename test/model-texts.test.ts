@@ -270,11 +270,11 @@ async function recallTexts(): Promise<readonly string[]> {
 
 function markerTexts(): readonly string[] {
   return [
-    markers.FIFTH_NUMBERED,
-    markers.MAIN_TEXT,
+    markers.fifthLineNumbered,
+    markers.mainTextOfPage,
     markers.groupedByFile(undefined),
     markers.groupedByFile('/home/me/project'),
-    markers.TABLES,
+    markers.jsonTables,
     markers.nextLinesBegin(12, 'src/'),
     markers.andEnd('.ts'),
     markers.nextLineTimes(30),

@@ -3,12 +3,12 @@
  * forms. Lossy. A page that looks written by hand is source code, and is not changed.
  */
 import { reportsFailure, type Reader } from './kind.ts';
-import { MAIN_TEXT } from './markers.ts';
+import { mainTextOfPage } from './markers.ts';
 
 /** Minimum length of the main text, in UTF-16 units: with less, scripts create the page. */
-const MIN_MAIN_TEXT = 100;
+const minMainText = 100;
 /** Smaller pages are not changed, in UTF-16 units. */
-const MIN_PAGE = 4_000;
+const minPage = 4_000;
 
 export const html: Reader = (text) => {
   const beginning = text.slice(0, 2_000);
@@ -16,11 +16,11 @@ export const html: Reader = (text) => {
   return {
     kind: 'html',
     drafts({ lossless }) {
-      if (lossless || text.length < MIN_PAGE || reportsFailure(text)) return [];
+      if (lossless || text.length < minPage || reportsFailure(text)) return [];
       const main = mainText(text);
-      return main.length < MIN_MAIN_TEXT
+      return main.length < minMainText
         ? []
-        : [{ text: `${MAIN_TEXT}\n${main}`, isLossless: false, note: 'main text of a web page' }];
+        : [{ text: `${mainTextOfPage}\n${main}`, isLossless: false, note: 'main text of a web page' }];
     },
   };
 };

@@ -12,7 +12,7 @@ export type JsonObject = { readonly keys: readonly string[]; readonly values: re
 /** A value, and the offset of its end (exclusive), or of the first error. */
 export type JsonRead = { readonly node: JsonNode | undefined; readonly end: number };
 
-const MAX_DEPTH = 50;
+const maxDepth = 50;
 
 export function isObject(node: JsonNode): node is JsonObject {
   return typeof node !== 'string' && 'keys' in node;
@@ -75,7 +75,7 @@ function createReader(text: string, start: number) {
     if (first === '"') return string();
     const from = at;
     if (first !== '{' && first !== '[') return match(word) ? text.slice(from, at) : undefined;
-    if (depth > MAX_DEPTH) return undefined;
+    if (depth > maxDepth) return undefined;
     at++;
     return first === '{' ? object(depth) : array(depth);
   };

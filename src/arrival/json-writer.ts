@@ -28,11 +28,11 @@ export type JsonWriter = {
   done(): { readonly tables: number; readonly rowsLeftOut: number };
 };
 
-const MIN_TABLE_ROWS = 2;
+const minTableRows = 2;
 /** Minimum number of members for an object to become a table. */
-const MIN_MEMBERS = 3;
+const minMembers = 3;
 /** Maximum share of empty cells in a table. */
-const MAX_EMPTY = 0.4;
+const maxEmptyShare = 0.4;
 
 /** Creates a writer for one text, since a table may refer to the previous one. */
 export function createJsonWriter(omission?: Omission): JsonWriter {
@@ -50,7 +50,7 @@ export function createJsonWriter(omission?: Omission): JsonWriter {
 
   const arrayTable = (items: readonly JsonNode[]): string | undefined => {
     const kept = omission?.keep(items);
-    const columns = items.length < MIN_TABLE_ROWS ? undefined : tableColumns(items);
+    const columns = items.length < minTableRows ? undefined : tableColumns(items);
     if (columns) return table(`[${items.length}]`, columns, items as readonly JsonObject[], { kept });
     if (!kept) return undefined;
     const parts = withGaps(items, kept, compact);
@@ -58,7 +58,7 @@ export function createJsonWriter(omission?: Omission): JsonWriter {
   };
 
   const memberTable = (node: JsonObject): string | undefined => {
-    const columns = node.keys.length < MIN_MEMBERS ? undefined : tableColumns(node.values);
+    const columns = node.keys.length < minMembers ? undefined : tableColumns(node.values);
     return (
       columns &&
       table(`{${node.keys.length}}`, columns, node.values as readonly JsonObject[], { keys: node.keys })
@@ -143,7 +143,7 @@ function tableColumns(rows: readonly JsonNode[]): readonly Column[] | undefined 
     }
   }
   const filled = values.reduce((cells, column) => cells + column.length, 0);
-  if (filled < rows.length * places.size * (1 - MAX_EMPTY)) return undefined;
+  if (filled < rows.length * places.size * (1 - maxEmptyShare)) return undefined;
   return widest.keys.map((key, at) => ({
     key,
     columns: values[at]!.length === rows.length ? tableColumns(values[at]!) : undefined,

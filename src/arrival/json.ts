@@ -7,16 +7,16 @@ import { type JsonNode, type JsonObject, compact, isObject, readJson } from './j
 import { type Omission, createJsonWriter } from './json-writer.ts';
 import { isCode } from './code.ts';
 import { type Reader, type ShrinkDraft, mayLose } from './kind.ts';
-import { TABLES, leftOut, withoutSmallGaps } from './markers.ts';
+import { jsonTables, leftOut, withoutSmallGaps } from './markers.ts';
 
 /** JSON documents on successive lines of the text; `end` is exclusive and does not include the line's end. */
 type JsonPlace = { readonly start: number; readonly end: number; readonly documents: readonly JsonNode[] };
 
 /** Minimum length of JSON in a text, without white space: with less, the text is not about JSON. */
-const MIN_JSON = 100;
+const minJson = 100;
 
 /** Minimum length of a text, in UTF-16 units, for leaving out rows. */
-const LOSSY_FLOOR = 8_000;
+const minLossyJson = 8_000;
 
 export const json: Reader = (text) => {
   const places = findJson(text);
@@ -27,7 +27,7 @@ export const json: Reader = (text) => {
     size += lines.length;
     return lines;
   });
-  if (size < MIN_JSON || isCode(relaid(text, places, () => ''))) return undefined;
+  if (size < minJson || isCode(relaid(text, places, () => ''))) return undefined;
   return {
     kind: 'json',
     drafts({ lossless }) {
@@ -35,7 +35,7 @@ export const json: Reader = (text) => {
       if (isMostlyProse(places, size)) return drafts;
       const tabled = withTables(text, places);
       if (tabled.tables > 0) drafts.push({ text: tabled.text, isLossless: true, note: 'JSON as tables' });
-      if (lossless || text.length < LOSSY_FLOOR || !mayLose(text)) return drafts;
+      if (lossless || text.length < minLossyJson || !mayLose(text)) return drafts;
       const short = withTables(text, places, rowOmission);
       if (short.rowsLeftOut > 0)
         drafts.push({
@@ -49,12 +49,12 @@ export const json: Reader = (text) => {
 };
 
 /** Minimum length of a string literal that is prose, in UTF-16 units. */
-const MIN_PROSE = 200;
+const minProse = 200;
 
 /** True if at least half of the JSON, whose length without white space is `size`, is in long strings. */
 function isMostlyProse(places: readonly JsonPlace[], size: number): boolean {
   const proseIn = (node: JsonNode): number => {
-    if (typeof node === 'string') return node.length >= MIN_PROSE && node.startsWith('"') ? node.length : 0;
+    if (typeof node === 'string') return node.length >= minProse && node.startsWith('"') ? node.length : 0;
     return (isObject(node) ? node.values : node.items).reduce((sum, one) => sum + proseIn(one), 0);
   };
   return places.flatMap(({ documents }) => documents).reduce((sum, one) => sum + proseIn(one), 0) * 2 >= size;
@@ -63,7 +63,7 @@ function isMostlyProse(places: readonly JsonPlace[], size: number): boolean {
 function withTables(text: string, places: readonly JsonPlace[], omission?: Omission) {
   const writer = createJsonWriter(omission);
   const body = relaid(text, places, (documents) => writer.write(documents));
-  return { text: `${TABLES}\n${body}`, ...writer.done() };
+  return { text: `${jsonTables}\n${body}`, ...writer.done() };
 }
 
 function relaid(
@@ -115,9 +115,9 @@ function endsLine(text: string, at: number): boolean {
 const restOfLine = /[ \t\r]*(?:\n|$)/y;
 
 /** Shorter arrays are kept completely: their rows are read one by one. */
-const MIN_ROWS = 100;
-const FIRST = 8;
-const LAST = 4;
+const minRows = 100;
+const firstRowsKept = 8;
+const lastRowsKept = 4;
 
 /**
  * Selects the rows of a long array to keep. The first and last rows stay, and so does every row that reports a failure, has a member that
@@ -125,10 +125,10 @@ const LAST = 4;
  */
 const rowOmission: Omission = {
   keep(rows) {
-    if (rows.length < MIN_ROWS || !rows.every(isObject)) return undefined;
+    if (rows.length < minRows || !rows.every(isObject)) return undefined;
     const kept = new Set<number>();
-    for (let at = 0; at < FIRST; at++) kept.add(at);
-    for (let at = rows.length - LAST; at < rows.length; at++) kept.add(at);
+    for (let at = 0; at < firstRowsKept; at++) kept.add(at);
+    for (let at = rows.length - lastRowsKept; at < rows.length; at++) kept.add(at);
     for (const [at, row] of rows.entries()) if (isFailure(row)) kept.add(at);
     for (const at of oddShapes(rows)) kept.add(at);
     for (const column of columnsOf(rows)) for (const at of oddValues(column, rows.length)) kept.add(at);

@@ -64,13 +64,13 @@ export function mayLose(text: string): boolean {
 }
 
 /** Maximum UTF-16 units that are searched for a stack trace. In longer texts, which fit few models, only both ends are searched. */
-const MAX_SEARCHED = 1_000_000;
+const maxSearched = 1_000_000;
 
 /** True for a text with a stack trace anywhere, or with a nonzero exit code or an error message at its start or end. */
 export function reportsFailure(text: string): boolean {
   const edges = [text.slice(0, 600), text.slice(-600)];
   const searched =
-    text.length > MAX_SEARCHED ? [text.slice(0, MAX_SEARCHED / 2), text.slice(-MAX_SEARCHED / 2)] : [text];
+    text.length > maxSearched ? [text.slice(0, maxSearched / 2), text.slice(-maxSearched / 2)] : [text];
   return (
     searched.some(tracesIn) ||
     edges.some((edge) => failureWord.test(edge) && (exitCode.test(edge) || message.test(edge)))

@@ -10,7 +10,7 @@ import type { Steps } from '../conversation/steps.ts';
 import { maxBeginning } from './markers.ts';
 
 /** Number of lookups that read through the text. Building an index costs about as much. */
-const FEW = 16;
+const lookupsWithoutIndex = 16;
 
 /** An index of a text, and the number of lookups so far. */
 type IndexUse<Index> = { times: number; index: Index | undefined };
@@ -21,7 +21,7 @@ const numbered = new WeakMap<Int32Array, IndexUse<ReadonlyMap<number, number>>>(
 /** Returns the index of the first line with this beginning; -1 if there is none. */
 export function firstBeginning(lines: readonly string[], begins: string): number {
   const asked = askedOf(beginnings, lines);
-  if (++asked.times <= FEW) return lines.findIndex((line) => line.startsWith(begins));
+  if (++asked.times <= lookupsWithoutIndex) return lines.findIndex((line) => line.startsWith(begins));
   asked.index ??= indexBeginnings(lines);
   return asked.index.first(begins);
 }
@@ -29,7 +29,7 @@ export function firstBeginning(lines: readonly string[], begins: string): number
 /** Returns the index of the first line with this number; -1 if there is none. */
 export function firstNumbered(numbers: Int32Array, number: number): number {
   const asked = askedOf(numbered, numbers);
-  if (++asked.times <= FEW) return numbers.indexOf(number);
+  if (++asked.times <= lookupsWithoutIndex) return numbers.indexOf(number);
   // The first of several lines with the same number is set last, so it wins.
   asked.index ??= new Map([...numbers].map((each, at) => [each, at] as const).toReversed());
   return asked.index.get(number) ?? -1;

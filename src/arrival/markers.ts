@@ -4,14 +4,14 @@
  * References to earlier texts are lines of this kind, too.
  */
 
-export const FIFTH_NUMBERED = '[every fifth line is numbered]';
-export const MAIN_TEXT = '[main text of the page]';
+export const fifthLineNumbered = '[every fifth line is numbered]';
+export const mainTextOfPage = '[main text of the page]';
 
 export function groupedByFile(base: string | undefined): string {
   return base === undefined ? '[grouped by file]' : `[grouped by file, some named relative to ${base}]`;
 }
 
-export const TABLES = '[JSON; tables: [rows]{columns}: row lines]';
+export const jsonTables = '[JSON; tables: [rows]{columns}: row lines]';
 
 export function nextLinesBegin(lines: number, beginning: string): string {
   return `[next ${lines} lines begin: ${beginning}]`;
@@ -29,15 +29,15 @@ export function leftOut(count: number, what: string, detail = ''): string {
   return `[${count} ${what} left out${detail}]`;
 }
 
-const ours =
+const ownMarker =
   /\[(?:every fifth line is numbered|main text of the page|grouped by file[,\]]|JSON; tables: |next \d+ lines begin: |next line \d+ times\]|and end: |\d+ [a-z0-9 ]{1,40} left out)/;
 
 /** True for a text that contains one of our markers. */
 export function isShrunk(text: string): boolean {
-  return ours.test(text);
+  return ownMarker.test(text);
 }
 
-const SMALLEST_GAP = 4;
+const minGap = 4;
 
 /** Adds to `kept` all indices below `length` in gaps too small for a marker: one to three lines are no longer than it. */
 export function withoutSmallGaps(kept: ReadonlySet<number>, length: number): ReadonlySet<number> {
@@ -45,7 +45,7 @@ export function withoutSmallGaps(kept: ReadonlySet<number>, length: number): Rea
   let last = -1;
   for (let at = 0; at <= length; at++) {
     if (at < length && !kept.has(at)) continue;
-    if (at - last - 1 < SMALLEST_GAP) for (let gone = last + 1; gone < at; gone++) all.add(gone);
+    if (at - last - 1 < minGap) for (let gone = last + 1; gone < at; gone++) all.add(gone);
     last = at;
   }
   return all;

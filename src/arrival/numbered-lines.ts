@@ -10,7 +10,7 @@ import { firstBeginning } from './line-index.ts';
 import {
   asWritten,
   charactersOf,
-  FIFTH_NUMBERED,
+  fifthLineNumbered,
   MIN_GAIN,
   MIN_QUOTE,
   quoteOf,
@@ -29,9 +29,9 @@ type NumberedLine = {
 };
 
 /** Minimum number of successive lines with successive numbers that make a listing. */
-const MIN_LINES = 4;
+const minLines = 4;
 
-const EVERY = 5;
+const numberedEvery = 5;
 
 export const numberedLines: Reader = (text) => {
   if (!looksNumbered(text)) return undefined;
@@ -39,7 +39,7 @@ export const numberedLines: Reader = (text) => {
   let isListing = false;
   let isIndented = false;
   for (const { start, end } of runsOf(lines)) {
-    if (end - start >= MIN_LINES) isListing = true;
+    if (end - start >= minLines) isListing = true;
     // A table whose first column counts up is no listing: its second column is never empty or indented.
     isIndented ||= lines.slice(start, end).some(({ whole }) => /^ |^\d+(?:→|\t(?:\s|$))/.test(whole));
   }
@@ -98,17 +98,18 @@ function runsOf(lines: readonly NumberedLine[]): readonly { readonly start: numb
  * if that would be ambiguous: if a line itself begins like a number, or if two runs are separated by as many lines as numbers are missing.
  */
 function everyFifth(lines: readonly NumberedLine[]): string | undefined {
-  const out = [FIFTH_NUMBERED];
+  const out = [fifthLineNumbered];
   let before: { number: number; line: number } | undefined;
   let next = 0;
   for (const { start, end } of runsOf(lines)) {
     for (; next < start; next++) out.push(lines[next]!.whole);
     const first = lines[start]!.number!;
-    if (before && first - before.number === start - before.line && first - before.number <= EVERY)
+    if (before && first - before.number === start - before.line && first - before.number <= numberedEvery)
       return undefined;
     for (; next < end; next++) {
       const { number, unpadded, content } = lines[next]!;
-      const isKept = next === start || next === end - 1 || number! % EVERY === 0 || numbered.test(content);
+      const isKept =
+        next === start || next === end - 1 || number! % numberedEvery === 0 || numbered.test(content);
       out.push(isKept ? unpadded : content);
     }
     before = { number: lines[end - 1]!.number!, line: end - 1 };

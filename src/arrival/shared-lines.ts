@@ -8,12 +8,12 @@ import { mayLose, type RecognizedKind, type ShrinkDraft } from './kind.ts';
 import { andEnd, leftOut, nextLineTimes, nextLinesBegin, withoutSmallGaps } from './markers.ts';
 
 /** UTF-16 units that a marker must save beyond its own length. */
-const MIN_GAIN = 30;
+const minGain = 30;
 /** Minimum length of a listing, in UTF-16 units, for cutting off folders. */
-const LONG = 8_000;
-const MIN_BEGINNING = 8;
-const MIN_ENDING = 6;
-const MIN_LINES = 3;
+const minListing = 8_000;
+const minBeginning = 8;
+const minEnding = 6;
+const minLines = 3;
 
 export function sharedLines(text: string): RecognizedKind {
   return {
@@ -25,7 +25,7 @@ export function sharedLines(text: string): RecognizedKind {
       if (out !== undefined)
         drafts.push({ text: out, isLossless: true, note: 'what lines have in common written once' });
       if (lossless || !mayLose(text)) return drafts;
-      const byFolder = text.length < LONG ? undefined : write(lines, signsAndSlashes);
+      const byFolder = text.length < minListing ? undefined : write(lines, signsAndSlashes);
       if (byFolder !== undefined)
         drafts.push({ text: byFolder, isLossless: false, note: 'folders of paths written once' });
       const digest = digestLog(text);
@@ -80,7 +80,7 @@ function countRepeats(lines: readonly string[]): readonly CountedLine[] {
     const line = lines[start]!;
     while (end < lines.length && lines[end] === line) end++;
     const saved = (line.length + 1) * (end - start - 1);
-    if (saved > MIN_GAIN + nextLineTimes(end - start).length) items.push({ line, times: end - start });
+    if (saved > minGain + nextLineTimes(end - start).length) items.push({ line, times: end - start });
     else for (let at = start; at < end; at++) items.push({ line, times: 1 });
   }
   return items;
@@ -124,13 +124,13 @@ function best(
   const beginning = cutBehindSign(line, height, cutBehind);
   const own = (end - start - 1) * beginning - nextLinesBegin(end - start, '').length;
   const isBetter =
-    end - start >= MIN_LINES && own >= MIN_GAIN && own >= gain && isTelling(line.slice(0, beginning));
+    end - start >= minLines && own >= minGain && own >= gain && isTelling(line.slice(0, beginning));
   return isBetter ? { gain: own, blocks: [{ start, end, beginning }] } : { gain, blocks };
 }
 
 /** True if a beginning has enough text. Indentation alone says nothing, and cutting it off would hide it. */
 function isTelling(beginning: string): boolean {
-  return beginning.trim().length >= MIN_BEGINNING;
+  return beginning.trim().length >= minBeginning;
 }
 
 function commonLength(one: string | undefined, other: string | undefined): number {
@@ -162,22 +162,22 @@ function commonEnding(rests: readonly string[], cutBehind: ReadonlySet<string>):
   let start = first.length - length;
   while (start < first.length && !cutBehind.has(first[start]!)) start++;
   const ending = first.slice(start);
-  return ending.length >= MIN_ENDING && ending.length * rests.length > MIN_GAIN + andEnd(ending).length
+  return ending.length >= minEnding && ending.length * rests.length > minGain + andEnd(ending).length
     ? ending
     : '';
 }
 
 /** Shorter logs are kept completely, in UTF-16 units. */
-const FLOOR = 8_000;
+const minLog = 8_000;
 /** A template with fewer lines is kept completely. */
-const RARE = 5;
+const minCommonLines = 5;
 /** The number of lines that stay at both ends, among lines of a template that reports trouble. */
-const TROUBLES = 10;
+const troubleLinesKept = 10;
 /** The number of templates named in a marker for omitted lines. */
-const NAMED = 3;
+const templatesNamed = 3;
 
 /** Most lines of a log have a time or a level. In a listing each line is new information, however similar lines look. */
-const LOG_SHARE = 0.7;
+const minLogShare = 0.7;
 const logLine =
   /\d:\d\d:\d\d|\b(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL)\b|^\[?(?:trace|debug|info|warn|error)\b|\b\d{10}(?:\.\d+)?\b/;
 
@@ -187,9 +187,9 @@ const logLine =
  * after. A marker names the templates of omitted lines. Undefined if the text is no log, or too little can be left out. Lossy.
  */
 export function digestLog(text: string): { readonly text: string; readonly lines: number } | undefined {
-  if (text.length < FLOOR) return undefined;
+  if (text.length < minLog) return undefined;
   const lines = text.split('\n');
-  if (lines.filter((line) => logLine.test(line)).length < lines.length * LOG_SHARE) return undefined;
+  if (lines.filter((line) => logLine.test(line)).length < lines.length * minLogShare) return undefined;
   const templates = lines.map(templateOf);
   const kept = withoutSmallGaps(keep(lines, templates), lines.length);
   const gone = lines.length - kept.size;
@@ -210,9 +210,9 @@ function keep(lines: readonly string[], templates: readonly string[]): ReadonlyS
   const kept = new Set<number>();
   for (const [template, all] of places) {
     const isTrouble = trouble.test(template);
-    const first = isTrouble ? TROUBLES : 2;
-    const last = isTrouble ? TROUBLES : 1;
-    const some = all.length < RARE ? all : [...all.slice(0, first), ...all.slice(-last)];
+    const first = isTrouble ? troubleLinesKept : 2;
+    const last = isTrouble ? troubleLinesKept : 1;
+    const some = all.length < minCommonLines ? all : [...all.slice(0, first), ...all.slice(-last)];
     for (const at of some) {
       kept.add(at);
       if (!isTrouble) continue;
@@ -249,8 +249,12 @@ function tally(templates: readonly string[]): string {
   const counts = new Map<string, number>();
   for (const template of templates) counts.set(template, (counts.get(template) ?? 0) + 1);
   const sorted = [...counts].sort((one, other) => other[1] - one[1]);
-  const named = sorted.slice(0, NAMED).map(([template, count]) => `${count} x ${clip(template, 80)}`);
-  return named.join('; ') + (sorted.length > NAMED ? `; ${sorted.length - NAMED} others` : '');
+  const named = sorted
+    .slice(0, templatesNamed)
+    .map(([template, count]) => `${count} x ${clip(template, 80)}`);
+  return (
+    named.join('; ') + (sorted.length > templatesNamed ? `; ${sorted.length - templatesNamed} others` : '')
+  );
 }
 
 /** Matches variable values: ids, addresses, times, numbers. Words are not variable: a line with other words has another template. */

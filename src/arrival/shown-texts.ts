@@ -35,7 +35,7 @@ export interface ShownTexts {
   same(text: TextLines): Iterable<OrderedShownText>;
   /** Finds the lines of a text from line `at` on in earlier texts, longest match first, then newest first. */
   matches(text: TextLines, at: number): readonly ShownMatch[];
-  /** Yields the texts with a label, newest first; at most `MAX_LABELED`. */
+  /** Yields the texts with a label, newest first; at most `maxLabeled`. */
   labeled(label: string): Iterable<OrderedShownText>;
   /** Returns the bytes of the index, without the texts. */
   bytes(): number;
@@ -45,14 +45,14 @@ export interface ShownTexts {
 export const MIN_LINES = 5;
 
 /** Maximum number of places with one hash that are compared. */
-const MAX_PLACES = 8;
+const maxPlaces = 8;
 
 /**
  * Maximum number of equal texts, and of texts with one label, that are compared, newest first. Ordinary conversations show fewer; without a
  * limit, a hostile one would compare each text with all others.
  */
-const MAX_SAME = 64;
-const MAX_LABELED = 64;
+const maxSame = 64;
+const maxLabeled = 64;
 
 export function createShownTexts(): ShownTexts {
   const texts: OrderedShownText[] = [];
@@ -102,7 +102,7 @@ export function createShownTexts(): ShownTexts {
       if (key === 0) return [];
       const found: ShownMatch[] = [];
       let place = groups.newest(key);
-      for (let looked = 0; place >= 0 && looked < MAX_PLACES; looked++) {
+      for (let looked = 0; place >= 0 && looked < maxPlaces; looked++) {
         const source = texts[groups.textOf(place)]!;
         const line = groups.lineOf(place);
         const length = sameFrom(text, at, source, line);
@@ -112,10 +112,10 @@ export function createShownTexts(): ShownTexts {
       return found.length < 2 ? found : found.toSorted((one, other) => other.length - one.length);
     },
     *same(text) {
-      for (const shown of newestOf(wholes.get(text.wholeKey), MAX_SAME))
+      for (const shown of newestOf(wholes.get(text.wholeKey), maxSame))
         if (labels.get(shown.label)!.at(-1) === shown && hasSameLines(shown.lines, text)) yield shown;
     },
-    labeled: (label) => newestOf(labels.get(label), MAX_LABELED),
+    labeled: (label) => newestOf(labels.get(label), maxLabeled),
     bytes: () => groups.bytes(),
   };
 }
@@ -137,18 +137,18 @@ type Groups = {
 };
 
 /** Numbers of a group in memory: its key, its text, its first line, and the place of the next older group with the key. */
-const GROUP_NUMBERS = 4;
+const numbersPerPlace = 4;
 const [KEY, TEXT, LINE, BEFORE] = [0, 1, 2, 3] as const;
 /** Slots of the hash table for each group that there is room for: half of them stay empty, and it is made again after as many removals. */
-const SLOTS_PER_GROUP = 4;
+const slotsPerPlace = 4;
 
 /** Keeps groups in arrays of numbers: a map with an object for each line took five times as long, most of it in the garbage collector. */
 function createGroups(): Groups {
-  let room = MIN_ROOM;
+  let room = minRoom;
   let size = 0;
-  let numbers = new Int32Array(room * GROUP_NUMBERS);
+  let numbers = new Int32Array(room * numbersPerPlace);
   /** A hash table of keys: for each, the place of its newest group plus 1, and the key. A key whose groups were all removed stays, as `GONE`. */
-  let slots = new Int32Array(room * SLOTS_PER_GROUP * 2);
+  let slots = new Int32Array(room * slotsPerPlace * 2);
   let usedSlots = 0;
 
   function slotOf(key: number): number {
@@ -166,12 +166,12 @@ function createGroups(): Groups {
   /** Moves the groups to arrays with room for so many, and forgets the keys that are gone. */
   function moveTo(newRoom: number): void {
     room = newRoom;
-    const moved = new Int32Array(room * GROUP_NUMBERS);
-    moved.set(numbers.subarray(0, size * GROUP_NUMBERS));
+    const moved = new Int32Array(room * numbersPerPlace);
+    moved.set(numbers.subarray(0, size * numbersPerPlace));
     numbers = moved;
-    slots = new Int32Array(room * SLOTS_PER_GROUP * 2);
+    slots = new Int32Array(room * slotsPerPlace * 2);
     usedSlots = 0;
-    for (let place = 0; place < size; place++) link(numbers[place * GROUP_NUMBERS + KEY]!, place);
+    for (let place = 0; place < size; place++) link(numbers[place * numbersPerPlace + KEY]!, place);
   }
   function newest(key: number): number {
     return Math.max(slots[slotOf(key)]!, 0) - 1;
@@ -181,7 +181,7 @@ function createGroups(): Groups {
     newest,
     add(key, text, line) {
       if (size === room || usedSlots >= 2 * room) moveTo(size === room ? 2 * room : room);
-      const at = size * GROUP_NUMBERS;
+      const at = size * numbersPerPlace;
       numbers[at + KEY] = key;
       numbers[at + TEXT] = text;
       numbers[at + LINE] = line;
@@ -189,24 +189,24 @@ function createGroups(): Groups {
       link(key, size++);
     },
     removeNewest() {
-      const at = --size * GROUP_NUMBERS;
+      const at = --size * numbersPerPlace;
       const before = numbers[at + BEFORE]!;
       slots[slotOf(numbers[at + KEY]!)] = before < 0 ? GONE : before + 1;
     },
     trim() {
       let enough = room;
-      while (enough > MIN_ROOM && size * 4 < enough) enough /= 2;
+      while (enough > minRoom && size * 4 < enough) enough /= 2;
       if (enough < room) moveTo(enough);
     },
     bytes: () => numbers.byteLength + slots.byteLength,
-    before: (place) => numbers[place * GROUP_NUMBERS + BEFORE]!,
-    textOf: (place) => numbers[place * GROUP_NUMBERS + TEXT]!,
-    lineOf: (place) => numbers[place * GROUP_NUMBERS + LINE]!,
+    before: (place) => numbers[place * numbersPerPlace + BEFORE]!,
+    textOf: (place) => numbers[place * numbersPerPlace + TEXT]!,
+    lineOf: (place) => numbers[place * numbersPerPlace + LINE]!,
   };
 }
 
 const GONE = -1;
-const MIN_ROOM = 256;
+const minRoom = 256;
 
 /** Yields the last elements of a list, last one first. */
 function* newestOf(texts: readonly OrderedShownText[] = [], max: number): Generator<OrderedShownText> {
@@ -304,7 +304,7 @@ export type TextLines = {
 export const MAX_COMPARED = 1_000_000;
 
 /** UTF-16 units at each end of a longer text that its hash covers. Texts with equal hashes are then compared. */
-const HASHED_ENDS = 10_000;
+const hashedEnds = 10_000;
 
 /** The number of lines that are processed between two pauses. */
 export const linesPerStep = 2_048;
@@ -312,7 +312,7 @@ export const linesPerStep = 2_048;
 /** Splits a text into the lines that it is compared by. */
 export function* splitLines(text: string): Steps<readonly string[]> {
   if (text.length > MAX_COMPARED) return [text];
-  if (text.length < MAX_SPLIT_AT_ONCE) return text.split('\n');
+  if (text.length < maxSplitAtOnce) return text.split('\n');
   const lines: string[] = [];
   for (let start = 0; start <= text.length; ) {
     const newline = text.indexOf('\n', start);
@@ -325,12 +325,12 @@ export function* splitLines(text: string): Steps<readonly string[]> {
 }
 
 /** UTF-16 units of the longest text that is split at once. */
-const MAX_SPLIT_AT_ONCE = 50_000;
+const maxSplitAtOnce = 50_000;
 
 /** Reads a text into hashes and numbers. They are small, so that they can be kept while the text is not. */
 export function* readLines(text: string): Steps<TextLines> {
   if (text.length > MAX_COMPARED) {
-    const ends = hashOf(text, 0, HASHED_ENDS) ^ hashOf(text, text.length - HASHED_ENDS, text.length);
+    const ends = hashOf(text, 0, hashedEnds) ^ hashOf(text, text.length - hashedEnds, text.length);
     const hash = (ends ^ text.length) >>> 0 || 1;
     return { ...linesOf(Uint32Array.of(hash), Int32Array.of(-1)), isLaidOut: true, isOneLine: true };
   }

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lossOf } from '../../bench/content/verify.ts';
 import type { ShrinkOptions } from './kind.ts';
-import { MAX_LENGTH, MIN_LENGTH, shrink } from './shrink.ts';
+import { maxShrinkLength, minShrinkLength, shrink } from './shrink.ts';
 
 const lossless: ShrinkOptions = { lossless: true };
 const listing = (lines: number): string =>
@@ -37,8 +37,8 @@ describe('a tool result', () => {
   });
 
   it('is not changed if it is short, longer than any window, or if little would be saved', () => {
-    expect(shrink(listing(100).slice(0, MIN_LENGTH - 1), lossless)).toBeUndefined();
-    expect(shrink(listing(90_000).slice(0, MAX_LENGTH + 1), lossless)).toBeUndefined();
+    expect(shrink(listing(100).slice(0, minShrinkLength - 1), lossless)).toBeUndefined();
+    expect(shrink(listing(90_000).slice(0, maxShrinkLength + 1), lossless)).toBeUndefined();
     expect(shrink(`{"a": "${'x'.repeat(2_000)}"}`, lossless)).toBeUndefined();
     expect(shrink(`${listing(10).replace(/^ +/gm, '')}\n${'word '.repeat(100)}`, lossless)).toBeUndefined();
   });

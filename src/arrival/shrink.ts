@@ -24,8 +24,8 @@ import { sharedLines } from './shared-lines.ts';
 import { renderTerminal } from './terminal.ts';
 
 /** Limits in UTF-16 units. Shorter texts are not worth a marker; longer ones fit no model and would block the event loop. */
-export const MIN_LENGTH = 200;
-export const MAX_LENGTH = 1_000_000;
+export const minShrinkLength = 200;
+export const maxShrinkLength = 1_000_000;
 
 /**
  * Returns a smaller text with the same content; undefined if the text is too short, too long, of an unknown kind, shrunk before, or if too
@@ -40,33 +40,33 @@ export function shrink(text: string, options: ShrinkOptions): Shrunk | undefined
 
 /** Does the same as `shrink` in steps: each pass over the text is one. */
 export function* shrinkInSteps(text: string, options: ShrinkOptions): Steps<Shrunk | undefined> {
-  if (text.length < MIN_LENGTH || text.length > MAX_LENGTH || isShrunk(text)) return undefined;
+  if (text.length < minShrinkLength || text.length > maxShrinkLength || isShrunk(text)) return undefined;
   const sizes = new Map<string, number>();
-  const taking: Taking = {
+  const run: ShrinkRun = {
     text,
     options,
     sizes,
     sizeOf: remembered(sizes, options.count ?? lengthOf),
     steps: [],
   };
-  const { steps } = taking;
+  const { steps } = run;
   let recognized = yield* detect(text);
   if (recognized?.kind !== 'numbered-lines') {
     if (options.mayBeEdited === true) return undefined;
     const mayHide = !options.lossless && mayLose(text);
     const rendered = renderTerminal(text).filter(({ isLossless }) => isLossless || mayHide);
-    yield* take(taking, 'terminal', rendered);
-    const now = textNow(taking);
+    yield* applySmallest(run, 'terminal', rendered);
+    const now = textNow(run);
     const drafts = options.lossless ? [] : withoutBlobs(now);
     if (drafts.length > 0 && mayLose(now) && (recognized?.kind === 'json' || !isCode(now)))
-      yield* take(taking, 'blob', drafts);
-    if (steps.length > 0) recognized = yield* detect(textNow(taking));
+      yield* applySmallest(run, 'blob', drafts);
+    if (steps.length > 0) recognized = yield* detect(textNow(run));
   }
-  if (recognized) yield* take(taking, recognized.kind, recognized.drafts(options));
+  if (recognized) yield* applySmallest(run, recognized.kind, recognized.drafts(options));
 
   const last = steps.at(-1);
-  if (last) yield* measure(taking, [text, last.text]);
-  if (!last || !isWorthIt(text, last.text, taking.sizeOf, options)) return undefined;
+  if (last) yield* measure(run, [text, last.text]);
+  if (!last || !isWorthIt(text, last.text, run.sizeOf, options)) return undefined;
   return {
     text: last.text,
     kind: last.kind,
@@ -76,32 +76,32 @@ export function* shrinkInSteps(text: string, options: ShrinkOptions): Steps<Shru
 }
 
 /** A text that is made smaller in several steps. */
-type Taking = {
+type ShrinkRun = {
   readonly text: string;
   readonly options: ShrinkOptions;
   readonly sizes: Map<string, number>;
   readonly sizeOf: (text: string) => number;
-  /** The drafts that were taken, each made of the one before. */
+  /** The drafts that were chosen, each made of the one before. */
   readonly steps: (ShrinkDraft & { kind: Kind })[];
 };
 
-const textNow = ({ text, steps }: Taking): string => steps.at(-1)?.text ?? text;
+const textNow = ({ text, steps }: ShrinkRun): string => steps.at(-1)?.text ?? text;
 
-function* measure({ options, sizes }: Taking, texts: readonly string[]): Steps<void> {
+function* measure({ options, sizes }: ShrinkRun, texts: readonly string[]): Steps<void> {
   for (const one of texts) if (options.countInSteps) sizes.set(one, yield* options.countInSteps(one));
 }
 
-function* take(taking: Taking, kind: Kind, drafts: readonly ShrinkDraft[]): Steps<void> {
+function* applySmallest(run: ShrinkRun, kind: Kind, drafts: readonly ShrinkDraft[]): Steps<void> {
   yield;
-  if (drafts.length === 0 || taking.options.without?.includes(kind)) return;
-  const now = textNow(taking);
-  yield* measure(taking, [now, ...drafts.map((draft) => draft.text)]);
-  const best = smallest([{ text: now, isLossless: true, note: '' }, ...drafts], taking.sizeOf);
-  if (best.note !== '') taking.steps.push({ ...best, kind });
+  if (drafts.length === 0 || run.options.without?.includes(kind)) return;
+  const now = textNow(run);
+  yield* measure(run, [now, ...drafts.map((draft) => draft.text)]);
+  const best = smallest([{ text: now, isLossless: true, note: '' }, ...drafts], run.sizeOf);
+  if (best.note !== '') run.steps.push({ ...best, kind });
 }
 
 /** Maximum size of a lossy draft relative to the smallest lossless one: a loss must save much. */
-const LOSSY_SHARE = 0.75;
+const maxLossyShare = 0.75;
 
 /** Returns the smallest draft, the first of equal ones; the unchanged text comes first. */
 function smallest(drafts: readonly ShrinkDraft[], sizeOf: (text: string) => number): ShrinkDraft {
@@ -109,7 +109,7 @@ function smallest(drafts: readonly ShrinkDraft[], sizeOf: (text: string) => numb
     some.reduce((min, draft) => (sizeOf(draft.text) < sizeOf(min.text) ? draft : min));
   const lossless = best(drafts.filter(({ isLossless }) => isLossless));
   const lossy = drafts.filter(
-    ({ isLossless, text }) => !isLossless && sizeOf(text) <= sizeOf(lossless.text) * LOSSY_SHARE,
+    ({ isLossless, text }) => !isLossless && sizeOf(text) <= sizeOf(lossless.text) * maxLossyShare,
   );
   return lossy.length === 0 ? lossless : best(lossy);
 }
@@ -161,14 +161,14 @@ function* detect(text: string): Steps<RecognizedKind | undefined> {
 const beginsLikeJson = /^\s*[[{]/;
 
 /** Minimum length of removed base64, in UTF-16 units. Tokens, signatures and hashes that a model may have to repeat are shorter. */
-const MIN_BLOB = 1_000;
+const minBlob = 1_000;
 
 /** Removes long runs of base64: images, archives and keys are of no use to a model as letters. Lossy. */
 export function withoutBlobs(text: string): readonly ShrinkDraft[] {
   if (!mayHoldBlob(text) || text.includes('-----BEGIN')) return [];
   let characters = 0;
-  const rest = text.replace(run, (blob) => {
-    if (blob.length < MIN_BLOB || !isEncoded(blob)) return blob;
+  const rest = text.replace(base64Run, (blob) => {
+    if (blob.length < minBlob || !isEncoded(blob)) return blob;
     characters += blob.length;
     return leftOut(blob.length, 'characters of base64', `: ${blob.slice(0, 16)}...`);
   });
@@ -176,34 +176,34 @@ export function withoutBlobs(text: string): readonly ShrinkDraft[] {
   return [{ text: rest, isLossless: false, note: `${characters} characters of base64 left out` }];
 }
 
-/** UTF-16 units of a line of base64 in `run`, at least. */
-const MIN_LINE = 60;
+/** UTF-16 units of a line of base64 in `base64Run`, at least. */
+const minBase64Line = 60;
 
-/** UTF-16 units that the end of `run` may have, at most. */
-const MAX_ENDING = 61;
+/** UTF-16 units that the end of `base64Run` may have, at most. */
+const maxBase64Ending = 61;
 
-/** True for a text in which `run` may match `MIN_BLOB` units. Only every sixtieth unit of most texts is read, or a few more. */
+/** True for a text in which `base64Run` may match `minBlob` units. Only every sixtieth unit of most texts is read, or a few more. */
 function mayHoldBlob(text: string): boolean {
-  for (let last = MIN_LINE - 1; last < text.length; ) {
+  for (let last = minBase64Line - 1; last < text.length; ) {
     let at = last;
-    while (at > last - MIN_LINE && isBase64(text.charCodeAt(at))) at--;
-    const isLine = at === last - MIN_LINE;
+    while (at > last - minBase64Line && isBase64(text.charCodeAt(at))) at--;
+    const isLine = at === last - minBase64Line;
     const end = isLine ? linesEnd(text, last + 1) : at + 1;
-    if (isLine && end - at + MAX_ENDING >= MIN_BLOB) return true;
-    last = end + MIN_LINE - 1;
+    if (isLine && end - at + maxBase64Ending >= minBlob) return true;
+    last = end + minBase64Line - 1;
   }
   return false;
 }
 
-/** Returns the end of the lines of base64, where the first of them has at least `MIN_LINE` units before `from`. */
+/** Returns the end of the lines of base64, where the first of them has at least `minBase64Line` units before `from`. */
 function linesEnd(text: string, from: number): number {
   let end = from;
   for (;;) {
     while (isBase64(text.charCodeAt(end))) end++;
     const next = end + (lineBreak.find((one) => text.startsWith(one, end))?.length ?? 0);
     let lineEnd = next;
-    while (lineEnd < next + MIN_LINE && isBase64(text.charCodeAt(lineEnd))) lineEnd++;
-    if (next === end || lineEnd < next + MIN_LINE) return next;
+    while (lineEnd < next + minBase64Line && isBase64(text.charCodeAt(lineEnd))) lineEnd++;
+    if (next === end || lineEnd < next + minBase64Line) return next;
     end = lineEnd;
   }
 }
@@ -219,7 +219,7 @@ function isBase64(code: number): boolean {
 }
 
 /** Matches base64, also in lines of equal length as in mail, with line breaks escaped or not. */
-const run = /(?:[A-Za-z0-9+/_-]{60,}(?:\r?\n|\\r\\n|\\n)?)+(?:[A-Za-z0-9+/_-]{0,59}={1,2})?/g;
+const base64Run = /(?:[A-Za-z0-9+/_-]{60,}(?:\r?\n|\\r\\n|\\n)?)+(?:[A-Za-z0-9+/_-]{0,59}={1,2})?/g;
 
 /** True for encoded data, which mixes digits and letters of both cases; a long word, a path or a repeated letter does not. */
 function isEncoded(blob: string): boolean {

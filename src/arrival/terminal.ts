@@ -121,7 +121,7 @@ type Screen = {
 };
 
 /** Maximum columns of a row that is overwritten. Terminals are narrower; a longer line was not made for one. */
-const WIDEST = 512;
+const maxColumns = 512;
 
 type ScreenRow = { text: string; cells: string[] | undefined };
 
@@ -135,11 +135,11 @@ function createScreen(): Screen {
   /** Returns the cells of the row, up to the cursor at least. */
   const open = (): string[] | undefined => {
     if (!row.cells) {
-      if (row.text.length > 2 * WIDEST) return undefined;
+      if (row.text.length > 2 * maxColumns) return undefined;
       row.cells = Array.from(row.text);
     }
     cursor ??= row.cells.length;
-    return row.cells.length <= WIDEST ? row.cells : undefined;
+    return row.cells.length <= maxColumns ? row.cells : undefined;
   };
   const goRow = (to: number): void => {
     if (to === rows.length) rows.push({ text: '', cells: undefined });
@@ -147,7 +147,7 @@ function createScreen(): Screen {
     row = rows[at]!;
   };
   const column = (to: number): boolean => {
-    if (!open() || to > WIDEST) return false;
+    if (!open() || to > maxColumns) return false;
     cursor = Math.max(0, to);
     return true;
   };
@@ -162,7 +162,7 @@ function createScreen(): Screen {
       if (!cells) return false;
       while (cells.length < cursor!) cells.push(' ');
       for (const cell of text) cells[cursor!++] = cell;
-      return cells.length <= WIDEST;
+      return cells.length <= maxColumns;
     },
     newLine() {
       goRow(at + 1);
@@ -172,7 +172,7 @@ function createScreen(): Screen {
       cursor = row.cells || row.text !== '' ? 0 : undefined;
     },
     column,
-    moveColumn: (by) => open() !== undefined && column(Math.min(WIDEST, cursor! + by)),
+    moveColumn: (by) => open() !== undefined && column(Math.min(maxColumns, cursor! + by)),
     moveRow(by) {
       if (!open() || at + by < 0 || at + by >= rows.length) return false;
       goRow(at + by);

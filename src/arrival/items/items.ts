@@ -20,7 +20,7 @@ function textItems(text: string): ItemList | undefined {
   if (isCode(text.replaceAll(tagLine, ''))) return undefined;
   const starts = ways
     .map((way) => way(text))
-    .find((found) => found.length >= MIN_ITEMS && covers(text, found));
+    .find((found) => found.length >= minItems && covers(text, found));
   if (!starts) return undefined;
   const pieces = starts.map((start, at) => text.slice(start, starts[at + 1] ?? text.length));
   const items = pieces.map(itemOf);
@@ -37,7 +37,7 @@ function textItems(text: string): ItemList | undefined {
   };
 }
 
-const MIN_ITEMS = 3;
+const minItems = 3;
 
 /** Matches markup around documents, which looks like code. */
 const tagLine = /^<\/?[a-z][^>\n]{0,300}>[ \t]*\n/gim;
@@ -76,7 +76,7 @@ function alike(text: string, pattern: RegExp): readonly number[] {
     if (known) known.push(match.index);
     else places.set(name, [match.index]);
   }
-  return [...places.values()].find((found) => found.length >= MIN_ITEMS) ?? [];
+  return [...places.values()].find((found) => found.length >= minItems) ?? [];
 }
 
 /** Returns the offsets of `1. `, `[1] `, `Result 1:` or `Document [1]`. Only successive numbers count, so numbers inside items do not. */
@@ -93,15 +93,15 @@ function countingUp(text: string): readonly number[] {
 }
 
 /** Minimum lengths in UTF-16 units: shorter prose is no list, and shorter paragraphs belong to the previous item. */
-const LONG_PROSE = 8_000;
-const LONG_PARAGRAPH = 400;
+const minProse = 8_000;
+const minParagraph = 400;
 
 function paragraphs(text: string): readonly number[] {
-  if (text.length < LONG_PROSE) return [];
+  if (text.length < minProse) return [];
   const starts = [0];
   for (const match of text.matchAll(/\n[ \t]*\n+/g)) {
     const start = match.index + match[0].length;
-    if (start - starts.at(-1)! >= LONG_PARAGRAPH && start < text.length) starts.push(start);
+    if (start - starts.at(-1)! >= minParagraph && start < text.length) starts.push(start);
   }
   return starts;
 }

@@ -11,7 +11,7 @@ export function jsonItems(text: string): ItemList | undefined {
   const documents = documentsOf(text);
   if (!documents) return undefined;
   const nodes = documents.length === 1 ? longestArray(documents[0]!) : documents;
-  if (!nodes || nodes.length < MIN_ITEMS) return undefined;
+  if (!nodes || nodes.length < minItems) return undefined;
   const items = nodes.map(itemOf);
   return {
     items,
@@ -43,7 +43,7 @@ function marked(object: string, note: string | undefined): string {
   return `${members}${members === '{' ? '' : ','}"compressed":true${explained}}`;
 }
 
-const MIN_ITEMS = 3;
+const minItems = 3;
 
 /** Reads one document, or several on lines of their own; undefined if the text contains anything else. */
 function documentsOf(text: string): readonly JsonNode[] | undefined {
@@ -71,11 +71,11 @@ function longestArray(root: JsonNode): readonly JsonNode[] | undefined {
       return;
     }
     const size = compact(node).length;
-    if (node.items.length >= MIN_ITEMS && size > maxSize) {
+    if (node.items.length >= minItems && size > maxSize) {
       longest = node.items;
       maxSize = size;
     }
-    if (depth === 0 && node.items.length < MIN_ITEMS) for (const item of node.items) look(item, depth + 1);
+    if (depth === 0 && node.items.length < minItems) for (const item of node.items) look(item, depth + 1);
   };
   look(root, 0);
   return longest;
@@ -108,7 +108,7 @@ function itemOf(node: JsonNode): ListItem {
 }
 
 /** Minimum length of a string literal to be shortened, in UTF-16 units. */
-const LONG = 200;
+const minLongString = 200;
 
 function longStrings(node: JsonNode): readonly string[] {
   if (typeof node === 'string') return isLong(node) ? [node] : [];
@@ -116,7 +116,7 @@ function longStrings(node: JsonNode): readonly string[] {
 }
 
 function isLong(scalar: string): boolean {
-  return scalar.length > LONG && scalar.startsWith('"');
+  return scalar.length > minLongString && scalar.startsWith('"');
 }
 
 function withStrings(node: JsonNode, rate: number, shortenText: TextShortener): JsonNode {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { shorten, GAP } from './shorten.ts';
+import { shorten, gapMark } from './shorten.ts';
 
 const article = [
   '# Lamps of the coast',
@@ -20,16 +20,16 @@ describe('shorten', () => {
       [
         '# Lamps of the coast',
         '',
-        `The first lighthouse was built of wood. It burned for nine years. ${GAP} In 1759 John Smeaton finished a tower of stone. Its lime sets under water. ${GAP} They liked the view.`,
+        `The first lighthouse was built of wood. It burned for nine years. ${gapMark} In 1759 John Smeaton finished a tower of stone. Its lime sets under water. ${gapMark} They liked the view.`,
         '',
         'Costs:',
-        `Oil was 40 pounds a year. ${GAP}`,
+        `Oil was 40 pounds a year. ${gapMark}`,
       ].join('\n'),
     );
   });
 
   it('cuts the text if not even one sentence fits', () => {
-    expect(shorten('word '.repeat(100), 30, new Map())).toBe(`word word word word word w ${GAP}`);
+    expect(shorten('word '.repeat(100), 30, new Map())).toBe(`word word word word word w ${gapMark}`);
   });
 
   it('returns a text that is short enough unchanged', () => {
@@ -41,10 +41,10 @@ describe('shorten', () => {
       fc.property(fc.string({ unit: 'grapheme', maxLength: 2_000 }), fc.nat(1_500), (text, most) => {
         const short = shorten(text, most, new Map([['a', 1]]));
         expect(short.length).toBeLessThanOrEqual(
-          Math.max(Math.min(text.length, most + 2 * GAP.length + 2), GAP.length),
+          Math.max(Math.min(text.length, most + 2 * gapMark.length + 2), gapMark.length),
         );
         expect(short.isWellFormed()).toBe(text.isWellFormed() || short.isWellFormed());
-        for (const piece of short.split(GAP)) expect(text).toContain(piece.trim());
+        for (const piece of short.split(gapMark)) expect(text).toContain(piece.trim());
       }),
     );
   });

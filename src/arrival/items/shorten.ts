@@ -8,7 +8,7 @@ import { countTerm } from './query-terms.ts';
 /** The weights of the words of a question, in lower case. */
 export type TermWeights = ReadonlyMap<string, number>;
 
-export const GAP = '[…]';
+export const gapMark = '[…]';
 
 /**
  * Shortens a text to about `max` UTF-16 units; returns it unchanged if it is no longer. `terms` are in lower case.
@@ -25,13 +25,13 @@ export function shorten(text: string, max: number, terms: TermWeights): string {
   const kept = new Set<number>();
   let room = max;
   for (const { unit, at } of ranked) {
-    const length = unit.end - unit.start + (kept.has(at - 1) || kept.has(at + 1) ? 0 : GAP.length + 1);
+    const length = unit.end - unit.start + (kept.has(at - 1) || kept.has(at + 1) ? 0 : gapMark.length + 1);
     if (length > room) continue;
     kept.add(at);
     room -= length;
   }
   return kept.size === 0
-    ? `${cut(text, Math.max(0, max - GAP.length - 1))} ${GAP}`.trim()
+    ? `${cut(text, Math.max(0, max - gapMark.length - 1))} ${gapMark}`.trim()
     : joined(text, units, kept);
 }
 
@@ -82,11 +82,11 @@ function joined(text: string, units: readonly TextUnit[], kept: ReadonlySet<numb
     const before = last < 0 ? undefined : units[last]!;
     const isNext = last === at - 1;
     if (isNext && before) pieces.push(text.slice(before.end, unit.start));
-    else pieces.push(before ? (unit.beginsLine ? `\n${GAP}\n` : ` ${GAP} `) : `${GAP} `);
+    else pieces.push(before ? (unit.beginsLine ? `\n${gapMark}\n` : ` ${gapMark} `) : `${gapMark} `);
     pieces.push(text.slice(unit.start, unit.end));
     last = at;
   }
-  if (last < units.length - 1) pieces.push(` ${GAP}`);
+  if (last < units.length - 1) pieces.push(` ${gapMark}`);
   const whole = pieces.join('');
   return last >= 0 && kept.has(0) ? whole.replace(/^\[…\] /, '') : whole;
 }
