@@ -28,6 +28,8 @@ export type Fact = {
   readonly tool: string;
   /** The line that announces the list of which it is an item. */
   readonly lead?: string | undefined;
+  /** True if this list goes on behind it. */
+  readonly hasMore?: boolean;
   /** True for the last sentence of a result that the user answered, without a reply between: it says what came of the turn. */
   readonly isClosing?: boolean;
   readonly score: number;
@@ -102,6 +104,7 @@ function candidatesIn(
             tool,
             terms,
             lead: leads[index],
+            hasMore: Boolean(leads[index]) && leads[index] === leads[index + 1],
             place: ends,
             next,
             beforeCall,
@@ -312,8 +315,9 @@ function scored(
   }
   const isAnnouncement = createIsAnnouncement(candidates);
   const findings = candidates.filter((candidate) => !isAnnouncement(candidate, inputs.get(candidate.next)));
-  return findings.map(({ place, next, text, at, from, tool, terms, lead, isClosing }) => {
-    const fact = { text, at, from, tool, terms, ...(lead && { lead }), ...(isClosing && { isClosing }) };
+  return findings.map(({ place, next, text, at, from, tool, terms, lead, ...marks }) => {
+    const { hasMore = false, isClosing = false } = marks;
+    const fact = { text, at, from, tool, terms, hasMore, isClosing, ...(lead && { lead }) };
     const announced = from === 'reply' ? inputs.get(next) : undefined;
     let sum = 0;
     let used = 0;

@@ -45,7 +45,7 @@ export type OutlineLine = {
   readonly isFinal?: boolean;
   /** True for what is told of a reply that ended a turn besides what says most of it. */
   readonly isBeside?: boolean;
-  /** True for a line of the user's whose message goes on. */
+  /** True for a line of the user's whose message goes on, and for an item of a list that does. */
   readonly hasMore?: boolean;
   /** The number of its original. */
   readonly original?: number | undefined;
@@ -160,6 +160,7 @@ export function factLines(facts: readonly Fact[], known: ReadonlySet<string>): r
           text: fact.text,
           at: fact.at,
           ...(fact.lead && { lead: fact.lead }),
+          ...(fact.hasMore && { hasMore: true }),
           ...(fact.from === 'final' && { isFinal: true }),
         }
       : {

@@ -180,3 +180,23 @@ it('tells the verdict of a reply that stands in a heading', () => {
 - YOU: \`docs/hooks.md\` still names the step that is gone, and nothing else does that … Verdict: Approved with two wishes
 - USER: Yes. (asked: "Shall I change it?")`);
 });
+
+it('says that a list goes on behind the item that is told', () => {
+  const steps = [
+    user('Mend what the comments say.'),
+    call('list_comments', { page: 1 }, 'ok'),
+    model(
+      'Here are the 3 comments:\n\n1. The loop of `walk.go` walks `main` once more for each of its commits.\n2. It is long.\n3. It is old.',
+    ),
+    call('edit_file', { path: 'src/walk.go', old: 'a', new: 'b' }, 'ok'),
+    model('All three are mended.'),
+  ];
+  expect(summaryOf(steps, 88)).toBe(`${title}
+- USER: Mend what the comments say.
+- list_comments 1: "ok"
+- YOU: Here are the 3 comments: 1. The loop of \`walk.go\` walks \`main\` once more for each of its commits. …
+- edit_file walk.go: ok
+- YOU: All three are mended.
+Files touched until then:
+- edited: src/walk.go`);
+});

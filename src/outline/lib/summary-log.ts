@@ -60,7 +60,10 @@ export function logItems(
     const call = items.at(-1);
     if (last?.section === 'shown' && call && isCallOf(call.line, last))
       items[items.length - 1] = { line: call.line, text: withResult(call.text as string, text) };
-    else if (last) items.push({ line: last, text: isCut && marksCuts ? `${text} / …` : text });
+    else if (last) {
+      const isMarked = isCut && marksCuts;
+      items.push({ line: last, text: isMarked ? `${text}${last.section === 'asked' ? ' /' : ''} …` : text });
+    }
     last = undefined;
   };
   const { told, others } = dividedLines(
@@ -84,7 +87,7 @@ export function logItems(
       text =
         (line.section === 'found' && withWhole(text, line)) ||
         join(text, withLead(line, text), line.at - until > gap);
-      [until, isCut] = [line.end ?? line.at, line.hasMore === true];
+      [until, isCut] = [line.end ?? line.at, line.hasMore === true && text.endsWith(line.text)];
       continue;
     }
     end();
