@@ -78,7 +78,7 @@ const shortHeading = /^(?:#{1,6}\s+\S+(?:\s+\S+){0,4}\s*|\*\*[^*\s]+(?:\s+[^*\s]
 
 /** Matches the end of a sentence. A number or a single letter before the sign is an ordinal or an initial. */
 const ending =
-  /(?<=[^\d\s]{2}[.!?…]["'”’»)\]]*)\s+(?=[^\s\p{Ll}])|(?<=\d[!?])\s+|(?<=\d{3}\.)\s+(?=\p{Lu})|(?=[^」』”）])(?<=[。！？][」』”）]*)/u;
+  /(?<=[^\d\s]{2}[.!?…]["'”’»)\]]{0,8})\s+(?=[^\s\p{Ll}])|(?<=\d[!?])\s+|(?<=\d{3}\.)\s+(?=\p{Lu})|(?=[^」』”）])(?<=[。！？][」』”）]{0,8})/u;
 
 /** Splits a line into sentences; longer ones are cut between words. */
 export function partsOf(line: string): readonly string[] {
