@@ -130,7 +130,8 @@ const MAX_NAMED = 1_000_000;
 /** Shortens a text to one line: the end of a path, or the beginning of another text. */
 function labelLine(text: string): string {
   const line = text.trim().split('\n', 1)[0]!;
-  if (/^\S*\/\S+$/.test(line)) return line.split('/').slice(-2).join('/').slice(-MAX_LABEL);
+  if (!/\s/.test(line) && line.slice(0, -1).includes('/'))
+    return line.split('/').slice(-2).join('/').slice(-MAX_LABEL);
   return line.length > MAX_LABEL ? `${line.slice(0, MAX_LABEL).toWellFormed()}…` : line;
 }
 
