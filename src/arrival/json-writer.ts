@@ -174,7 +174,7 @@ function isBare(text: string): boolean {
   return /^[^\s",[\]{}\\][^",[\]{}\\]*$/.test(text) && !/\s$/.test(text) && !numberLike.test(text);
 }
 
-const numberLike = /^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$|^(?:true|false|null)$/;
+const numberLike = /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$|^(?:true|false|null)$/;
 
 function bareKey(key: string): string {
   return /^"[\w$](?:[\w$. /-]*[\w$])?"$/.test(key) ? key.slice(1, -1) : key;
