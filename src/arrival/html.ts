@@ -38,8 +38,8 @@ const marks = [
   /<link[^>]{0,200} rel=["']?canonical/i,
   /<meta[^>]{0,200} property=["']?og:/i,
   /<script[^>]{0,200} (?:nonce=|type=["']?application\/ld\+json|src=["']?(?:https?:)?\/\/)/i,
-  /<[a-z]+[^>]{0,200} data-[\w-]{1,40}=/i,
-  /[^\n]{5000}/,
+  /<[a-z][^>]{0,200} data-[\w-]{1,40}=/i,
+  /(?<![^\n])[^\n]{5000}/,
 ];
 
 /** Elements whose content is not HTML. */
@@ -84,9 +84,9 @@ function endOf(text: string, what: string, from: number): number {
 }
 
 function endOfElement(text: string, element: string, from: number): number {
-  const end = new RegExp(`</${element}[^>]*>`, 'gi');
+  const end = new RegExp(`</${element}`, 'gi');
   end.lastIndex = from;
-  return end.test(text) ? end.lastIndex : text.length;
+  return end.test(text) ? endOf(text, '>', end.lastIndex) : text.length;
 }
 
 /** Writes the text of a page as its tags arrive, in the few signs of Markdown that models read. */
