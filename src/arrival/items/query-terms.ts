@@ -38,7 +38,9 @@ export function queryTerms(query: string): readonly QueryTerm[] {
   const weights = new Map<string, number>();
   const add = (text: string, weight: number) => weights.set(text, Math.max(weight, weights.get(text) ?? 0));
   for (const chunk of query.toLowerCase().slice(0, maxCharacters).split(/\s+/)) {
-    const bare = chunk.replace(/^[^\p{L}\p{N}_$@#/.-]+/u, '').replace(/[^\p{L}\p{N}_]+$/u, '');
+    const bare = chunk
+      .replace(/^[^\p{L}\p{N}_$@#/.-]+/u, '')
+      .replace(/(?<![^\p{L}\p{N}_])[^\p{L}\p{N}_]+$/u, '');
     if (bare !== '') add(bare, 1);
     const pieces = bare.split(/[^\p{L}\p{N}_]+/u).filter(({ length }) => length > 1);
     for (const piece of pieces) add(piece, 1 / pieces.length);
