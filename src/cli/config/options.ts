@@ -49,7 +49,7 @@ export function valueOf({ reads }: Option, text: string): unknown {
     case 'text':
       return text;
     case 'number':
-      return /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(text.trim()) ? Number(text) : text;
+      return /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(text.trim()) ? Number(text) : text;
     case 'boolean':
       return booleanOf(text);
     case 'list':
