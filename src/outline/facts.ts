@@ -245,7 +245,7 @@ function likenessOf(text: string): readonly string[] {
     .toLowerCase()
     .split(/[\s,]+/);
   if (second !== '' && !isUnspaced.test(first)) return [`${first} ${second}`, first];
-  const bare = text.replace(/[\p{P}\p{S}\s]+$/u, '');
+  const bare = text.replace(/(?<![\p{P}\p{S}\s])[\p{P}\p{S}\s]+$/u, '');
   return [`…${bare.slice(-6)}`, bare.slice(0, 4)];
 }
 
