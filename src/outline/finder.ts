@@ -121,7 +121,8 @@ function shortened(text: string): string {
 
 /** Returns the files and folders that a call names, by their last path segment, since models write one path in many ways. */
 function namesOf(input: string): readonly string[] {
-  const paths = input.slice(0, 4_000).match(/[\w.@-]*(?:\/[\w.@-]+)+|\b[\w-]+\.[a-z]{1,4}\b/g) ?? [];
+  const paths =
+    input.slice(0, 4_000).match(/(?<![\w.@-])[\w.@-]*(?:\/[\w.@-]+)+|\b[\w-]{1,100}\.[a-z]{1,4}\b/g) ?? [];
   return [...new Set(paths.map(lastSegment))].slice(0, 20);
 }
 
