@@ -270,14 +270,14 @@ const failedTest = /^(?:-+ ?)?(?:FAIL(?:ED)?:?|not ok \d+|✗|✘|✖|×)[\s:-]+
 const otherTest = /^(?:=== |--- |FAIL\b|PASS\b|ok\b|not ok\b|✓|✗|✘|✖|×)/;
 
 const placed = /^(?:\S*[\\/])?([\w.@+-]+\.\w{1,6}[:(]\d+(?:[:,]\d+)?\)?:?) +\S/;
-const inTest = /^\S*(?:test|spec)\w*\.\w{1,6}[:(]\d/i;
+const inTest = /^\S*(?:test|spec)\w{0,60}\.\w{1,6}[:(]\d/i;
 const thrown = /^(?:E\s|\w*(?:Error|Exception|Failure)\b\s*:|panic:|expected\b|assert)/i;
 
 /** Matches words in which a test says what it wanted and what it got. */
 const complaint =
   /\b(?:expect(?:ed|s)?|want(?:ed)?|got|should|must|fail(?:ed|s|ure)?|error|unable|cannot|could ?n[o']t|not found|no such|unexpected|mismatch\w*|invalid|missing|undefined|nil|null)\b/i;
 /** Matches a line about a package in which a test failed. */
-const failedPackage = /^FAIL\s+\S+\/\S+\s+[\d.]+m?s$/;
+const failedPackage = /^FAIL\s+\S[^\s/]*\/\S+\s+[\d.]+m?s$/;
 
 /** Lines that are searched on either side of the name of a test. */
 const maxLines = 60;
