@@ -266,7 +266,7 @@ function nameIn(subject: string): string {
   const title = / ?\(([^()]{3,80})\)$/.exec(text)?.[1];
   if (title !== undefined && !/^\d+ lines?$/.test(title)) return wholeWords(title, maxName);
   const [first = '', ...others] = text.replace(/ \(\d+ lines?\)$/, '').split(' ');
-  if (isFile(first) && others.every((word) => /^\d*-?\d*,?$/.test(word))) return first;
+  if (isFile(first) && others.every((word) => /^\d*(?:-\d*)?,?$/.test(word))) return first;
   const quoted = /^"([^"]+)"$/.exec(text)?.[1];
   if (quoted !== undefined) return wholeWords(quoted.replaceAll(/[()]/g, ''), maxName);
   return /^["\d]/.test(text) || !/\s/.test(text) || /[()×:{}|]/.test(text) ? '' : wholeWords(text, maxName);
