@@ -75,7 +75,7 @@ export function olderClosing([line]: readonly OutlineLine[], reply: string): Out
 function withoutQuestion(text: string, question: string): string {
   const asked = question.split(' / ').at(-1)!;
   const isAtEnd = asked !== '' && text.endsWith(asked);
-  return isAtEnd ? text.slice(0, -asked.length).replace(/[\s…;:]+$/, '') : text;
+  return isAtEnd ? text.slice(0, -asked.length).replace(/(?<![\s…;:])[\s…;:]+$/, '') : text;
 }
 
 /** UTF-16 units of the beginning of a reply that ended a turn, of one whose first sentence is longer, and of one ahead of its verdict. */
