@@ -157,7 +157,7 @@ function changedWord(before: string, after: string): string | undefined {
   const [old, made] = [before, after].map((line) => line.trim().split(/([^\p{L}\p{N}_$.-]+)/u));
   if (old!.length !== made!.length) return undefined;
   const at = old!.findIndex((word, index) => word !== made![index]);
-  const [from = '', to = ''] = [old![at], made![at]].map((word) => word?.replace(/\.+$/, ''));
+  const [from = '', to = ''] = [old![at], made![at]].map((word) => word?.replace(/(?<!\.)\.+$/, ''));
   const isOne = old!.every((word, index) => index === at || word === made![index]);
   const isWord = [from, to].every((word) => /^[\p{L}\p{N}_$.-]+$/u.test(word) && word.length <= maxName);
   return isOne && isWord ? `${from} → ${to}` : undefined;
