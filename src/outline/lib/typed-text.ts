@@ -53,7 +53,7 @@ export function typedText(text: string, before = ''): TypedText {
   if (announcesText.test(before)) return { words: '', note: textOfCommand(text, before) };
   const hook = ofHook.exec(text);
   if (hook) {
-    const [, prompt = ''] = /\n\s*Original prompt: *([^]+)$/.exec(text) ?? [];
+    const [, prompt = ''] = /\n[^\S\n]*Original prompt: *([^]+)$/.exec(text) ?? [];
     return { words: prompt.trim(), note: wholeWords(oneLine(text.split(/\n\s*\n/, 1)[0]!), maxHook) };
   }
   const bare = /^\s*(\/[\p{L}\d:_-]{1,60})\s*$/u.exec(text)?.[1];
