@@ -90,7 +90,7 @@ const reportsFailure =
   /^\s*(?:<(?:tool_use_)?error>|error\b|exit code:? [1-9]|command failed|traceback|\{"?error|request failed|failed to\b)|^\s*(?:file|path|directory) (?:does not exist|not found)/i;
 
 /** Matches a line that every file of its kind, or every failed command, begins with. */
-const prelude = /^(?:\d+\s*[→:|]?\s*)?(?:package|import|from|use|using|#include|exit code:?)\s\S+/i;
+const prelude = /^(?:\d+\s*(?:[→:|]\s*)?)?(?:package|import|from|use|using|#include|exit code:?)\s\S+/i;
 
 /** Matches a line in which a shell or a task runner repeats a command. */
 export const echo = /^(?:\[[\w:.-]+\] )?[$>] /;
@@ -100,7 +100,7 @@ const exitStatus = /^exit status [1-9]\d*$/;
 
 /** Matches a line that says nothing of what came: packages without tests, fetches, files taken back, questions of git, beginnings, bytes, bars of progress, rows of tables. */
 export const idle =
-  /^\?\s+\S+\s+\[no test files\]$|^testing: warning: no tests|-> FETCH_HEAD$|^Updated \d+ paths? from |^\(\d+\/\d+\) Stage .*\?(?: @@.*)?$|^From \S+[:/]\S+$|^(?:=== |==> )|^[^\d]{1,60}:$|^(?:0x)?[\da-f]{4,8}:? +(?:[\da-f]{2,8} +){3}|[█▓▒░■━]{3}|[=#]{4,}[^=#\n]{0,40}\d%|\d% ?\|?[=#]{4}|^[|│┃║┌├└]/i;
+  /^\?\s+\S+\s+\[no test files\]$|^testing: warning: no tests|-> FETCH_HEAD$|^Updated \d+ paths? from |^\(\d+\/\d+\) Stage .*\?(?: @@.*)?$|^From \S+[:/]\S+$|^(?:=== |==> )|^[^\d]{1,60}:$|^(?:0x)?[\da-f]{4,8}:? +(?:[\da-f]{2,8} +){3}|[█▓▒░■━]{3}|[=#]{4}[^=#\n]{0,40}\d%|\d% ?\|?[=#]{4}|^[|│┃║┌├└]/i;
 
 export const nothing =
   /^(?:no (?:files?|match(?:es)?|results?)(?: were)? found|0 (?:results|matches)|nothing found|no match(?:es)?)\b/i;
@@ -127,7 +127,7 @@ function isNamed(line: string): boolean {
 const vague = /^(?:warning\b|traceback\b|\d+ \w+:?$)/i;
 const compiled = /\.\w{1,6}:\d+:\d+: \S/;
 /** Match a line that a test wrote, which may have passed, and the line of one that failed. */
-const ofTest = /^\S*(?:test|spec)\w*\.\w{1,6}:\d+: /i;
+const ofTest = /^\S*(?:test|spec)\w{0,60}\.\w{1,6}:\d+: /i;
 const testFailed = /^--- FAIL: /;
 
 function failureIn(lines: readonly string[]): string | undefined {
@@ -151,9 +151,9 @@ function isFailure(line: string): boolean {
   return (failureMark.test(line) || failureLine.test(line)) && !harmless.test(line);
 }
 
-export const place = /[\w./@-]+\.\w{1,6}:\d+/;
+export const place = /(?<![\w./@-])[\w./@-]+\.\w{1,6}:\d+/;
 /** Matches tags around what a tool says. */
-export const markup = /<\/?(?:\w+[_-]\w+|error)>/g;
+export const markup = /<\/?(?:\w{1,60}[_-]\w{1,60}|error)>/g;
 
 /** Names of JSON members that say what came of a call. */
 const verdicts = ['error', 'status', 'state', 'result', 'message', 'title', 'name'];
@@ -336,7 +336,9 @@ const trailer = /^(?:[A-Z][\w-]{0,40}-[Bb]y): [^\n]{1,100}$/m;
  */
 export function settingsOf(sent: JsonRecord): readonly string[] {
   const [signed] = trailer.exec((commandIn(sent) ?? '').slice(0, maxScript)) ?? [];
-  return (signed === undefined ? [] : [oneLine(signed).replace(/["')]+$/, '')]).concat(scalarsOf(sent));
+  return (signed === undefined ? [] : [oneLine(signed).replace(/(?<!["')])["')]+$/, '')]).concat(
+    scalarsOf(sent),
+  );
 }
 
 /** UTF-16 units of a command that are searched. */
