@@ -104,7 +104,7 @@ function* filesIn(sources: readonly Searched[]): Steps<readonly File[]> {
 // Names
 
 /** Matches names with a sign of their own, of 6 to 61 characters: `readFile`, `max_size`, `sha256`. */
-const ownName = /(?=\w*(?:[a-z][A-Z]|_[A-Za-z]|\d))[A-Za-z]\w{5,60}/g;
+const ownName = /(?<![A-Za-z])(?=\w{0,60}(?:[a-z][A-Z]|_[A-Za-z]|\d))[A-Za-z]\w{5,60}/g;
 
 /** Names that are read, or compared, in one step. */
 const namesPerStep = 1_000;
