@@ -157,12 +157,12 @@ export function pathIn(chunk: string): string | undefined {
   const bare = chunk
     .slice(0, 300)
     .replace(/^[^\w/.~@]+/, '')
-    .replace(/[^\w/]+$/, '');
+    .replace(/(?<![^\w/])[^\w/]+$/, '');
   return /^[\w./~@+-]+$/.test(bare) && /\w\/\w/.test(bare) ? bare : undefined;
 }
 
 export function lastName(path: string): string {
-  return path.slice(path.replace(/\/+$/, '').lastIndexOf('/') + 1);
+  return path.slice(path.replace(/(?<!\/)\/+$/, '').lastIndexOf('/') + 1);
 }
 
 // Reading: the terms of each line.
