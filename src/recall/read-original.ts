@@ -335,7 +335,7 @@ export function* childrenOf(text: string, start: number): Generator<JsonChild> {
   const kind = kindAt(text, start);
   if (kind !== 'object' && kind !== 'array') return;
   let at = afterSpace(text, start + 1);
-  while (text[at] !== '}' && text[at] !== ']') {
+  while (at < text.length && text[at] !== '}' && text[at] !== ']') {
     let key: string | undefined;
     if (kind === 'object') {
       const end = stringEnd(text, at);
