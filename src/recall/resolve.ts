@@ -92,7 +92,7 @@ function idsIn(text: string): readonly string[] {
     .split(/[\s,;]+/)
     .map(cleanId)
     .filter((piece) => piece !== '' && piece !== 'or' && piece !== 'and');
-  if (pieces.length > 1 && pieces.every((piece) => /^[\w.:-]*[\d_][\w.:-]*$/.test(piece)))
+  if (pieces.length > 1 && pieces.every((piece) => /^[A-Za-z.:-]*[\d_][\w.:-]*$/.test(piece)))
     return [...new Set(pieces)].slice(0, maxIds);
   const id = cleanId(text);
   return id === '' ? [] : [id];
