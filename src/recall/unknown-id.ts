@@ -135,7 +135,8 @@ async function guessed(
   if (ofCall.length > 0)
     return { why: `It is the id of a call, to which ${ofCall.join(' and ')} belongs`, ids: ofCall };
   return (
-    titledBy(known, given) ?? (/^[\w-]*\d[\w-]*$/.test(given) ? callAt(request, known, given) : undefined)
+    titledBy(known, given) ??
+    (/^[A-Za-z_-]*\d[\w-]*$/.test(given) ? callAt(request, known, given) : undefined)
   );
 }
 
