@@ -61,7 +61,7 @@ function escaped(text: string): string {
 /** Returns the index of a value in a text, at or after `from`; -1 if there is none. */
 export function placeOf(text: string, { kind, text: wanted }: Value, from: number): number {
   let at = text.indexOf(wanted, from);
-  if (kind === 'line') return at;
+  if (kind === 'line' || wanted === '') return at;
   while (at >= 0 && (continuesBefore(text, at) || isWordCode(text, at + wanted.length))) {
     at = text.indexOf(wanted, at + 1);
   }
@@ -92,7 +92,7 @@ const separators = /[\s"'`,;()[\]{}<>|&=?!\\^$%]+|:(?!\/\/)/u;
 function wordsIn(text: string): readonly string[] {
   const words = text
     .split(separators)
-    .map((word) => word.replaceAll(/^(?:\.{1,2}\/)+|^[-.@#~+]+|[-./@#~+]+$/g, ''));
+    .map((word) => word.replace(/^(?:\.{1,2}\/)+|^[-.@#~+]+/, '').replace(/(?<![-./@#~+])[-./@#~+]+$/, ''));
   return [...new Set(words.filter(isTelling))];
 }
 
