@@ -346,7 +346,7 @@ export function addNamesIn(text: string, known: KnownNames): KnownNames {
   for (const [, title] of text.matchAll(/ \(([^()\n]{4,120})\)(?::? |,|$)/gm))
     for (const words of [title!, ...title!.split(', ')]) known.words.add(words);
   for (const [, item] of text.matchAll(/"([^"\n]{4,80})"/g)) known.words.add(item!);
-  for (const path of text.match(/[\w.@~+-]*(?:\/[\w.@~+-]+)+/g) ?? []) addPath(known, path);
+  for (const path of text.match(/(?<![\w.@~+-])[\w.@~+-]*(?:\/[\w.@~+-]+)+/g) ?? []) addPath(known, path);
   return known;
 }
 
