@@ -77,6 +77,8 @@ export type StepWords = CallWords & {
   readonly hasFailed: boolean;
   /** The user's words in the result; empty for a refusal without words. Undefined if the user said nothing. */
   readonly user: UserReply | undefined;
+  /** True for a report, such as that of a sub-agent. */
+  readonly isReport?: boolean;
   /** Names that tell what an edit changed. Undefined for other calls. */
   readonly changes?: readonly string[];
   /** The items that a call of a tool that keeps a plan changes. Undefined for other calls. */
@@ -91,7 +93,7 @@ export function stepWords(step: StepCall): StepWords {
   if (user) return { ...call, outcome: '', hasFailed: user.isRefusal, user };
   const report =
     call.kind === 'other' && isError !== true && result !== undefined ? verdictOf(result) : undefined;
-  if (report !== undefined) return { ...call, outcome: report, hasFailed: false, user };
+  if (report !== undefined) return { ...call, outcome: report, hasFailed: false, user, isReport: true };
   const came = outcomeOf(call, step);
   if (call.kind === 'plan' && call.plan.length === 0 && !came.hasFailed) {
     const tasks = taskChanges(sentIn(step), result ?? '');

@@ -175,16 +175,18 @@ function* maxLogCharacters(
   const before = insertedTexts(view.edits).length;
   return ({ messages, bytes, wordsTokens }) => {
     const usual = Math.min(bytes / 14, charactersThen / 3 - before);
-    const own = Math.min(messages * perMessage + wordsTokens * 4, bytes / 4);
-    const few = Math.max(own, (gone.size + messages) * perMessage - before);
-    const room = Math.max(usual, Math.min(few, Math.min(maxFew, charactersThen) - before));
+    const few = Math.max(
+      messages * perMessage + wordsTokens * 4,
+      (gone.size + messages) * perMessage - before,
+    );
+    const room = Math.max(usual, Math.min(few, bytes / 5, Math.min(maxFew, charactersThen) - before));
     return Math.max(0, Math.floor(Math.min(5_600, room)));
   };
 }
 
 /** Characters of logs for each message that is gone, and of all logs that have so few. */
-const perMessage = 40;
-const maxFew = 12_000;
+const perMessage = 70;
+const maxFew = 16_000;
 
 /**
  * Drops what the model recalled in earlier turns, oldest first: the hidden calls with their answers. The content can still be recalled by the same

@@ -65,7 +65,7 @@ describe('drop-oldest', () => {
     const kept = chatMessages(steps);
     expect(messagesAfter(100)).toEqual([
       kept[0],
-      log(6, 'USER: First', 'run: "a"', 'read_file: "b"', 'run: "c"'),
+      log(6, 'USER: First', '(3 calls left out: run ×2 · read_file)'),
       kept.at(-1),
     ]);
   });

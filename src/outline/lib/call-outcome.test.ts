@@ -167,6 +167,10 @@ describe('what came of a command', () => {
         'go test ./... | tail -3',
         '    shop_test.go:14: Expected 1 item, got 2\nFAIL\nFAIL\tacme/shop/cart\t14.580s',
       ),
+      line(
+        'go test ./...',
+        `--- FAIL: TestCart (0.05s)\n    shop_test.go:9: Phase 1\n    ✓ Opened the shop\n${'    hook ran\n'.repeat(80)}    shop_test.go:12: could not find this in the cart:\n        two cups\nFAIL`,
+      ),
       line('go test ./...', '--- FAIL: TestCart (0.05s)\n    hooks.go:19: output of the hook\nFAIL'),
       line(
         'git add a.ts',
@@ -180,6 +184,7 @@ describe('what came of a command', () => {
       'Bash go test -v ./...: failed, TestCart, "shop_test.go:9: the cart should be empty"',
       'Bash go test ./...: failed, TestCart, "shop_test.go:14: got 2 items, want 1"',
       'Bash go test ./... | tail -3: failed, "shop_test.go:14: Expected 1 item, got 2"',
+      'Bash go test ./...: failed, TestCart, "shop_test.go:12: could not find this in the cart: two cups"',
       'Bash go test ./...: failed, "--- FAIL: TestCart (0.05s)"',
       `Bash git add a.ts: failed, "fatal: pathspec 'a.ts' did not match any files"`,
       'Bash golangci-lint run: 1 issue, "shop/cart.go:37:42: not enough arguments in call to add"',

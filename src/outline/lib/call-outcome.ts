@@ -267,7 +267,8 @@ function stateIn(lines: readonly string[]): string | undefined {
 
 /** Matches a line that names a test that failed, and the lines that begin and end what other tests say. */
 const failedTest = /^(?:-+ ?)?(?:FAIL(?:ED)?:?|not ok \d+|✗|✘|✖|×)[\s:-]+\S/;
-const otherTest = /^(?:=== |--- |FAIL\b|PASS\b|ok\b|not ok\b|✓|✗|✘|✖|×)/;
+const otherTest = /^(?:=== |--- |FAIL\b|PASS\b|ok\b|not ok\b)/;
+const otherMark = /^(?:ok\b|not ok\b|✓|✗|✘|✖|×)/;
 
 const placed = /^(?:\S*[\\/])?([\w.@+-]+\.\w{1,6}[:(]\d+(?:[:,]\d+)?\)?:?) +\S/;
 const inTest = /^\S*(?:test|spec)\w{0,60}\.\w{1,6}[:(]\d/i;
@@ -279,8 +280,8 @@ const complaint =
 /** Matches a line about a package in which a test failed. */
 const failedPackage = /^FAIL\s+\S[^\s/]*\/\S+\s+[\d.]+m?s$/;
 
-/** Lines that are searched on either side of the name of a test. */
-const maxLines = 60;
+/** Lines that are searched on either side of the name of a test: tests may log much. */
+const maxLines = 400;
 
 /** Returns the line that says why a test failed whose name is at `at`; undefined for other lines, and if none says it. */
 function causeOf(lines: readonly string[], at: number): string | undefined {
@@ -293,20 +294,23 @@ function causeOf(lines: readonly string[], at: number): string | undefined {
   const part = lines[at + 1] ?? '';
   if (failedTest.test(part) && testName(part).startsWith(`${testName(line)}/`)) return causeOf(lines, at + 1);
   const after = lines.slice(at + 1, at + 1 + maxLines);
-  const end = after.findIndex((one) => otherTest.test(one));
-  const start = before.findLastIndex((one) => otherTest.test(one));
+  // A test in words may log lines with marks.
+  const other = otherMark.test(line) ? otherMark : otherTest;
+  const end = after.findIndex((one) => other.test(one));
+  const start = before.findLastIndex((one) => other.test(one));
   return causeIn(end < 0 ? after : after.slice(0, end)) ?? causeIn(before.slice(start + 1));
 }
 
 /** Tests log before they fail, so the last line with a place that complains is the cause, or else the last one of a test. */
 function causeIn(lines: readonly string[]): string | undefined {
   const places = lines.filter((line) => placed.test(line));
-  return (
+  const cause =
     places.findLast((line) => inTest.test(line) && complaint.test(line)) ??
     lines.find((line) => thrown.test(line)) ??
     places.findLast((line) => complaint.test(line)) ??
-    places.findLast((line) => inTest.test(line))
-  );
+    places.findLast((line) => inTest.test(line));
+  // A line that ends with a colon says its point in the next one.
+  return cause?.endsWith(':') ? `${cause} ${lines[lines.lastIndexOf(cause) + 1] ?? ''}`.trim() : cause;
 }
 
 /** Returns the name of the test in a line that says that it failed; empty for a line about a package that was not built. */

@@ -129,7 +129,8 @@ export function runOf(step: StepWords, { shortName, repaired }: LeftOutNames): R
   const command =
     commands.find((about) => hasEffect({ ...step, about })) ?? (step.hasFailed ? commands[0] : undefined);
   const file = isEdit && !step.hasFailed ? shortName(step.path) : '';
-  const name = file || (commandName.exec(command ?? '')?.[0].trim() ?? '');
+  const note = step.kind === 'other' ? /^"[^"]{3,60}"/.exec(step.about)?.[0] : undefined;
+  const name = file || (note ?? commandName.exec(command ?? '')?.[0].trim() ?? '');
   const names = name === '' ? [] : [[name, { count: 1, failed, outcome: '' }] as const];
   return { tool: step.tool, count: 1, failed, mended: isMended ? 1 : 0, names: new Map(names) };
 }
@@ -142,6 +143,11 @@ type LeftOutNames = {
 
 /** Matches the words that name a command: `git push origin`, `npm test`. */
 const commandName = /(?<=^(?:\w+=\S* )*)[\w./-]+(?: [\w:-]+){0,2}(?= |$)/;
+
+/** True for calls whose place tells something: edits, other changes and failures. */
+export function isTelling({ names, failed, mended = 0 }: Run): boolean {
+  return names.size > 0 || failed + mended > 0;
+}
 
 /** Writes calls that a log leaves out: `(8 calls left out: Edit ×3: a.ts ×2, b.ts · Bash: git push · Read ×4)`. */
 export function spellLeftOut(runs: readonly Run[]): string {

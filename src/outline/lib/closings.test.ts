@@ -234,6 +234,45 @@ describe('what a reply that ended a turn says', () => {
     ]);
   });
 
+  it('is a heading with an emphasized value', () => {
+    expect(
+      told(
+        '## Review of the shop',
+        '',
+        '### Verdict: **Approved with two small remarks**',
+        '',
+        '#### Important',
+        '**The manual is old** - it still tells of carts.',
+        '```',
+        'cart',
+        '```',
+        'Take that out.',
+      ),
+    ).toBe(
+      'Verdict: Approved with two small remarks … The manual is old - it still tells of carts. … Take that out.',
+    );
+  });
+
+  it('are the options of a reply that asks, also if the answer picks none', () => {
+    const reply = [
+      '**I found the cause.** These are the fixes:',
+      '',
+      '1. **Option A: Take the cache out (simplest)** - every call reads the price then',
+      '2. **Option B: Close it** - it is opened again at the next call',
+      '',
+      'As the cache is old, **Option A** seems safest.',
+      '',
+      'What do you prefer? Or shall I look further?',
+    ].join('\n');
+    expect([150, 320].map((max) => replyVerdict(reply, max, 'how large is that?'))).toEqual([
+      'I found the cause. These are the fixes … Option A: Take the cache out (simplest) - every …; Option B: Close it - it is opened again at the …',
+      'I found the cause. These are the fixes … Option A: Take the cache out (simplest) - every call reads the price then; Option B: Close it - it is opened again at the next call',
+    ]);
+    expect(replyVerdict(reply.replace(/What do.*/, 'I take it out.'), 150)).toBe(
+      'I found the cause. These are the fixes … I take it out.',
+    );
+  });
+
   it('says more of the reply, the more space it has', () => {
     const reply =
       'Done.\n\nBoth shops now close the cart before they pay.\n\n**Changes:**\n1. `cart.ts` closes the cart\n2. `pay.ts` waits for it\n3. `mail.ts` is as it was';

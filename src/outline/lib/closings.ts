@@ -121,7 +121,7 @@ const minHead = 50;
 const bold = /(?<![*\p{L}])\*\*([^*\n]{20,240}[.!。！])\*\*(?![*\p{L}])/gu;
 
 /** Matches a heading of so many words that it reads like a sentence, unless it is an item of a list. */
-const longHeading = /^#{1,6}[^\S\n]+(?!\d{1,3}[.)]\s)(?:\S+[^\S\n]+){5}.*$/gm;
+const longHeading = /^#{1,6}[^\S\n]+(?!\d{1,3}[.)]\s)(?:[^\s*]+[^\S\n]+){5}.*$/gm;
 
 /** Matches code, which is no part of what a reply says. */
 const fenced = /(?:```|~~~)[^]*?(?:```|~~~|$)/g;
@@ -170,7 +170,8 @@ export function replyVerdict(reply: string, max: number, message = ''): string {
   const isNew = (text: string): boolean => text !== '' && !isRepeated(text, opening);
   const ends = [conclusionIn(lines).join(' '), sentenceAbout(lines, wanted)].filter(isNew);
   const about = ends.find((text) => sharedWith(text, wanted) > 0) ?? '';
-  const found = [section, verdictIn(said), about, ...ends].map(oneLine).find(isNew) ?? '';
+  const found =
+    [section, optionsIn(lines, room), verdictIn(said), about, ...ends].map(oneLine).find(isNew) ?? '';
   const verdict = room < minHead ? '' : wholeWords(found, room);
   const isScrap = verdict.endsWith(' …') && verdict.length < minHead;
   if (verdict === '' || isScrap || whole.includes(verdict.replace(/ …$/, ''))) return whole;
@@ -182,7 +183,21 @@ export function replyVerdict(reply: string, max: number, message = ''): string {
   if (left < minMore) return told;
   const more = [about, ...ends].map(oneLine).find((text) => text !== '' && !isRepeated(text, told));
   const rest = wholeWords(more ?? '', left) || listIn(lines, told, left);
-  return rest === '' ? told : joinedApart(told, rest);
+  return rest === '' || isRepeated(rest, told) ? told : joinedApart(told, rest);
+}
+
+/** Matches one of several things that a reply offers by number or letter: `2. **Option B: a lock**`, `Scenario 1: two carts`. */
+const choice = /^(?:[-*•]\s+|\d{1,2}[.)]\s+|#{1,6}\s+)?\**\p{L}{2,12} (?:\d{1,2}|\p{Lu})\**[:：.)]/u;
+
+/** Tells in short what a reply that asks at its end lets the user choose from; empty for another reply. */
+function optionsIn(lines: readonly string[], max: number): string {
+  const options = lines
+    .filter((line) => choice.test(line))
+    .map((line) => `- ${line.replace(/^[-*•#\d.)\s]+/, '')}`);
+  const isAsking = lines
+    .slice(-2)
+    .some((line) => asking.test(line.replaceAll('**', '')) || /[?？؟] /.test(line));
+  return options.length < 2 || !isAsking ? '' : firstSentences(options.join('\n'), max);
 }
 
 /** UTF-16 units of the least room for more words behind a verdict. */
@@ -191,9 +206,10 @@ const minMore = 120;
 /** Tells the first list of a reply in short, with the line that announces it, unless that is told. */
 function listIn(lines: readonly string[], told: string, max: number): string {
   const at = lines.findIndex(isItem);
-  const lead = lines[at - 1] ?? '';
-  const from = isApart(lead) || told.includes(bare(lead).replace(/[:：]$/, '')) ? at : at - 1;
-  return at < 0 ? '' : firstSentences(lines.slice(Math.max(0, from)).join('\n'), max);
+  if (at < 0) return '';
+  const lead = partsOf(bare(lines[at - 1] ?? '')).at(-1) ?? '';
+  const isTold = !/[:：]$/.test(lead) || told.includes(lead.slice(0, -1));
+  return firstSentences([...(isTold ? [] : [lead]), ...lines.slice(at)].join('\n'), max);
 }
 
 /** Returns a line that announces something with what follows it: a heading or a line with a colon alone says nothing. */
@@ -336,6 +352,9 @@ function beginningOf(lines: readonly string[]): string {
     .join('\n');
 }
 
+/** Matches a heading that is a label with an emphasized value: `### Verdict: **approved**`. */
+const stressed = /^#{1,6}\s+[^*:：]{2,40}[:：]\s*\*\*[^*]{2,80}\*\*$/u;
+
 /** Matches a label that is one of several: `**Option 2: a table in Postgres**`. */
 const enumerated = /^\*\*(?:[^*\n:：]{0,40}\s)?(?:\d{1,2}|\p{Lu})\**[:：]/u;
 
@@ -345,9 +364,9 @@ function verdictIn(reply: string): string {
   const strong = Array.from(said.matchAll(bold), ([, words = '']) => oneLine(words));
   const labels = markedLines(said.replaceAll(fenced, '\n'), maxReply)
     .map(withoutLead)
-    .filter((line) => labeled.test(line) && !enumerated.test(line));
+    .filter((line) => (labeled.test(line) && !enumerated.test(line)) || stressed.test(line));
   const prose = [...strong.filter((words) => !referring.test(words)), ...labels.map(bare)].find(isProse);
-  return bare(labels.findLast((line) => stated.test(line)) ?? prose ?? '');
+  return bare(labels.findLast((line) => stated.test(line) || stressed.test(line)) ?? prose ?? '');
 }
 
 /** Returns a line without the sentence at its end that announces what follows it. */

@@ -32,7 +32,7 @@ it('an edit is told by what it defines, removes, renames or changes, and quotes 
   ]);
 });
 
-it('an edit without new names is told by what it imports, or by the first name that its lines call', () => {
+it('an edit without new names is told by what it imports, or by a name that its lines call', () => {
   const test = 'import (\n\t"fmt"\n\t"os"\n)';
   expect([
     names(test, test.replace('\t"os"', '\t"os"\n\t"os/exec"\n\t"time"'), 'a.go'),
@@ -41,7 +41,23 @@ it('an edit without new names is told by what it imports, or by the first name t
     names('  return nil', '  close(file)\n  return nil'),
     names('  if err := save(1, 2)', '  if err := save(2, 3, 4)'),
     names('  // one comment', '  // another comment: here (it is)'),
-  ]).toEqual(['imports +os/exec, +time', 'imports -os', 'imports +node:fs', 'close', 'save', '']);
+    names('OLD="order-$(date +%s)"', 'ORDER_ID="$(uuidgen)"\nOLD=""', 'shop.sh'),
+  ]).toEqual(['imports +os/exec, +time', 'imports -os', 'imports +node:fs', 'close', 'save', '', 'ORDER_ID']);
+});
+
+it('an edit outside of definitions is told by the longest new name, and one of a comment by what it tells a tool', () => {
+  expect([
+    names(
+      '\tsess, err := load(id)',
+      '\tsess, err := load(id)\n\tif sess == nil {\n\t\tshowOverview(sess)\n\t}',
+      'a.go',
+    ),
+    names('\trun(a)', '\trun(b)', 'a.go'),
+    names('\tcmd := run(a)', '\tcmd := run(a) //nolint:gosec // a is a branch', 'a.go'),
+    names('x = load(path)', 'x = load(path)  # type: ignore', 'a.py'),
+    names('  load(path);', '  // eslint-disable-next-line no-console\n  load(path);'),
+    names('  load(path);', '  // See the manual: chapter two.\n  load(path);'),
+  ]).toEqual(['showOverview', 'a → b', 'nolint:gosec', 'type: ignore', 'eslint-disable-next-line', '']);
 });
 
 it('comments and texts name nothing', () => {

@@ -75,17 +75,35 @@ function namesOf(
   const signed = [...added.map((name) => `+${name}`), ...removed.map((name) => `-${name}`)];
   if (signed.length > 0)
     return [...new Set([signed[0]!, signed.at(removed.length > 0 ? -1 : 0)!, ...signed])];
-  // A comment may be about what stands below it.
-  if (!isProse && [...gone, ...made].join('').trim() === '') return [word ?? ''];
+  // A comment may be about what stands below it; one for a tool says what it is to do.
+  const [had, has] = changed.map((lines) => directive.exec(lines.join('\n').slice(0, maxText))?.[1] ?? '');
+  const told = !isProse && has !== had ? (has ?? '') : '';
+  if (!isProse && [...gone, ...made].join('').trim() === '') return [word ?? told];
   // A line that both have is changed, or stands above what is.
   const around = are![0] ?? namesIn(old.slice(0, start)).at(-1) ?? '';
   if (word !== undefined || isProse) return [around, word ?? ''];
   const [oldOnes, newOnes] = [importsIn(before, old, path), importsIn(after, fresh, path)];
   const imports = importsOf(newIn(newOnes, oldOnes), newIn(oldOnes, newOnes));
   if (imports !== '') return [around, imports];
-  // A statement outside of definitions is told by the name that it calls or sets.
-  return [around || (made.join('\n').match(used)?.[0] ?? '')];
+  return [around, told || (around === '' ? nameUsed(made, gone) : '')];
 }
+
+/** Returns what tells statements outside of definitions: the longest name that they call or set, one that is new if there is one. */
+function nameUsed(made: readonly string[], gone: readonly string[]): string {
+  const before = gone.join('\n');
+  const names = [...new Set(made.join('\n').match(used))].slice(0, maxUsed);
+  const fresh = names.filter((name) => !before.includes(name));
+  return (fresh.length > 0 ? fresh : names).reduce(
+    (best, name) => (name.length > best.length ? name : best),
+    '',
+  );
+}
+
+/** Matches a comment that tells a tool what to do: `//nolint:gosec`, `# type: ignore`, `// eslint-disable-next-line`. */
+const directive = /(?<!:)(?:\/\/|\/\*|#|--) ?(@?[a-z]{2,20}(?:[:-] ?[a-z][\w,/-]{1,40}){1,2})/;
+
+/** Names that code uses, as many as are looked at. */
+const maxUsed = 40;
 
 function newIn(names: readonly string[], known: readonly string[]): readonly string[] {
   const all = new Set(known);
@@ -129,7 +147,7 @@ function importsIn(lines: readonly string[], code: readonly string[], path: stri
 }
 
 /** Matches a name that code calls, assigns or takes a member of. */
-const used = /(?<![\p{L}\p{N}_$])[\p{L}_$][\p{L}\p{N}_$]{3,}(?=\(|\.\p{L}| :?= |: )/gu;
+const used = /(?<![\p{L}\p{N}_$])[\p{L}_$][\p{L}\p{N}_$]{3,}(?=\(|\.\p{L}| :?= |: |=["'$])/gu;
 
 const definition =
   /^\s*(?:(?:export|default|public|private|protected|internal|static|async|abstract|final|open|override|unsafe|pub(?:\([a-z]+\))?) )*(?:func|function\*?|def|class|interface|type|struct|enum|trait|impl|fn|module|namespace|record|object) (?:\([^()]*\) ?)?([\p{L}_$][\p{L}\p{N}_$]*)/u;

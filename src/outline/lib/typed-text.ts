@@ -5,6 +5,7 @@
 import { oneLine, wholeWords } from '../outcome.ts';
 import {
   firstSentences,
+  hasName,
   isItem,
   isProse,
   isSentence,
@@ -247,6 +248,31 @@ const minTold = 24;
 
 /** Returns what is told of a reply before an answer that says nothing without it. `told` is what is told of it elsewhere. */
 export function replyBefore(reply: string, told: string, answer: string): string {
+  const text = toldBefore(reply, told, answer);
+  const question = (partsOf(text).at(-1) ?? '').replace(/^… /, '');
+  const lead = answer.length <= maxAgreement ? referredIn(reply, text, question) : '';
+  const before = text.slice(0, text.lastIndexOf(question)).trimEnd();
+  return lead === '' ? text : `${before === '' ? lead : joinedApart(before, lead)} ${question}`;
+}
+
+/** Returns the sentence ahead of the question at the end of a text, and the option that it names: `Shall I make that change?` says nothing without them. */
+function referredIn(reply: string, text: string, question: string): string {
+  if (!isAsking(question) || hasName(question)) return '';
+  const lines = markedLines(reply, 20_000).map((line) => line.replaceAll('**', ''));
+  const [ahead = ''] = lines.findLast((line) => line.includes(question))?.split(question, 1) ?? [];
+  const lead = partsOf(ahead.replace(itemMark, '').trim()).at(-1) ?? '';
+  const numbers = new Set(Array.from(lead.matchAll(optionNumber), ([number]) => number));
+  const options = lines.filter((line) => numbers.has(optionMark.exec(line)?.[1] ?? ''));
+  return [...options, lead]
+    .filter((words) => isProse(words) && !text.includes(words))
+    .map((words) => wholeWords(oneLine(words), maxQuestion))
+    .join(' / ');
+}
+
+/** Matches the number of an option within a sentence. */
+const optionNumber = /(?<![\w.,:/-])\d{1,2}(?![\w.,:/-]\w)/g;
+
+function toldBefore(reply: string, told: string, answer: string): string {
   const question = questionBefore(reply, answer);
   const numbered = question.split(' / ').length > 2;
   const asked = numbered ? question : wholeWords(question, maxAsked);

@@ -147,6 +147,27 @@ describe('a short answer', () => {
     ]);
   });
 
+  it('that agrees stands behind the option and the reason that the question refers to', () => {
+    const reply = [
+      'Orders are closed in two places, and neither of them knows of the other one.',
+      `${'The lock is taken by both of them. '.repeat(9)}`,
+      'Options:',
+      '1. **Close them in `pay.ts`** - next to the lock',
+      '2. **Close them in `mail.ts`** - where nobody waits',
+      '',
+      'Option 1 is cleaner, as both places would do the same. Want me to make that change?',
+    ].join('\n');
+    const log = (answer: string) =>
+      linesOf({ user: 'Are they the same?' }, long, { assistant: reply }, { user: answer }, long)[2];
+    expect([
+      log('yes'),
+      log('Not yet. First tell me who waits for the lock, and how long that takes.'),
+    ]).toEqual([
+      `YOU: Orders are closed in two places, and neither of them knows of the other one.${' The lock is taken by both of them.'.repeat(4)} … 1. Close them in \`pay.ts\` - next to the lock / Option 1 is cleaner, as both places would do the same. Want me to make that change?`,
+      `YOU: Orders are closed in two places, and neither of them knows of the other one.${' The lock is taken by both of them.'.repeat(4)} … Want me to make that change?`,
+    ]);
+  });
+
   it('that agrees stands behind the list that it agrees with', () => {
     const reply = [
       "You're right, I had it backwards. The order is:",

@@ -22,7 +22,7 @@ import {
 import { type CallWords, type StepWords, callWords, stepWords } from '../../outline/step-line.ts';
 import type { FoldView } from '../strategy.ts';
 import { placesEdited } from './editable-texts.ts';
-import { textBefore } from './summaries.ts';
+import { replyText, textBefore } from './summaries.ts';
 import {
   addNamesIn,
   knownNames,
@@ -255,7 +255,7 @@ type ReplyLengths = Readonly<Record<'reply' | 'verdict', number>>;
 function lengthsFor(perDemand: number): ReplyLengths {
   const within = (min: number, share: number, max: number): number =>
     Math.round(Math.min(max, Math.max(min, perDemand * share)));
-  return { reply: within(150, 0.4, 320), verdict: within(80, 0.2, 160) };
+  return { reply: within(150, 0.5, 320), verdict: within(80, 0.25, 160) };
 }
 
 /** Counts the messages of the user in ranges. */
@@ -295,7 +295,7 @@ function* addEntries(
         }
       } else if (part.type === 'text' && message.role === 'assistant') {
         for (const span of part.texts) {
-          const said = yield* textInSteps(body, message, span);
+          const said = replyText(yield* textInSteps(body, message, span));
           if (!isStep) {
             const told = (max: number): string => replyVerdict(endsOf(said, maxRead), max, asked);
             const text = told(lengths.reply);

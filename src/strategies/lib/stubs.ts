@@ -15,7 +15,7 @@ import {
 import { newestPlan, planWords, wholePlan } from '../../outline/lib/plans.ts';
 import { verdictOf } from '../../outline/lib/verdict.ts';
 import { inFolder, projectFolders } from '../../outline/lib/work-folders.ts';
-import { type Run, runOf, spellLeftOut } from '../../outline/lib/calls-in-short.ts';
+import { isTelling, type Run, runOf, spellLeftOut } from '../../outline/lib/calls-in-short.ts';
 import { type Steps, runSteps } from '../../conversation/steps.ts';
 import { placesFound } from '../../outline/files-shown.ts';
 import { type CallWords, type StepWords, stepLines } from '../../outline/step-line.ts';
@@ -173,9 +173,8 @@ function rankOf(entry: LogEntry, known: KnownNames): number {
   if (repaired.has(step) && step.kind !== 'command') return ranks.search;
   if (repaired.has(step) || repairs.has(step)) return ranks.edit;
   if (step.hasFailed) return ranks.failed;
-  if (step.kind === 'edit' || step.writes.length > 0) return ranks.edit;
-  if (step.kind === 'read') return ranks.read;
-  if (step.kind === 'search') return ranks.search;
+  if (step.kind === 'edit' || step.writes.length > 0 || step.isReport) return ranks.edit;
+  if (step.kind === 'read' || step.kind === 'search') return ranks[step.kind];
   if (hasEffect(step)) return ranks.verdict;
   return step.isListing ? ranks.search : ranks.outcome;
 }
@@ -187,8 +186,7 @@ export function* wholeLogCharacters(pages: readonly LogPage[], known: KnownNames
 
 function charactersOf(pages: readonly PageLines[]): number {
   const named = pages.filter(({ lines }) => lines.length > 0);
-  const lines = named.flatMap((page) => page.lines);
-  return lines.reduce((sum, line) => sum + line.length + 1, named.length * idCharacters);
+  return named.reduce((sum, { lines }) => sum + idCharacters + lines.join('\n').length + 1, 0);
 }
 
 /** Finds the longest log that fits. */
@@ -244,7 +242,9 @@ function* spellPages(
       if (!isKept) continue;
       // Calls of a turn stay ahead of its end and of the words of the user.
       const isSaid = own <= ranks.verdict && (entry.kind !== 'step' || entry.step.user !== undefined);
-      if (leftOut.length >= (isSaid ? 1 : minLeftOut)) {
+      // Edits and failures are told where they were.
+      const isTold = isSaid || leftOut.some(isTelling);
+      if (leftOut.length >= (isTold ? 1 : minLeftOut)) {
         flush();
         lines.push(spellLeftOut(leftOut.splice(0)));
       }

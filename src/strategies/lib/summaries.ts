@@ -177,7 +177,7 @@ export function summarySteps(
 }
 
 /** Returns the words of a reply: of one in JSON, as structured output is, the texts in it, each on a line of its own. */
-function replyText(text: string): string {
+export function replyText(text: string): string {
   if (!/^\s*\{\s*"/.test(text)) return text;
   const answer = parseRecord(text);
   // One that was cut off has its line ends as signs.
