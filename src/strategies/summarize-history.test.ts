@@ -219,6 +219,24 @@ Files touched until then:
     expect([droppedFor(500), droppedFor(1_500)]).toEqual([[], [1, 2, 3, 4, 5]]);
   });
 
+  it('leaves what an earlier summary says as it is while other content can give way', () => {
+    const work = Array.from({ length: 8 }, (_, at): readonly Step[] => [
+      { user: `Keep table t${at} as it is: the report of month ${at} reads it.` },
+      read(`t${at}`),
+      { assistant: `Table t${at} has ${at + 2} rows too many.` },
+    ]).flat();
+    const edits = strategy.propose(viewOf(chatBody([...work, ...steps]), chatMessages(work).length));
+    const later: readonly Step[] = [...work, ...steps, { user: 'And now?' }];
+    const body = chatBody(later);
+    const at = chatMessages(later).length - 1;
+    const change = { edits, excess: { unit: 'tokens', amount: 100_000 } } as const;
+    expect(edits.length).toBeGreaterThan(0);
+    expect(strategy.propose(viewOf(body, at, change))).toEqual([]);
+    const { protects } = viewOf(body, at);
+    const given = viewOf(body, at, { ...change, protects: { ...protects, hasGivenWay: true } });
+    expect(strategy.propose(given).filter(({ kind }) => kind === 'insert-message').length).toBe(1);
+  });
+
   it('takes no space if the request would not fit otherwise', () => {
     expect(strategy.propose(viewOf(chatBody(steps), last - 2, { isForced: true }))).toEqual([]);
   });

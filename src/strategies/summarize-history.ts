@@ -127,8 +127,9 @@ function summarize(
   const ratio = isAdded ? maxSummaryRatio : ratioOf(steps);
   const told = (retold === undefined ? earlier : []).toSorted((a, b) => a.before - b.before);
   const logged = loggedBetween(view, [...(retold ?? []), ...chosen.dropped], told);
-  const wished = said(earlier) + logged.tokens + wishedFor(chosen, ratio);
-  const budget = budgetOf(view, chosen, Math.min(maxTokens, wished));
+  const taken = said(earlier) + logged.tokens;
+  const wished = Math.min(maxTokens, taken + wishedFor(chosen, ratio));
+  const budget = budgetOf(view, chosen, { wished, taken });
   if (!budget) return undefined;
   const ahead = writtenAhead(view, chosen.dropped);
   const body = ahead.body === undefined ? [] : [ahead.body];
@@ -216,14 +217,17 @@ function wishedFor({ tokens, whole }: Pick<Chosen, 'tokens' | 'whole'>, ratio: n
 function budgetOf(
   view: FoldView,
   { tokens, whole, lacking }: Chosen,
-  wished: number,
+  { wished, taken }: { readonly wished: number; readonly taken: number },
 ): SummaryBudget | undefined {
   // A short summary does no harm if the goal is out of reach anyway; if the goal must be reached, it comes first.
   const harmless = minTokens + wishedFor({ tokens, whole }, 2 * minSummaryRatio);
   const shortest = view.isForced ? 0 : Math.min(wished, harmless, 400);
   const aim = Math.floor(Math.max(wished - lacking, shortest));
-  if (aim < minTokens) return undefined;
-  const forRules = view.isForced && lacking > 0 ? 0 : Math.min(maxForRules, tokens / 2);
+  // Other content gives way before what earlier summaries and logs say, as long as there is some.
+  const least = lacking > 0 && view.protects.hasGivenWay !== true ? Math.min(wished, taken) : 0;
+  if (aim < Math.max(minTokens, least)) return undefined;
+  const forRules =
+    view.isForced && lacking > 0 ? 0 : Math.min(maxForRules, Math.max(tokens / 2, taken - aim));
   return { aim, max: aim + Math.floor(forRules) };
 }
 
