@@ -6,7 +6,7 @@ import type { SummaryRequest, SummaryStep } from '../summarizer.ts';
 function summaryOf(
   steps: readonly SummaryStep[],
   max = 3_000,
-  more: Pick<SummaryRequest, 'originals' | 'cuts' | 'isToldByModel'> & {
+  more: Pick<SummaryRequest, 'originals' | 'cuts' | 'stepsAhead' | 'isToldByModel'> & {
     earlier?: readonly string[];
   } = {},
 ): string {
@@ -199,4 +199,27 @@ it('says that a list goes on behind the item that is told', () => {
 - YOU: All three are mended.
 Files touched until then:
 - edited: src/walk.go`);
+});
+
+it('tells steps that came between two earlier summaries between their lines, and can be cut between these', () => {
+  const earlier = [
+    `${title}\n- USER: Rename the flag.\n- edit_file flag.ts: ok`,
+    'In order:\n- edit_file flags.md: ok\n- YOU: Both have the new name.',
+  ];
+  const steps = [user('And the docs?'), user('Now push it.'), call('run', { command: 'git push' }, 'ok')];
+  const lines = [
+    title,
+    '- USER: Rename the flag.',
+    '- edit_file flag.ts: ok',
+    '- USER: And the docs?',
+    '- edit_file flags.md: ok',
+    '- YOU: Both have the new name.',
+    '- USER: Now push it.',
+    '- run git push: ok',
+  ];
+  expect(summaryOf(steps, 3_000, { earlier, stepsAhead: [0, 1] }).split('\n')).toEqual(lines);
+  const cut = { steps: 1, summaries: 1, isTurn: false, question: '' };
+  expect(summaryOf(steps, 3_000, { earlier, stepsAhead: [0, 1], cuts: [cut] }).split('\n')).toEqual(
+    lines.toSpliced(4, 0, 'In order:'),
+  );
 });
