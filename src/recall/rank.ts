@@ -27,27 +27,27 @@ export type RankedPlace = TextSpan & {
 };
 
 const linesPerWindow = 5;
-
 /** Characters of the longest line that is not cut into several. */
 const maxLine = 400;
-
-/** Characters of the shortest line that counts as quoted, and of a window that is not made less for its length. */
+/** Characters of the shortest line that counts as quoted. */
 const minQuote = 20;
+/** Characters of the longest window whose score is not lowered for its length. */
 const usualWindow = 250;
-
-/** Lines on each side that count as around a window, and what they count. */
+/** Lines on each side of a window whose words count for it, too. */
 const linesAround = 20;
+/** Points for the mean weight of the words in one of these lines. */
 const worthAround = 5;
-
-/** Points for a quoted line, points for the path of the query in a heading, and the advantage of the newest text over the oldest. */
+/** The share by which each quoted line in a window raises its score. */
 const worthOfQuote = 1.2;
+/** Points of a heading that has the path of the query. */
 const worthOfPath = 8;
+/** The share by which the newest text counts more than the oldest. */
 const worthOfNewest = 0.15;
-
 /** The share of its weight that a word loses when a place chosen before has it. */
 const lossOfRepeats = 0.8;
-
+/** The best windows, of each part and of all, that are compared with each other. */
 const maxCompared = 400;
+/** Places that are returned. */
 const maxPlaces = 40;
 
 /** Returns places without overlap, the best first, each different from those before it. Empty when no word of the query occurs. */
@@ -100,9 +100,11 @@ type Terms = {
   readonly paths: ReadonlySet<string>;
 };
 
-/** Characters of a query that are read, and the weights of pieces of a name, of a word without its ending, and of the words of a path. */
+/** Characters of a query that are read. */
 export const maxQuery = 2_000;
+/** The weight of a piece of a name, or of a word without its ending, relative to the whole word. */
 const pieceWeight = 0.8;
+/** The weight of a word that stands in a path of the query. */
 const pathWeight = 0.5;
 
 function queryTermsOf(query: string): Terms {

@@ -129,18 +129,21 @@ function headingWords(heading: string): string {
   return heading.replace(/^\d+ of \d+ · /, '');
 }
 
-/** Lines that follow a quoted one, because a model quotes the beginning of what it wants, and how many quotes far apart are shown first. */
-const linesAfterQuote = 120;
-const linesBeforeQuote = 5;
-/** Lines before a quote that are shown at most, if there is room after the lines that follow it. */
-const linesFarBefore = 60;
-/** Lines that follow each of the best places if the query quotes nothing, and how many places those are. */
-const linesAfterBest = 25;
-const maxLonger = 3;
+/** The number of quoted lines, far apart, that are shown first. */
 const maxQuotes = 8;
-
-/** More tokens for each quote after the first. */
+/** Lines that are shown before each of them, whatever else there is room for. */
+const linesBeforeQuote = 5;
+/** Lines that are shown after each of them: a model quotes the beginning of what it wants. */
+const linesAfterQuote = 120;
+/** Lines that are shown before each of them, if there is room behind those after it. */
+const linesFarBefore = 60;
+/** Tokens that an answer may have more for each quote after the first. */
 const tokensPerQuote = 100;
+
+/** The number of places that are shown with lines after them when the query quotes nothing. */
+const maxLonger = 3;
+/** Those lines. */
+const linesAfterBest = 25;
 
 /** Shows each place, the best first, then more lines after the quoted ones, for as long as there is room. */
 function wordPage(
