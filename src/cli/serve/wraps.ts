@@ -53,7 +53,117 @@ export type WrapSums = Pick<
   readonly problems?: { readonly requests: number; readonly newest: string } | undefined;
 };
 
-type OneWrap = { holds: number; pid: number | undefined; readonly pending: Set<string>; lastUse: number };
+/** Creates the part. `watched` returns the handler with it; `unused` resolves once no wrap uses the gateway. */
+export function createWraps(options: WrapsOptions) {
+  const { secret, allowedHosts, pauses = usualPauses } = options;
+  const receipts = openWrapReceipts(pauses.receipts);
+  const users = openWrapUsers(options, pauses, receipts.ended);
+
+  function described(challenge: string): GatewayResponse {
+    const { endsWithWraps, state } = options;
+    const own: GatewayState = { ...state, wraps: users.alive(), endsWithWraps };
+    return jsonResponse(200, { ...own, proof: proofOf(secret, challenge.slice(0, 100)) });
+  }
+
+  return {
+    unused: users.unused,
+    watched(handler: Handler): Handler {
+      return async function serveWraps(request) {
+        const found = wrapTarget.exec(request.target);
+        if (!found) return handler(request);
+        const [, id = '', rest = found[3] ?? ''] = found;
+        const refused = allowedHosts && refuseForeign(request, allowedHosts);
+        if (refused) return refused;
+        const [path = ''] = rest.split('?', 1);
+        const searchParams = new URLSearchParams(queryOf(rest));
+        if (id === '') return described(searchParams.get('challenge') ?? '');
+        if (path === '' || path === '/') return jsonResponse(200, await receipts.sumsOf(id));
+        if (path === '/hold')
+          return users.hold(id, Number(searchParams.get('pid')) || undefined, request.signal);
+        users.used(id);
+        const response = await handler({ ...request, target: rest });
+        const receipt = headerOf(response.headers, 'x-leporello-receipt');
+        if (receipt !== undefined && users.isKnown(id)) receipts.expect(id, receipt);
+        return response;
+      };
+    },
+    /** Adds a receipt to the sums of the wrap that its request came from. */
+    onReceipt: (receipt: AnyReceipt) => receipts.add(receipt, users.isAnyKnown()),
+    /** Ends all connections of wraps, so that the gateway can stop. */
+    end: () => users.end(),
+  };
+}
+
+type OneWrap = { holds: number; pid: number | undefined; lastUse: number };
+
+/** Tells which wraps use the gateway. `ended` is called for each that no longer does. */
+function openWrapUsers(
+  { endsWithWraps, isRunning }: WrapsOptions,
+  pauses: WrapPauses,
+  ended: (id: string) => void,
+) {
+  const wraps = new Map<string, OneWrap>();
+  const ending = new AbortController();
+  const unused = withResolvers<void>();
+  let lastUse = performance.now() + pauses.first - pauses.unused;
+  const looking = endsWithWraps ? setInterval(look, pauses.look) : undefined;
+  looking?.unref();
+
+  function opened(id: string): OneWrap {
+    const known = wraps.get(id) ?? { holds: 0, pid: undefined, lastUse: 0 };
+    wraps.set(id, known);
+    return known;
+  }
+
+  function remove(id: string): void {
+    wraps.delete(id);
+    ended(id);
+  }
+
+  /** A wrap that was killed before it could name its client is alive for some time after each request. */
+  function isAlive({ holds, pid, lastUse: last }: OneWrap): boolean {
+    if (holds > 0) return true;
+    return pid === undefined ? performance.now() - last < pauses.unnamed : isRunning(pid);
+  }
+
+  function look(): void {
+    for (const [id, wrap] of wraps) if (!isAlive(wrap)) remove(id);
+    if (wraps.size > 0) lastUse = performance.now();
+    else if (performance.now() - lastUse >= pauses.unused) unused.resolve();
+  }
+
+  return {
+    unused: unused.promise,
+    isKnown: (id: string) => wraps.has(id),
+    isAnyKnown: () => wraps.size > 0,
+    alive: () => [...wraps.values()].filter(isAlive).length,
+    used(id: string): void {
+      const wrap = wraps.get(id);
+      if (wrap) wrap.lastUse = performance.now();
+    },
+    /** Answers a wrap that stays connected as long as it uses the gateway. */
+    hold(id: string, pid: number | undefined, signal: AbortSignal): GatewayResponse {
+      if (ending.signal.aborted) return jsonResponse(503, { error: 'This gateway is stopping.' });
+      const wrap = opened(id);
+      wrap.holds += 1;
+      wrap.pid = pid ?? wrap.pid;
+      lastUse = performance.now();
+      wrap.lastUse = lastUse;
+      const over = AbortSignal.any([signal, ending.signal]);
+      const release = (): void => {
+        wrap.holds -= 1;
+        if (wrap.holds === 0 && !endsWithWraps) remove(id);
+      };
+      if (over.aborted) release();
+      else over.addEventListener('abort', release, { once: true });
+      return { status: 200, headers: [['content-type', 'text/plain']], body: silence(over) };
+    },
+    end(): void {
+      clearInterval(looking);
+      ending.abort();
+    },
+  };
+}
 
 /** Entries of a map at most. */
 const maxRemembered = 1_000;
@@ -67,63 +177,16 @@ function remember<T>(map: Map<string, T>, key: string, value: T): readonly [stri
   return oldest;
 }
 
-/** Creates the part. `watched` returns the handler with it; `unused` resolves once no wrap uses the gateway. */
-export function createWraps(options: WrapsOptions) {
-  const { secret, allowedHosts, pauses = usualPauses } = options;
-  const wraps = new Map<string, OneWrap>();
+/** Sums up the receipts of each wrap. Sums wait at most `waitMs` milliseconds for receipts of responses that have just ended. */
+function openWrapReceipts(waitMs: number) {
+  /** The wrap of each request, by the id of its receipt. */
   const wrapOf = new Map<string, string>();
+  /** Receipts that came before their responses. */
   const early = new Map<string, AnyReceipt>();
+  /** The receipts that have not come yet, by wrap. */
+  const pending = new Map<string, Set<string>>();
   const totals = createReceiptTotals();
   const problems = new Map<string, NonNullable<WrapSums['problems']>>();
-  const ending = new AbortController();
-  const unused = withResolvers<void>();
-  let lastUse = performance.now() + pauses.first - pauses.unused;
-  const looking = options.endsWithWraps ? setInterval(look, pauses.look) : undefined;
-  looking?.unref();
-
-  function opened(id: string): OneWrap {
-    const known = wraps.get(id) ?? { holds: 0, pid: undefined, pending: new Set(), lastUse: 0 };
-    wraps.set(id, known);
-    return known;
-  }
-
-  /** A wrap that was killed before it could name its client is alive for some time after each request. */
-  function isAlive({ holds, pid, lastUse: last }: OneWrap): boolean {
-    if (holds > 0) return true;
-    return pid === undefined ? performance.now() - last < pauses.unnamed : options.isRunning(pid);
-  }
-
-  function look(): void {
-    for (const [id, wrap] of wraps) if (!isAlive(wrap)) wraps.delete(id);
-    if (wraps.size > 0) lastUse = performance.now();
-    else if (performance.now() - lastUse >= pauses.unused) unused.resolve();
-  }
-
-  function hold(id: string, pid: number | undefined, signal: AbortSignal): GatewayResponse {
-    if (ending.signal.aborted) return jsonResponse(503, { error: 'This gateway is stopping.' });
-    const wrap = opened(id);
-    wrap.holds += 1;
-    wrap.pid = pid ?? wrap.pid;
-    lastUse = performance.now();
-    wrap.lastUse = lastUse;
-    const over = AbortSignal.any([signal, ending.signal]);
-    const release = (): void => {
-      wrap.holds -= 1;
-      if (wrap.holds === 0 && !options.endsWithWraps) wraps.delete(id);
-    };
-    if (over.aborted) release();
-    else over.addEventListener('abort', release, { once: true });
-    return { status: 200, headers: [['content-type', 'text/plain']], body: silence(over) };
-  }
-
-  async function sumsOf(id: string): Promise<WrapSums> {
-    const latest = performance.now() + pauses.receipts;
-    while ((wraps.get(id)?.pending.size ?? 0) > 0 && performance.now() < latest) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-    const { requests, folds, recalls, tokensBefore, tokensAfter, money } = totals.total(id);
-    return { requests, folds, recalls, tokensBefore, tokensAfter, money, problems: problems.get(id) };
-  }
 
   /** Notes what went wrong. A client that left, as after Ctrl-C, is no problem. */
   function noteProblem(id: string, { problem, cutOff }: Receipt): void {
@@ -131,21 +194,13 @@ export function createWraps(options: WrapsOptions) {
     remember(problems, id, { requests: (problems.get(id)?.requests ?? 0) + 1, newest: problem });
   }
 
-  async function described(challenge: string): Promise<GatewayResponse> {
-    const { endsWithWraps, state } = options;
-    const alive = [...wraps.values()].filter(isAlive).length;
-    const own: GatewayState = { ...state, wraps: alive, endsWithWraps };
-    return jsonResponse(200, { ...own, proof: proofOf(secret, challenge.slice(0, 100)) });
-  }
-
-  /** Adds a receipt to the sums of the wrap that its request came from. */
-  function onReceipt(receipt: AnyReceipt): void {
+  function add(receipt: AnyReceipt, isAnyKnown: boolean): void {
     if (receipt.kind === 'shadow') return;
     const isSummary = receipt.kind === 'summary';
     const id = wrapOf.get(isSummary ? receipt.behind : receipt.id);
     // A response that is not streamed comes after its receipt.
     if (id === undefined) {
-      if (!isSummary && wraps.size > 0) remember(early, receipt.id, receipt);
+      if (!isSummary && isAnyKnown) remember(early, receipt.id, receipt);
       return;
     }
     early.delete(receipt.id);
@@ -154,44 +209,30 @@ export function createWraps(options: WrapsOptions) {
       totals.add(id, receipt);
       noteProblem(id, receipt);
     }
-    wraps.get(id)?.pending.delete(receipt.id);
+    pending.get(id)?.delete(receipt.id);
   }
 
   return {
-    unused: unused.promise,
-    watched(handler: Handler): Handler {
-      return async function serveWraps(request) {
-        const found = wrapTarget.exec(request.target);
-        if (!found) return handler(request);
-        const [, id = '', rest = found[3] ?? ''] = found;
-        const refused = allowedHosts && refuseForeign(request, allowedHosts);
-        if (refused) return refused;
-        const [path = ''] = rest.split('?', 1);
-        const searchParams = new URLSearchParams(queryOf(rest));
-        if (id === '') return described(searchParams.get('challenge') ?? '');
-        if (path === '' || path === '/') return jsonResponse(200, await sumsOf(id));
-        if (path === '/hold') return hold(id, Number(searchParams.get('pid')) || undefined, request.signal);
-        const user = wraps.get(id);
-        if (user) user.lastUse = performance.now();
-        const response = await handler({ ...request, target: rest });
-        const receipt = headerOf(response.headers, 'x-leporello-receipt');
-        const wrap = wraps.get(id);
-        if (receipt !== undefined && wrap) {
-          wrap.pending.add(receipt);
-          const forgotten = remember(wrapOf, receipt, id);
-          // Its receipt can no longer be found, so nothing may wait for it.
-          if (forgotten) wraps.get(forgotten[1])?.pending.delete(forgotten[0]);
-          const known = early.get(receipt);
-          if (known) onReceipt(known);
-        }
-        return response;
-      };
+    /** Adds a receipt. `isAnyKnown`: some wrap uses the gateway, so the response may be for one. */
+    add,
+    /** Notes that a receipt belongs to a wrap. */
+    expect(id: string, receipt: string): void {
+      pending.set(id, (pending.get(id) ?? new Set()).add(receipt));
+      const forgotten = remember(wrapOf, receipt, id);
+      // Its receipt can no longer be found, so nothing may wait for it.
+      if (forgotten) pending.get(forgotten[1])?.delete(forgotten[0]);
+      const known = early.get(receipt);
+      if (known) add(known, true);
     },
-    onReceipt,
-    /** Ends all connections of wraps, so that the gateway can stop. */
-    end(): void {
-      clearInterval(looking);
-      ending.abort();
+    /** Nothing waits any more for the receipts of a wrap. */
+    ended: (id: string) => void pending.delete(id),
+    async sumsOf(id: string): Promise<WrapSums> {
+      const latest = performance.now() + waitMs;
+      while ((pending.get(id)?.size ?? 0) > 0 && performance.now() < latest) {
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+      const { requests, folds, recalls, tokensBefore, tokensAfter, money } = totals.total(id);
+      return { requests, folds, recalls, tokensBefore, tokensAfter, money, problems: problems.get(id) };
     },
   };
 }
