@@ -49,8 +49,7 @@ it('messages that were dropped are named after their calls, as the log names the
     titles.push(...(await detail!())!.edits.map(({ message, title }) => `${message}: ${title}`));
   }
   expect(titles).toEqual([
-    '0: read_file src/f1.ts',
-    '3: 4 messages: read_file ×2, run',
+    '0: 7 messages: read_file ×3, run',
     '7: assistant: Now I know where it is. The loop ends one line too early. …',
     '9: read_file src/f10.ts',
   ]);

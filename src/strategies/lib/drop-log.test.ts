@@ -224,10 +224,10 @@ describe('without space for all lines', () => {
       '(3 calls left out: Grep ×3)',
       'YOU: Good question. … So the price of an order can differ from that of its cart.',
       'USER: Is the discount part of it, or is that taken off later, when the customer pays for all?',
-      'Grep "discount" in /app/src: cart.ts:3',
-      'YOU: No. It is taken off in `checkout.ts`, after the price was read, so carts show too much.',
+      '(1 call left out: Grep)',
+      'YOU: No. It is taken off in `checkout.ts`, after the price was read, so carts show …',
       'USER: Leave it as it is, and only write down in the readme what we found out about it today.',
-      'Edit /app/README.md (a → b)',
+      '(1 call left out: Edit README.md)',
       'YOU: Done. `README.md` says it now.',
     ]);
   });
