@@ -64,8 +64,7 @@ const encoder = new TextEncoder();
 
 export function openStream({ privateTools }: StreamOptions): StreamRelay {
   let round = newRound(0, privateTools);
-  let nextIndex = 0;
-  let nextNumber = 0;
+  const numbers = openNumbers(isPlain);
   let firstId: string | undefined;
   let earlierUsage: unknown;
   const earlierItems: JsonElement[] = [];
@@ -76,7 +75,7 @@ export function openStream({ privateTools }: StreamOptions): StreamRelay {
 
   function takeStart(event: StreamEvent, data: JsonRecord): readonly Uint8Array[] {
     firstId ??= stringIn(data['response'], 'id');
-    if (round.number === 0) return [numbered(event, data, {})];
+    if (round.number === 0) return [numbers.numbered(event, data, {})];
     round.ending = [];
     return [];
   }
@@ -92,34 +91,8 @@ export function openStream({ privateTools }: StreamOptions): StreamRelay {
         value: data['item'],
       });
     if (round.recorder.isHeld(index)) return [];
-    const own = ownIndex(index);
-    return [numbered(event, data, own === index ? {} : { output_index: jsonBytes(own) })];
-  }
-
-  /** Returns upstream's own index, until a private call or an earlier round has shifted the indices. */
-  function ownIndex(index: number): number {
-    const own = round.shown.get(index) ?? (isPlain() ? index : nextIndex);
-    nextIndex = Math.max(nextIndex, own + 1);
-    round.shown.set(index, own);
-    return own;
-  }
-
-  /** Returns the event under the client's next sequence number; the raw bytes when nothing changes. */
-  function numbered(
-    event: StreamEvent,
-    data: JsonRecord,
-    changes: Readonly<Record<string, Uint8Array>>,
-  ): Uint8Array {
-    const given = data['sequence_number'];
-    let number = {};
-    if (typeof given === 'number') {
-      const own = isPlain() ? given : nextNumber;
-      nextNumber = own + 1;
-      if (own !== given) number = { sequence_number: jsonBytes(own) };
-    }
-    const all = { ...changes, ...number };
-    if (Object.keys(all).length === 0) return event.raw;
-    return eventBytes(event.event, setMembers(encoder.encode(event.data), all));
+    const own = numbers.indexOf(index, round.shown);
+    return [numbers.numbered(event, data, own === index ? {} : { output_index: jsonBytes(own) })];
   }
 
   function takeEnd(event: StreamEvent, data: JsonRecord, type: string): readonly Uint8Array[] {
@@ -131,7 +104,7 @@ export function openStream({ privateTools }: StreamOptions): StreamRelay {
       outputOf(event).forEach((item, index) => {
         if (!round.recorder.isFinished(index)) round.recorder.finish(index, item);
       });
-    if (isPlain()) return [numbered(event, data, {})];
+    if (isPlain()) return [numbers.numbered(event, data, {})];
     round.ending = [event];
     return [];
   }
@@ -154,7 +127,7 @@ export function openStream({ privateTools }: StreamOptions): StreamRelay {
         output: jsonList(items.map(({ bytes }) => bytes)),
         ...(usage === undefined ? {} : { usage: jsonBytes(usage) }),
       });
-      return numbered(event, data, { response: whole });
+      return numbers.numbered(event, data, { response: whole });
     });
   }
 
@@ -171,7 +144,7 @@ export function openStream({ privateTools }: StreamOptions): StreamRelay {
       if (starts.has(type)) return takeStart(event, data);
       if (ends.has(type)) return takeEnd(event, data, type);
       if (typeof data['output_index'] === 'number') return takeOfItem(event, data, type);
-      if (type !== 'error') return [numbered(event, data, {})];
+      if (type !== 'error') return [numbers.numbered(event, data, {})];
       // The client takes this as the end: nothing may follow.
       round.ending = [];
       round.end = 'other';
@@ -198,7 +171,7 @@ export function openStream({ privateTools }: StreamOptions): StreamRelay {
     },
     finish: () => ending(currentReply()),
     fail: (problem: GatewayProblem, providerBody) => [
-      eventBytes('error', errorEvent(providerError(providerBody)?.error ?? errorOf(problem), nextNumber)),
+      eventBytes('error', errorEvent(providerError(providerBody)?.error ?? errorOf(problem), numbers.next())),
     ],
     usage: () => usageFrom(addUsage(earlierUsage, round.response?.['usage']), round.recorder.items()),
     contentOf(data) {
@@ -213,6 +186,43 @@ export function openStream({ privateTools }: StreamOptions): StreamRelay {
     },
     hideText: () => round.recorder.hideTexts(),
   });
+}
+
+/**
+ * Numbers items and events as the client counts them. The numbers are the provider's own while the stream `isPlain`; a private call or an earlier round
+ * shifts them.
+ */
+function openNumbers(isPlain: () => boolean) {
+  let nextIndex = 0;
+  let nextNumber = 0;
+  return {
+    /** Returns the client's index of an item. `shown`: those of the round, by the provider's. */
+    indexOf(index: number, shown: Map<number, number>): number {
+      const own = shown.get(index) ?? (isPlain() ? index : nextIndex);
+      nextIndex = Math.max(nextIndex, own + 1);
+      shown.set(index, own);
+      return own;
+    },
+    /** Returns the event under the client's next sequence number; the raw bytes when nothing changes. */
+    numbered(
+      event: StreamEvent,
+      data: JsonRecord,
+      changes: Readonly<Record<string, Uint8Array>>,
+    ): Uint8Array {
+      const given = data['sequence_number'];
+      let number = {};
+      if (typeof given === 'number') {
+        const own = isPlain() ? given : nextNumber;
+        nextNumber = own + 1;
+        if (own !== given) number = { sequence_number: jsonBytes(own) };
+      }
+      const all = { ...changes, ...number };
+      if (Object.keys(all).length === 0) return event.raw;
+      return eventBytes(event.event, setMembers(encoder.encode(event.data), all));
+    },
+    /** Returns the next sequence number. */
+    next: () => nextNumber,
+  };
 }
 
 const starts: ReadonlySet<string> = new Set(['response.created', 'response.queued', 'response.in_progress']);
