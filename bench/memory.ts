@@ -9,7 +9,8 @@
  * samples after each request. (2) The conversations come one after the other; requests at the same time need memory for their bodies as well. (3) Bodies
  * of 256 kB and more are folded in a thread of their own, which has nearly the whole budget here, because the other two engines use
  * little of it. (4) CPU is that of the whole process, garbage collection included. (5) The conversations are generated, four bytes a token,
- * and have nothing in common; those of one agent share system text and tools. (6) The provider answers at once, in this process.
+ * and have nothing in common; those of one agent share system text and tools. (6) The provider answers at once, in this process. (7) On a busy machine a request
+ * may not be folded within `limits.prepareDeadlineMs` (2 s) and is sent unfolded; `outcomes` says how many, and why.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
