@@ -17,7 +17,7 @@ import {
   success,
   wholeWords,
 } from '../outcome.ts';
-import { type CalledWords, hasEffect, trial } from './effects.ts';
+import { type CalledWords, hasEffect, trial, withoutGivenTexts } from './effects.ts';
 
 /** Says what came of a search or a command that worked. */
 export function successWords(
@@ -55,7 +55,8 @@ function hitWords(line: string): string {
 
 /** Returns the line that a search with lines around it looked for; undefined for other commands. */
 function wantedIn(command: string, lines: readonly string[]): string | undefined {
-  const [, words = '\n'] = /\bgrep (?:-\w+ )*-\w*[ABC] ?\d+ (?:-\w+ )*["']?([^"'|\s]+)/.exec(command) ?? [];
+  const [, words = '\n'] =
+    /\bgrep (?:-\w+ ){0,9}-\w*[ABC] ?\d+ (?:-\w+ ){0,9}["']?([^"'|\s]+)/.exec(command) ?? [];
   return lines.find((line) => line.includes(words));
 }
 
@@ -202,7 +203,9 @@ function commandNames(about: string): readonly string[] {
 
 /** Returns the outcome of a command that worked; undefined if its last line says it. `lines` are those of its result, trimmed. */
 function commandOutcome(command: string, lines: readonly string[]): string | undefined {
-  const verbs = new Set(Array.from(command.matchAll(/\bgit (?:-\S+ \S+ )*([a-z]+)/g), ([, verb]) => verb));
+  const verbs = new Set(
+    Array.from(command.matchAll(/\bgit (?:-\S+ \S+ ){0,9}([a-z]+)/g), ([, verb]) => verb),
+  );
   if (/\s(?:--help|-h|help)\b/.test(command) && lines.length > 3) return countOf(lines.length, 'line');
   const total = lines.findLast((line) => sum.test(line));
   if (verbs.has('diff') || verbs.has('show')) return total;
@@ -351,8 +354,7 @@ export function filesWritten(args: JsonRecord): readonly string[] {
       ? Array.from(text.slice(0, maxScript).matchAll(patched), ([, path = '']) => path.trim())
       : [],
   );
-  // The lines of a text that a command is given are no commands.
-  const script = (command ?? '').slice(0, maxScript).replace(/<<-?\s*["']?(\w+)["']?[^]*?\n\1(?=\n|$)/g, '');
+  const script = withoutGivenTexts((command ?? '').slice(0, maxScript));
   for (const one of script.split(/&&|\|\|?|;|\n/)) {
     for (const [, path = ''] of one.replaceAll(/"[^"]*"|'[^']*'/g, '""').matchAll(redirected))
       files.push(path);

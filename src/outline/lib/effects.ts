@@ -60,3 +60,28 @@ export function changesOutside(step: ToldStep): boolean {
   const commands = step.about.split(/&& |; |\| /);
   return commands.some((about) => hasEffect({ ...step, about }) && !inFiles.test(about));
 }
+
+/** Leaves out the texts that commands are given, as in `cat <<EOF`: their lines are no commands. Each line of the script is read once. */
+export function withoutGivenTexts(script: string): string {
+  if (!script.includes('<<')) return script;
+  /** Where lines of one word end, by the word, the first ones at the end. */
+  const ends = new Map<string, number[]>();
+  for (const { 1: word = '', index } of script.matchAll(/(?<=\n)(\w+)(?=\n|$)/g)) {
+    const known = ends.get(word);
+    if (known) known.push(index + word.length);
+    else ends.set(word, [index + word.length]);
+  }
+  for (const found of ends.values()) found.reverse();
+  let rest = '';
+  let at = 0;
+  for (const { 0: begin, 1: word = '', index } of script.matchAll(/<<-?\s*["']?(\w+)["']?/g)) {
+    if (index < at) continue;
+    const found = ends.get(word) ?? [];
+    while (found.length > 0 && found.at(-1)! <= index + begin.length) found.pop();
+    const end = found.at(-1);
+    if (end === undefined) continue;
+    rest += script.slice(at, index);
+    at = end;
+  }
+  return rest + script.slice(at);
+}

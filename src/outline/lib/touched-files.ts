@@ -6,7 +6,7 @@ import { parseRecord } from '../../conversation/json-scan.ts';
 import { isSamePath } from '../files-shown.ts';
 import { commandIn } from '../outcome.ts';
 import { type OutlineLine, type SurveyedCall, timesOf } from '../rank.ts';
-import { trial } from './effects.ts';
+import { trial, withoutGivenTexts } from './effects.ts';
 
 /** A file that calls touched: how often it was read or edited, whether the last edit failed, and whether it is gone or has come from another place. */
 export type TouchedFile = {
@@ -113,9 +113,12 @@ function movesIn(input: string): readonly Move[] {
   if (trial.test(command ?? '')) return [];
   const texts = command === undefined ? Object.values(sent) : [command];
   const patched = texts.flatMap((text) => (typeof text === 'string' ? movesInPatch(text) : []));
-  // The lines of a text that a command is given are no commands.
-  const script = (command ?? '').replace(/<<-?\s*["']?(\w+)["']?[^]*?\n\1(?=\n|$)/g, '');
-  return [...patched, ...script.split(/&&|\|\|?|;|\n/).flatMap(movesOf)].slice(0, maxMoves);
+  return [
+    ...patched,
+    ...withoutGivenTexts(command ?? '')
+      .split(/&&|\|\|?|;|\n/)
+      .flatMap(movesOf),
+  ].slice(0, maxMoves);
 }
 
 function movesInPatch(patch: string): readonly Move[] {
