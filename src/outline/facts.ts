@@ -192,7 +192,7 @@ const jsonMember = /"[\w-]{1,40}": ?["{[\d]/;
 
 /** Matches a command that shows lines of files, or how things stand in a form of its own. */
 const showsCode =
-  /^(?:git (?:-\S+ \S+ )*(?:diff|show|grep|blame|status|log|branch|ls-\w+)|e?grep|rg|ag|ls|find)\b/;
+  /^(?:git (?:-\S+ \S+ ){0,9}(?:diff|show|grep|blame|status|log|branch|ls-\w+)|e?grep|rg|ag|ls|find)\b/;
 
 /** Matches the beginning of changed lines. */
 const hunk = /^@@ -\d+/m;

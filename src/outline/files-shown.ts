@@ -78,7 +78,7 @@ const fileWords = new Set(['read', 'view', 'open', 'cat', 'edit', 'write', 'repl
 
 /** Programs that print a file, at the start of a command; after a pipe they only filter other output. Each line is searched by itself, which takes linear time. */
 const printsFile = new RegExp(
-  String.raw`(?:^|[;&(\n]|\bxargs (?:-\S+ )*|-exec )[^\S\n]*(?:sudo )?(?:${printers}|more|bat)(?:\s|$)`,
+  String.raw`(?:^|[;&(\n]|\bxargs (?:-\S+ ){0,9}|-exec )[^\S\n]*(?:sudo )?(?:${printers}|more|bat)(?:\s|$)`,
 );
 
 const machineWritten = /\.(?:log|out|jsonl|csv|tsv)\b/;
@@ -87,7 +87,7 @@ const machineWritten = /\.(?:log|out|jsonl|csv|tsv)\b/;
 
 /** Matches a command that searches or lists files. */
 const searching =
-  /^(?:\S*\/)?(?:[ef]?grep|rg|ag|ack|fd|fdfind|find|ls|tree|git (?:-\S+ \S+ )*(?:grep|ls-files))(?:\s|$)/;
+  /^(?:\S*\/)?(?:[ef]?grep|rg|ag|ack|fd|fdfind|find|ls|tree|git (?:-\S+ \S+ ){0,9}(?:grep|ls-files))(?:\s|$)/;
 
 /** Matches a command that lists the names in a folder, and nothing else. */
 const listingNames = /^(?:\S*\/)?(?:ls|tree)(?:\s[^;&|]*)?(?:\|\|.*|\| *(?:head|tail|sort)\b[^;&|]*)?$/;

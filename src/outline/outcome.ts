@@ -293,7 +293,7 @@ export function isLongCommand(about: string): boolean {
 
 /** Matches a command that changes a repository or takes back changes of files. */
 export const gitChange =
-  /(?:^|&& |; )git (?:-\S+ \S+ )*(?:commit|push|pull|merge|rebase|cherry-pick|checkout|switch|restore|revert|reset|clean|am|stash(?! (?:list|show)))\b/;
+  /(?:^|&& |; )git (?:-\S+ \S+ ){0,9}(?:commit|push|pull|merge|rebase|cherry-pick|checkout|switch|restore|revert|reset|clean|am|stash(?! (?:list|show)))\b/;
 
 /** Returns the words in a tool's name: `read_file`, `ReadFile` and `mcp__files__read` all contain the word read. */
 export function wordsOf(tool: string): readonly string[] {
@@ -308,11 +308,11 @@ export function wordsOf(tool: string): readonly string[] {
 export const shellCall = /^(?:\S*\/)?(?:ba|z|)sh\n-\w+\n/;
 
 /** A pattern of the programs that print files. */
-export const printers = String.raw`cat|head|tail|sed|awk|nl|less|git (?:-\S+ \S+ )*(?:show|diff|blame)`;
+export const printers = String.raw`cat|head|tail|sed|awk|nl|less|git (?:-\S+ \S+ ){0,9}(?:show|diff|blame)`;
 
 /** Matches a command that prints texts of others, in which a word like error is no failure. */
 const printing = new RegExp(
-  String.raw`^(?:sudo |\w+=\S+ )*(?:${printers}|grep|rg|egrep|ag|ls|find|tree|wc|echo|jq|gh \w+ (?:diff|view)|git (?:-\S+ \S+ )*(?:log|grep|status|branch|ls-\w+))(?:\s|$)`,
+  String.raw`^(?:sudo |\w+=\S+ )*(?:${printers}|grep|rg|egrep|ag|ls|find|tree|wc|echo|jq|gh \w+ (?:diff|view)|git (?:-\S+ \S+ ){0,9}(?:log|grep|status|branch|ls-\w+))(?:\s|$)`,
 );
 
 /** True for a call whose result is a text of others. */
