@@ -167,7 +167,8 @@ export function questionBefore(reply: string, answer: string): string {
   for (const line of lines) {
     const label = optionMark.exec(line)?.[1]?.toUpperCase();
     if (label === undefined) continue;
-    const bare = line.replaceAll(/^\|\s*|\s*\|$/g, '').replaceAll(/\s*\|\s*/g, ': ');
+    const cells = line.replaceAll(/^\||\|$/g, '').split('|');
+    const bare = cells.length > 1 ? cells.map((cell) => cell.trim()).join(': ') : cells[0]!;
     // An answer has the numbers of the list that asks.
     if (isAsking(line) || !isAsking(options.get(label) ?? ''))
       options.set(label, bare.replace(/^(?:[-*•]|#{1,6})\s+/, ''));
