@@ -119,9 +119,13 @@ function blank(text: string): string {
   return /^["'`]/.test(text) ? '""' : '';
 }
 
+/** UTF-16 units of a line that are read: a quote without an end is searched for one to the end of its line. */
+const maxLine = 1_000;
+
 /** Returns lines with empty quotes for texts, and without comments. */
 function codeIn(lines: readonly string[]): readonly string[] {
-  return lines.join('\n').replaceAll(notCode, blank).split('\n');
+  const read = lines.map((line) => line.slice(0, maxLine));
+  return read.join('\n').replaceAll(notCode, blank).split('\n');
 }
 
 /** Tells imports that are new, or else those that are gone. */
