@@ -177,9 +177,8 @@ export function spellFiles(group: string, files: readonly string[]): string {
 /** Reads an item of files: paths with how often something was done to them. */
 export function readFiles(item: string): { readonly group: string; readonly files: readonly string[] } {
   const at = Math.max(0, item.indexOf(': '));
-  const begin = item.slice(0, at);
-  const [, group = begin, folder = ''] =
-    (begin.endsWith('/') ? /^(.*?) in (\S.*\/)$/s.exec(begin) : undefined) ?? [];
+  const [, group = item.slice(0, at), folder = ''] =
+    /^(?=.*\/$)(.*?) in (\S.*\/)$/s.exec(item.slice(0, at)) ?? [];
   return {
     group,
     files: item
