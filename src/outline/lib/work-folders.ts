@@ -13,7 +13,7 @@ export function folderOf(command: string): string {
   const [begin = ''] = ahead.exec(command.replace(shellCall, '').trim().slice(0, maxBegin)) ?? [];
   let folder = '';
   for (const [, double, single, plain] of begin.matchAll(/\bcd (?:"([^"\n]*)"|'([^'\n]*)'|([^\s;&]+))/g)) {
-    const next = (double ?? single ?? plain ?? '').replace(/^\.\/|(?<=.)\/+$/g, '');
+    const next = (double ?? single ?? plain ?? '').replace(/^\.\/|(?<=[^/])\/+$/g, '');
     folder = /^[/~$]/.test(next) || folder === '' ? next : `${folder}/${next}`;
   }
   return folder === '.' ? '' : folder;
