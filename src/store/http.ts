@@ -117,7 +117,7 @@ export function httpStore(options: HttpStoreOptions): Store {
 type CallName = 'get-many' | 'get-first' | 'put-many' | 'put-unless' | 'touch' | 'delete';
 
 function baseUrlOf(url: string): string {
-  if (isBaseUrl(url)) return url.replace(/\/+$/, '');
+  if (isBaseUrl(url)) return url.replace(/(?<!\/)\/+$/, '');
   throw new LeporelloError(
     'bad-config',
     `The url of the HTTP store must be ${baseUrlWords} https://memory.internal/leporello. Put a credential into headers.`,

@@ -119,7 +119,7 @@ function otherUpstream({ urls }: GatewayState, wanted: Partial<UpstreamUrls>) {
 
 /** Returns a base URL without the parts that make no difference. */
 function plain(url: string): string {
-  return url.replace(/\/+$/, '').replace(/\/v1$/, '');
+  return url.replace(/(?<!\/)\/+$/, '').replace(/\/v1$/, '');
 }
 
 async function held(

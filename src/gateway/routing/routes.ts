@@ -163,7 +163,7 @@ function baseFor(provider: Provider, headers: HeaderList, urls: UpstreamUrls): s
 
 /** Joins a base URL and a target that `encoded` has made ASCII. A version at the end of the base replaces the client's; ChatGPT's backend has none. */
 function joinUrl(base: string, ascii: string): string {
-  const trimmed = base.replace(/\/+$/, '');
+  const trimmed = base.replace(/(?<!\/)\/+$/, '');
   if (/^\/(?:upload|download)\//.test(ascii)) return trimmed + ascii;
   const [, version = '/v1', rest = ''] = /^(\/v1(?:(?:alpha|beta)\w*)?(?=[/?]|$))?(.*)$/s.exec(ascii) ?? [];
   return /\/(?:v\d+\w*|backend-api\/codex)$/.test(trimmed) ? trimmed + rest : trimmed + version + rest;
