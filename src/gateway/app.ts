@@ -292,7 +292,7 @@ function isAdminToken(value: unknown): boolean {
 }
 
 const url = secretValue(`${baseUrlWords} https://api.example.org/v1`, isBaseUrl, (value) =>
-  typeof value === 'string' ? shown(value.replace(/[^/@]*@/g, '...@')) : shown(value),
+  typeof value === 'string' ? shown(value.replace(/(?<![^/@])[^/@]*@/g, '...@')) : shown(value),
 );
 
 /** The check of each setting. */
