@@ -168,7 +168,7 @@ const parsers: Readonly<Record<CommandName, (given: ParsedFlags) => Args>> = {
       const forms = '10-40, 10, 100- or -20 (the last 20)';
       throw new LeporelloError('bad-usage', `--lines is ${part.lines}, but must be a range: ${forms}.`);
     }
-    const [, first, last] = /(\d+)\D+(\d+)$/.exec(part.lines ?? '') ?? [];
+    const [, first, last] = /(?<!\d)(\d+)\D+(\d+)$/.exec(part.lines ?? '') ?? [];
     if (Number(first) > Number(last)) {
       const says = `--lines is ${part.lines}, which ends before it begins: write ${last}-${first}.`;
       throw new LeporelloError('bad-usage', says);

@@ -121,8 +121,8 @@ function serverOf(table: string): string | undefined {
 
 /** Returns the words of the command in the table of an MCP server. */
 function wordsIn(table: string): readonly string[] {
-  const [, command = ''] = /^\s*command\s*=\s*("[^"]*"|'[^']*')/m.exec(table) ?? [];
-  const [, args = ''] = /^\s*args\s*=\s*\[([^\]]*)\]/m.exec(table) ?? [];
+  const [, command = ''] = /^[^\S\n]*command\s*=\s*("[^"]*"|'[^']*')/m.exec(table) ?? [];
+  const [, args = ''] = /^[^\S\n]*args\s*=\s*\[([^\]]*)\]/m.exec(table) ?? [];
   return Array.from(
     `${command} ${args}`.matchAll(/"([^"]*)"|'([^']*)'/g),
     ([, one, other]) => one ?? other ?? '',

@@ -67,7 +67,8 @@ function mayShrink({ tool, input, text }: HookedResult): boolean {
   if (isFileContent(call) || isSearch(tool) || isListingCall(kindOf(tool, sent, pathIn(sent)), sent))
     return false;
   const isOwn =
-    /read_memory|search_memory|list_folds/.test(tool) || /leporello.* recall /.test(commandIn(sent) ?? '');
+    /read_memory|search_memory|list_folds/.test(tool) ||
+    /leporello(?:(?!leporello).)* recall /.test(commandIn(sent) ?? '');
   return !isOwn;
 }
 
