@@ -366,7 +366,7 @@ function verdictIn(reply: string): string {
     .map(withoutLead)
     .filter((line) => (labeled.test(line) && !enumerated.test(line)) || stressed.test(line));
   const prose = [...strong.filter((words) => !referring.test(words)), ...labels.map(bare)].find(isProse);
-  return bare(labels.findLast((line) => stated.test(line) || stressed.test(line)) ?? prose ?? '');
+  return bare(labels.findLast((line) => stated.test(line) || line.startsWith('#')) ?? prose ?? '');
 }
 
 /** Returns a line without the sentence at its end that announces what follows it. */
