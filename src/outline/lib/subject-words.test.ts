@@ -53,11 +53,12 @@ it('an edit outside of definitions is told by the longest new name, and one of a
       'a.go',
     ),
     names('\trun(a)', '\trun(b)', 'a.go'),
+    names('\tsess.ID = 1', '\tsess.ID = 1\n\tsess.At = 2', 'a.go'),
     names('\tcmd := run(a)', '\tcmd := run(a) //nolint:gosec // a is a branch', 'a.go'),
     names('x = load(path)', 'x = load(path)  # type: ignore', 'a.py'),
     names('  load(path);', '  // eslint-disable-next-line no-console\n  load(path);'),
     names('  load(path);', '  // See the manual: chapter two.\n  load(path);'),
-  ]).toEqual(['showOverview', 'a → b', 'nolint:gosec', 'type: ignore', 'eslint-disable-next-line', '']);
+  ]).toEqual(['showOverview', 'a → b', '', 'nolint:gosec', 'type: ignore', 'eslint-disable-next-line', '']);
 });
 
 it('comments and texts name nothing', () => {

@@ -91,7 +91,11 @@ function namesOf(
 /** Returns what tells statements outside of definitions: the longest name that they call or set, one that is new if there is one. */
 function nameUsed(made: readonly string[], gone: readonly string[]): string {
   const before = gone.join('\n');
-  const names = [...new Set(made.join('\n').match(used))].slice(0, maxUsed);
+  const after = made.join('\n');
+  // A short name tells something only of a call.
+  const names = [...new Set(after.match(used))]
+    .slice(0, maxUsed)
+    .filter((name) => name.length >= minVariable || after.includes(`${name}(`));
   const fresh = names.filter((name) => !before.includes(name));
   return (fresh.length > 0 ? fresh : names).reduce(
     (best, name) => (name.length > best.length ? name : best),
@@ -102,8 +106,9 @@ function nameUsed(made: readonly string[], gone: readonly string[]): string {
 /** Matches a comment that tells a tool what to do: `//nolint:gosec`, `# type: ignore`, `// eslint-disable-next-line`. */
 const directive = /(?<!:)(?:\/\/|\/\*|#|--) ?(@?[a-z]{2,20}(?:[:-] ?[a-z][\w,/-]{1,40}){1,2})/;
 
-/** Names that code uses, as many as are looked at. */
+/** Names that code uses, as many as are looked at, and UTF-16 units of the shortest one that is not called. */
 const maxUsed = 40;
+const minVariable = 6;
 
 function newIn(names: readonly string[], known: readonly string[]): readonly string[] {
   const all = new Set(known);

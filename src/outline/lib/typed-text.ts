@@ -262,8 +262,10 @@ function referredIn(reply: string, text: string, question: string): string {
   const lines = markedLines(reply, 20_000).map((line) => line.replaceAll('**', ''));
   const [ahead = ''] = lines.findLast((line) => line.includes(question))?.split(question, 1) ?? [];
   const lead = partsOf(ahead.replace(itemMark, '').trim()).at(-1) ?? '';
-  const numbers = new Set(Array.from(lead.matchAll(optionNumber), ([number]) => number));
-  const options = lines.filter((line) => numbers.has(optionMark.exec(line)?.[1] ?? ''));
+  // Of several lists, the last one is what the reply asks about.
+  const options = Array.from(lead.matchAll(optionNumber), ([number]) =>
+    lines.findLast((line) => optionMark.exec(line)?.[1] === number),
+  ).filter((line) => line !== undefined);
   return [...options, lead]
     .filter((words) => isProse(words) && !text.includes(words))
     .map((words) => wholeWords(oneLine(words), maxQuestion))
