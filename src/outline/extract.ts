@@ -104,6 +104,7 @@ function historyLines({
   known,
   stepsAhead = [],
   cuts = [],
+  question = '',
   isPlanKnown = false,
   isToldByModel = false,
   budget,
@@ -129,15 +130,16 @@ function historyLines({
     linesAhead(before.filter((_, index) => (stepsAhead[index] ?? 0) <= step).length);
   const moved = (at: number): number => at + aheadOf(Math.floor(at));
   const movedBack = (place: number): number => place - log.filter(({ at }) => at < place).length;
-  const inPlace = <Line extends Pick<OutlineLine, 'at' | 'end' | 'split' | 'original'>>(line: Line): Line => {
+  const inPlace = <Line extends PlacedLine>(line: Line): Line => {
     const { at, end, split } = line;
     const original = line.original ?? originals?.[Math.floor(at)];
+    const lastOriginal = line.lastOriginal ?? (end === undefined ? undefined : originals?.[Math.floor(end)]);
     return {
       ...line,
       at: moved(at),
       ...(end !== undefined && { end: moved(end) }),
       ...(split && { split: (places: readonly number[]) => split(places.map(movedBack)).map(inPlace) }),
-      ...(original !== undefined && { original }),
+      ...(original !== undefined && { original, lastOriginal }),
     };
   };
   const ofLog = (...sections: readonly Section[]): readonly OutlineLine[] =>
@@ -148,10 +150,8 @@ function historyLines({
     node.last.text,
     Math.min(maxLast, Math.max(minLast, budget.max * lastForToken)),
   );
-  const last =
-    lastSaid === ''
-      ? []
-      : [{ ...inPlace(closingLine(lastSaid, node.last.text, node.last.at)), isBinding: true }];
+  const ownLast = lastSaid === '' ? [] : [closingLine(lastSaid, node.last.text, node.last.at)];
+  const last = ownLast.map((line) => ({ ...inPlace(line), isBinding: true }));
   const open = openLines(node.isPlanOver || isPlanKnown ? new Map() : node.plan);
   const isOldPlanOpen = node.plan.size === 0 && !node.isPlanOver && !isPlanKnown;
   // Versions before this one told the last words there, which are mostly over.
@@ -171,7 +171,8 @@ function historyLines({
   const closings = [...node.closings, ...ofResults]
     .toSorted((a, b) => Number(a.isBeside ?? false) - Number(b.isBeside ?? false) || b.at - a.at)
     .map(inPlace);
-  const questions = questionsAhead(cuts, node.closings).map(inPlace);
+  const answered = [...cuts, { steps: steps.length, question }];
+  const questions = questionsAhead(answered, [...node.closings, ...ownLast]).map(inPlace);
   const told = toldTexts([...closings, ...questions, ...last], node.asked);
   const found = node.found.map(inPlace).filter((line) => !told(line));
   const [facts, more] = firstOfEach(found.filter((line) => !line.isOfFile));
@@ -228,7 +229,8 @@ function historyLines({
     ...stillOpen,
     ...last,
     ...questions,
-    ...others.filter(({ worth }) => worth > 1).toReversed(),
+    ...others.filter(({ worth }) => worth >= 2).toReversed(),
+    ...others.filter(({ worth }) => worth > 1 && worth < 2).toReversed(),
     ...closings.slice(0, wholeClosings).map((line) => ({ ...line, isNeeded: true })),
     ...ownLines,
     ...edited.slice(0, wholeEdited),
@@ -242,7 +244,7 @@ function historyLines({
 
 /** Returns lines with the questions that answers need which stay: each stands at the end of the reply ahead of its answer, unless that ends with it. */
 function questionsAhead(
-  cuts: readonly SummaryCut[],
+  cuts: readonly Pick<SummaryCut, 'steps' | 'question'>[],
   closings: readonly OutlineLine[],
 ): readonly OutlineLine[] {
   return cuts.flatMap(({ steps, question }): readonly OutlineLine[] => {
@@ -298,6 +300,8 @@ function askedLines(
     .map((line): RequestLine => ({ ...line, section: 'asked', isBinding: true }))
     .toSorted((a, b) => a.at - b.at);
 }
+
+type PlacedLine = Pick<OutlineLine, 'at' | 'end' | 'split' | 'original' | 'lastOriginal'>;
 
 /** UTF-16 units by which a text is found again. */
 const maxBeginning = 60;

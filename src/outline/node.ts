@@ -238,6 +238,8 @@ function replyAt(steps: readonly SummaryStep[], at: number): string {
 /** The part of a message that is kept word for word before all else, and its longest last line that is. */
 const maxQuoted = 400;
 const maxEnd = 160;
+/** A message of so many UTF-16 units may have a last line of twice that length, such as the request of a comment. */
+const maxComment = 1_000;
 
 /** Adds the lines of what the user typed, with the question that a short answer needs, behind a mark of what the user refused. */
 function addAsked(
@@ -256,14 +258,16 @@ function addAsked(
   const lines = piecesOf(words.replaceAll(/^[^\S\n]*(?:```|~~~).*$/gm, ''));
   // Code that the user pasted takes the room that the other words leave.
   const own = new Set(piecesOf(words));
-  const last = lines.findLast((line) => own.has(line) && line.length <= maxEnd);
+  const longest = words.length <= maxComment ? 2 * maxEnd : maxEnd;
+  const last = lines.findLast((line) => own.has(line) && line.length <= longest);
   let quoted = 0;
   for (const [place, line] of lines.entries()) {
     const isOwn = own.size === lines.length || own.has(line);
     quoted += isOwn ? line.length : 0;
     // The last words often say what must not be done.
     const isBinding = quoted <= maxQuoted || line === last;
-    const worth = asked.length === 0 ? 3 : isOwn && isBinding ? 2 : 1;
+    const ofEnd = quoted > maxQuoted && line.length > maxEnd ? 1.5 : 2;
+    const worth = asked.length === 0 ? 3 : isOwn && isBinding ? ofEnd : 1;
     const isAnswer = place === lines.length - 1 && question !== '';
     const text = (place === 0 ? mark : '') + (isAnswer ? withQuestion(line, question) : line);
     if (known.has(text)) continue;

@@ -47,8 +47,9 @@ export type OutlineLine = {
   readonly isBeside?: boolean;
   /** True for a line of the user's whose message goes on, and for an item of a list that does. */
   readonly hasMore?: boolean;
-  /** The number of its original. */
+  /** The numbers of its original, and of the one that has its last call. */
   readonly original?: number | undefined;
+  readonly lastOriginal?: number | undefined;
   /** The id of its step, where steps have ids. */
   readonly id?: string;
 };

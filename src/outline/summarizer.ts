@@ -28,6 +28,8 @@ export type SummaryRequest = {
   readonly stepsAhead?: readonly number[];
   /** The places between the steps where messages stay, in order: the summary is divided there. */
   readonly cuts?: readonly SummaryCut[];
+  /** The question in the last reply that a short answer needs which stays behind the summary. */
+  readonly question?: string;
   /** True if a newer plan than the one in the steps is in the context. */
   readonly isPlanKnown?: boolean;
   /** True if the newest of the earlier summaries is the text of a model about these steps. */

@@ -28,8 +28,9 @@ export type SummaryItems = Readonly<Record<Section, readonly string[]>>;
 export type LogItem = {
   readonly section: LoggedSection;
   readonly text: string;
-  /** The number of the original that has it, if another one has the item before. */
+  /** The number of the original that has it, if another one has the item before, and of the one that has its end, if that is another one. */
   readonly original?: number | undefined;
+  readonly lastOriginal?: number | undefined;
 };
 
 type TitledSection = keyof typeof titles;
@@ -62,8 +63,9 @@ export function spellSections(
 }
 
 /** Writes an item of the log: it begins with who said it, or with a tool, behind the number of its original. */
-export function spellLogItem({ section, text, original }: LogItem): string {
-  return `${original === undefined ? '' : `[${original}] `}${saidItem({ section, text })}`;
+export function spellLogItem({ section, text, original, lastOriginal }: LogItem): string {
+  const numbers = lastOriginal === undefined ? `${original}` : `${original}-${lastOriginal}`;
+  return `${original === undefined ? '' : `[${numbers}] `}${saidItem({ section, text })}`;
 }
 
 function saidItem({ section, text }: LogItem): string {
@@ -81,8 +83,8 @@ function saidItem({ section, text }: LogItem): string {
 
 function readLogItem(item: string): LogItem {
   // Versions before this one quoted messages that stay.
-  const [begin = '', original, who, of] =
-    /^(?:\[(\d{1,9})\] )?(?:(USER)(?: \((?:still in the context|message above)\))?(?:: | (?=REFUSED |INTERRUPTED ))|(YOU: |RESULT of ))?/.exec(
+  const [begin = '', original, lastOriginal, who, of] =
+    /^(?:\[(\d{1,9})(?:-(\d{1,9}))?\] )?(?:(USER)(?: \((?:still in the context|message above)\))?(?:: | (?=REFUSED |INTERRUPTED ))|(YOU: |RESULT of ))?/.exec(
       item,
     ) ?? [];
   const section = who ? 'asked' : of === undefined ? 'done' : of === 'YOU: ' ? 'found' : 'shown';
@@ -90,6 +92,7 @@ function readLogItem(item: string): LogItem {
     section,
     text: item.slice(begin.length),
     ...(original !== undefined && { original: Number(original) }),
+    ...(lastOriginal !== undefined && { lastOriginal: Number(lastOriginal) }),
   };
 }
 

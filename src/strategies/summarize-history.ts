@@ -19,6 +19,7 @@ import {
   numbersIn,
   originalIds,
   partsOf,
+  questionBehind,
   summaryEdits,
 } from './lib/summary-parts.ts';
 import type { FoldView, Strategy } from './strategy.ts';
@@ -159,6 +160,7 @@ function summarize(
       const isAhead = (place: number): boolean => place <= gap.from;
       return [{ ...gap, steps: stepsBefore(gap.from), summaries: places.filter(isAhead).length }];
     }),
+    question: questionBehind(view, dropped),
     isPlanKnown: hasPlan(view, chosen.dropped),
     budget,
     count: (text) => view.measure.text(text),

@@ -101,7 +101,8 @@ export function logItems(
       isCut = false;
     } else {
       const runs = runsIn(line.text);
-      if (runs.length > 0) begin ??= line;
+      const { lastOriginal = line.original } = line;
+      if (runs.length > 0) begin = begin ? { ...begin, lastOriginal } : line;
       inShort = [...inShort, ...runs];
     }
   }
@@ -122,9 +123,16 @@ export function logItems(
     const of = parts[partOf(line)]!;
     // Each part numbers its originals.
     if (of.length === 0) before = undefined;
-    const isNew = line.original !== before && line.original !== undefined;
-    if (isNew) before = line.original;
-    of.push(spellLogItem({ ...item, original: isNew ? line.original : undefined }));
+    const { original, lastOriginal = original } = line;
+    const isRange = original !== undefined && lastOriginal! > original;
+    const isNew = original !== undefined && (isRange || original !== before);
+    // Behind a range, a number alone says which.
+    before = isRange ? undefined : (original ?? before);
+    const numbers = {
+      original: isNew ? original : undefined,
+      lastOriginal: isRange ? lastOriginal : undefined,
+    };
+    of.push(spellLogItem({ ...item, ...numbers }));
   }
   return parts;
 }

@@ -58,6 +58,16 @@ function gapsIn(view: FoldView, covered: ReadonlySet<number>): readonly Gap[] {
   return gaps;
 }
 
+/** Returns the question which a short answer needs that stays right behind what a summary tells of; or an empty text. */
+export function questionBehind({ conversation, edits }: FoldView, dropped: readonly Message[]): string {
+  const gone = placesEdited(edits).messages;
+  const last = dropped.at(-1)?.index ?? -1;
+  const answer = conversation.messages.find(({ index }) => index > last && !gone.has(index));
+  if (answer?.role !== 'user' || isFoldedHistory(conversation, answer)) return '';
+  const { words } = typedText(userText(conversation, answer), textBefore(conversation, answer, 0));
+  return questionBefore(replyBefore(conversation, answer), words);
+}
+
 /** True for a message that only recalls something, and for one that has only what was recalled. */
 function isRecall({ protects, recallTool }: FoldView, { index, parts }: Message): boolean {
   return parts.every(
