@@ -173,12 +173,14 @@ async function ask(stack: Stack, format: Format, jobs: number): Promise<void> {
   expect(response.status).toBe(200);
 }
 
-/** Returns the summary in the newest request sent for the conversation. */
-function sentSummary({ provider: { requests } }: Stack, format: Format): string {
+/** Returns the parts of the summary in the newest request sent for the conversation: one ahead of the user's message that stays, and one behind it. */
+function sentSummary({ provider: { requests } }: Stack, format: Format): readonly [string, string] {
   const bodies = requests.map(({ body }) => new TextDecoder('utf-8', { fatal: true }).decode(body));
   const text = bodies.findLast((body) => !isForSummary(body))!;
   const messages = (JSON.parse(text) as Record<string, unknown[]>)[shapes[format].messages]!;
-  return textsIn(messages).find((one) => one.startsWith('[Summary of '))!;
+  const parts = textsIn(messages).filter((one) => one.startsWith('[Summary of '));
+  expect(parts.length).toBe(2);
+  return parts as unknown as readonly [string, string];
 }
 
 function textsIn(value: unknown): readonly string[] {
@@ -210,7 +212,8 @@ describe.each(formats)('a model that is asked for a summary of %s messages and',
       problem ? { status: 'failed', reason: made.problem } : { status: 'written' },
     );
 
-    const summary = sentSummary(stack, format);
+    const [summary, more] = sentSummary(stack, format);
+    expect(more).toMatch(/^\[Summary of \d+ more messages [^\n]*\nIn order:\n[^]*\n\[End of summary\]$/);
     expect(summary).toContain(
       '\nIn order (what USER demanded holds unless taken back later; YOU is the model):\n- USER: Run all jobs.\n- USER: Never skip a job.\n',
     );
@@ -220,15 +223,20 @@ describe.each(formats)('a model that is asked for a summary of %s messages and',
     if (words === undefined) expect(summary).not.toContain('Earlier summary:');
     else expect(summary).toContain(`\n${words}\n`);
 
-    const response = await fetch(`${stack.url}/_leporello/memory/${made.id}`, { headers });
+    const ids = [summary, more].flatMap((text) => text.match(/mem_[0-9a-z]+/g) ?? []);
+    expect(ids).toContain(made.id);
     const body = JSON.parse(bodyOf(format, 25)) as Record<string, unknown[]>;
-    const originals = (await response.json()) as unknown[];
+    const originals: unknown[] = [];
+    for (const id of ids) {
+      const response = await fetch(`${stack.url}/_leporello/memory/${id}`, { headers });
+      originals.push(...((await response.json()) as unknown[]));
+    }
     // The newest user message is not folded.
     const old = body[shapes[format].messages]!.filter((message) => !textsIn(message).includes('Go on.'));
     expect(originals).toEqual(old.slice(0, originals.length));
     expect(originals.length).toBeGreaterThan(10);
 
     await ask(stack, format, 26);
-    expect(sentSummary(stack, format)).toBe(summary);
+    expect(sentSummary(stack, format)).toEqual([summary, more]);
   });
 });
