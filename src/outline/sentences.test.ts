@@ -293,12 +293,17 @@ it('the first sentences of a text tell a long list in short, and how many items 
       `変更点：\n- パーサー：トークンを一度だけ読みます。\n- ストア：すべてのIDを一度に取得します。`,
       40,
     ),
+    firstSentences(
+      'Changes:\n1. **`src/shop/cart.ts`**: closes the cart before it is paid, and keeps no copy\n2. **`mail.ts`**: waits for it',
+      84,
+    ),
   ]).toEqual([
     'Done. These parts changed: 1. Parser - reads each token …; 2. The store is asked for all …; 3. `cache.ts:40`: the entry …; 4. Docs (README, guide and the …; 5. Tests for the parser, the store …',
     'Done. These parts changed: 1. Parser - reads each token …; 2. The store is asked for all ids … (5 items)',
     'These parts changed: Parser - reads each token once …; The store is asked for all ids …; `cache.ts:40`: the entry never …; Docs (README, guide and the pages of … (5 items)',
     'These parts changed: Parser - reads each token once and keeps no copy; The store is asked for all ids at once …',
     '変更点： パーサー：トークンを一度だけ読み … (2 items)',
+    'Changes: 1. `src/shop/cart.ts`: closes …; 2. `mail.ts`: waits for it',
   ]);
 });
 

@@ -262,8 +262,9 @@ function shortItem(item: string, max: number): string {
   const [, mark = '', title] = /^((?:\d{1,3}[.)] )?)\*\*(.{3,80}?)[:.]?\*\*/.exec(item) ?? [];
   const before = /^.{3,80}?(?= [-–—] |: |; |\. | \(|（|：|。)/u.exec(words)?.[0];
   const begin = title === undefined ? before : mark + title;
-  // A title that leaves half of the room tells less than the first words.
-  if (begin !== undefined && begin.length <= max && begin.length * 2 >= max) return begin;
+  // A title that leaves half of the room tells less than the first words, and so does a name, such as that of a file.
+  const isName = /^(?:\d{1,3}[.)] )?\S+$/.test(begin ?? '');
+  if (begin !== undefined && !isName && begin.length <= max && begin.length * 2 >= max) return begin;
   const first = wholeWords(words, max);
   return /\p{L}/u.test(first) ? first : '';
 }

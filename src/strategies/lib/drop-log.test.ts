@@ -150,7 +150,7 @@ describe('a short answer', () => {
   it('that agrees stands behind the option and the reason that the question refers to', () => {
     const reply = [
       'Orders are closed in two places, and neither of them knows of the other one.',
-      `${'The lock is taken by both of them. '.repeat(9)}`,
+      'The lock is taken by both of them. '.repeat(9),
       'Options:',
       '1. **Close them in `pay.ts`** - next to the lock',
       '2. **Close them in `mail.ts`** - where nobody waits',
