@@ -14,7 +14,6 @@ import {
   type ReceiptLog,
   createCostTracker,
   createReceiptLog,
-  releaseEnded,
 } from './receipts/receipts.ts';
 import { reported, unfailing } from './send-with-retries.ts';
 import { type UpstreamUrls, defaultUpstreams } from './routing/routes.ts';
@@ -268,13 +267,14 @@ function reportedTo(
   receipts: ReceiptLog,
   experiment: GatewayExperiment | undefined,
 ): ReceiptLog {
+  if (onReceipt === undefined && archive === undefined && experiment === undefined) return receipts;
   const report = onReceipt && unfailing({ onReceipt }, ['onReceipt']).onReceipt;
   return {
     ...receipts,
     add(tenant, receipt, source) {
-      receipts.add(tenant, receipt);
-      if (archive) archive.add(tenant, receipt, source);
-      else if (source) releaseEnded(source);
+      // An archive asks for the detail of the request before it ends it.
+      receipts.add(tenant, receipt, archive ? undefined : source);
+      archive?.add(tenant, receipt, source);
       experiment?.note(tenant, receipt, source).catch(() => undefined);
       report?.(receipt);
     },

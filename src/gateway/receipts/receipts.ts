@@ -365,7 +365,8 @@ export type Resender = {
 
 /** Receipts by id. An undefined tenant is the administrator, who sees all receipts. */
 export interface ReceiptLog {
-  add(tenant: string, receipt: AnyReceipt, request?: ReceiptSource): void;
+  /** Adds a receipt. With its source, it ends the request. */
+  add(tenant: string, receipt: AnyReceipt, source?: ReceiptSource): void;
   get(tenant: string | undefined, id: string): AnyReceipt | undefined;
   /** Returns receipts, newest first. */
   list(tenant: string | undefined, limit: number): readonly AnyReceipt[];
@@ -377,8 +378,9 @@ export function createReceiptLog(maxReceipts?: number): ReceiptLog {
     max: maxReceipts,
   });
   return {
-    add(tenant, receipt) {
+    add(tenant, receipt, source) {
       receipts.set(receipt.id, { tenant, receipt });
+      if (source) releaseEnded(source);
     },
     get(tenant, id) {
       const found = receipts.peek(id);

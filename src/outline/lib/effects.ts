@@ -64,7 +64,7 @@ export function changesOutside(step: ToldStep): boolean {
 /** Leaves out the texts that commands are given, as in `cat <<EOF`: their lines are no commands. Each line of the script is read once. */
 export function withoutGivenTexts(script: string): string {
   if (!script.includes('<<')) return script;
-  /** Where lines of one word end, by the word, the first ones at the end. */
+  /** The ends of the lines of one word, by the word, the first ones last. */
   const ends = new Map<string, number[]>();
   for (const { 1: word = '', index } of script.matchAll(/(?<=\n)(\w+)(?=\n|$)/g)) {
     const known = ends.get(word);
