@@ -365,17 +365,16 @@ export type Resender = {
 
 /** Receipts by id. An undefined tenant is the administrator, who sees all receipts. */
 export interface ReceiptLog {
-  /** Adds a receipt. With its source, it ends the request. */
   add(tenant: string, receipt: AnyReceipt, source?: ReceiptSource): void;
   get(tenant: string | undefined, id: string): AnyReceipt | undefined;
   /** Returns receipts, newest first. */
   list(tenant: string | undefined, limit: number): readonly AnyReceipt[];
 }
 
-/** Creates a log of at most `maxReceipts` receipts. */
-export function createReceiptLog(maxReceipts?: number): ReceiptLog {
+/** Creates a log of at most `max` receipts. With its source, a receipt ends its request. */
+export function createReceiptLog(max?: number): ReceiptLog {
   const receipts = openFixed<string, { readonly tenant: string; readonly receipt: AnyReceipt }>('receipts', {
-    max: maxReceipts,
+    max,
   });
   return {
     add(tenant, receipt, source) {
@@ -387,12 +386,11 @@ export function createReceiptLog(maxReceipts?: number): ReceiptLog {
       return found && isOf(tenant, found.tenant) ? found.receipt : undefined;
     },
     list(tenant, limit) {
-      const listed: AnyReceipt[] = [];
-      for (const [, found] of [...receipts.entries()].toReversed()) {
-        if (listed.length >= limit) break;
-        if (isOf(tenant, found.tenant)) listed.push(found.receipt);
-      }
-      return listed;
+      const own = [...receipts.entries()].filter(([, found]) => isOf(tenant, found.tenant));
+      return own
+        .slice(-limit)
+        .toReversed()
+        .map(([, { receipt }]) => receipt);
     },
   };
 }
