@@ -1,7 +1,7 @@
 /** Implements three strategies that drop old content: the oldest messages, recalls of earlier turns, and calls of tools that do not exist. */
 import { checkSettings, object, oneOf } from '../checks.ts';
 import type { Conversation, Message, Part } from '../conversation/conversation.ts';
-import { bytesOf, textOf, textsOf } from '../conversation/messages.ts';
+import { bytesOf, messagesPerStep, textOf, textsOf } from '../conversation/messages.ts';
 import { type Edit, isLog } from '../conversation/edit.ts';
 import type { Steps } from '../conversation/steps.ts';
 import { freeMessagesOf, isPartDroppable, placesEdited, remainingInSteps } from './lib/editable-texts.ts';
@@ -14,6 +14,7 @@ import {
   pairCalls,
   placeKey,
   unitsInSteps,
+  userSpeaks,
 } from '../conversation/turns.ts';
 import { saysNoSuchTool } from './lib/no-such-tool.ts';
 
@@ -44,7 +45,8 @@ function* proposeOldest(view: FoldView): Steps<readonly Edit[]> {
   yield;
   const ranges = yield* gapsOf(view, chosen.tokens);
   const maxCharacters = maxCharactersFor({ ...chosen, messages: chosen.tokens.size });
-  return yield* logEdits(view, chosen.tokens, ranges, logRoom(view, chosen, maxCharacters));
+  const demands = yield* demandsIn(view, ranges);
+  return yield* logEdits(view, chosen.tokens, ranges, { ...logRoom(view, chosen, maxCharacters), demands });
 }
 
 type MessagesToDrop = {
@@ -147,6 +149,17 @@ function* gapsOf(
     index = range.upTo;
   }
   return ranges.filter(({ isNew }) => isNew);
+}
+
+/** Counts the messages of the user in ranges. */
+function* demandsIn({ conversation }: FoldView, ranges: readonly DroppedRange[]): Steps<number> {
+  let demands = 0;
+  for (const { from, upTo } of ranges)
+    for (let index = from; index < upTo; index++) {
+      if (index % messagesPerStep === 0) yield;
+      if (userSpeaks(conversation, conversation.messages[index]!)) demands++;
+    }
+  return demands;
 }
 
 /** The approximate tokens of a log without lines, and of the longest words of the user in it. */

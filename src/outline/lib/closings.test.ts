@@ -283,6 +283,46 @@ describe('what a reply that ended a turn says', () => {
     ]);
   });
 
+  it('are all parts of a report with numbered headings, and no list under the heading of another one', () => {
+    const part = (title: string) => [
+      title,
+      '**Problem**: carts were kept.',
+      '**Solution**:',
+      '- `cart.ts` closes them',
+      '#### `pay/` package',
+      '- waits for that',
+    ];
+    const report = [
+      'I have successfully changed the way in which orders are paid, and all that depends on it. Here is what I did:',
+      '',
+      '## Changes made',
+      ...part('### 1. Carts are closed first'),
+      ...part('### 2. **Payments wait (`pay.ts`)**'),
+      ...part('### 3. Mails go out last'),
+      'Mails could be tested, too.',
+    ].join('\n');
+    const risks = [
+      'Both are still there.',
+      '',
+      '**#5 (Old ids)**: hardly a concern.',
+      'However:',
+      '- The input comes from the agent',
+      '',
+      '**#6 (Two writers at once)**: a small concern, as writers wait for each other.',
+      'However:',
+      '- Errors are handled',
+    ].join('\n');
+    expect([
+      replyVerdict(report, 150),
+      replyVerdict(report, 320),
+      replyVerdict(risks, 320, 'Is #6 with two writers at once a real concern?'),
+    ]).toEqual([
+      '1. Carts are closed first; 2. Payments wait (`pay.ts`); 3. Mails go out last',
+      'I have successfully changed the way in which orders are paid, and all that depends on it. … 1. Carts are closed first; 2. Payments wait (`pay.ts`); 3. Mails go out last',
+      'Both are still there. #5 (Old ids): hardly a concern. However: The input comes from the agent; #6 (Two writers at once): a small concern, as writers wait for each other. However: Errors are handled',
+    ]);
+  });
+
   it('says nothing twice', () => {
     expect(
       told(
@@ -295,7 +335,7 @@ describe('what a reply that ended a turn says', () => {
         'All tests pass, and the linter is happy.',
       ),
     ).toBe(
-      'All tests pass and the linter is happy. … I have mended both faults in `readStock()`: 1. Added a log line for …; 2. Read the shelf instead of the …',
+      'All tests pass and the linter is happy. … 1. Added a log line for silent errors; 2. Read the shelf instead of the list',
     );
   });
 

@@ -20,7 +20,7 @@ import {
   spacedSentences,
   termsOf,
 } from '../sentences.ts';
-import { bare, labeled, stated } from './verdict.ts';
+import { bare, fenced, labeled, maxReply, referring, stated, verdictIn, withoutLead } from './verdict.ts';
 
 // Summaries
 
@@ -111,20 +111,11 @@ function placedConclusion(reply: string): { readonly text: string; readonly plac
 
 // Logs
 
-/** Characters read of a reply. */
-const maxReply = 20_000;
-
 /** UTF-16 units of first words that tell enough. */
 const minHead = 50;
 
-/** Matches a sentence in bold letters. */
-const bold = /(?<![*\p{L}])\*\*([^*\n]{20,240}[.!。！])\*\*(?![*\p{L}])/gu;
-
 /** Matches a heading of so many words that it reads like a sentence, unless it is an item of a list. */
 const longHeading = /^#{1,6}[^\S\n]+(?!\d{1,3}[.)]\s)(?:[^\s*]+[^\S\n]+){5}.*$/gm;
-
-/** Matches code, which is no part of what a reply says. */
-const fenced = /(?:```|~~~)[^]*?(?:```|~~~|$)/g;
 
 /** Matches a beginning that answers a question in a word. */
 const answering = /^\p{L}{1,5}(?=[,，、])/u;
@@ -134,10 +125,6 @@ const announcing =
   /\bhere(?:['’]s| is| are)\b|^(?:let(?: me|['’]s)|now (?:i|let)\b|looking at|based on|there are|summary|the (?:changes|following)|hier|voici|aquí|以下)/i;
 const reporting = /^i(?:['’]ve| have| made| found)\b/i;
 const offering = /^(?:alternatively|if you|let me know|feel free|ready (?:to|for|when)|(?:do|would) you)\b/i;
-
-/** Matches the beginning of a sentence that refers to another one. */
-const referring =
-  /^(?:it|this|that|these|those|they|both|er|es|das|dies\w*|sie|esto|eso|cela|これ|それ|这|那)\b/i;
 
 /** UTF-16 units of a line that announces a list and says enough to stand alone. */
 const maxLead = 120;
@@ -158,6 +145,9 @@ export function replyVerdict(reply: string, max: number, message = ''): string {
   const begin = firstSentences(beginning, max);
   const wanted = subjectsAsked(message);
   const section = sectionAbout(lines, wanted);
+  // What a report of several parts says is in the headings of all of them.
+  const parts = section === '' ? partsNumbered(lines, begin, max) : '';
+  if (parts !== '') return parts;
   const isWhole = whole.startsWith(begin) && !/^[:：]/.test(whole.slice(begin.length));
   if (begin.length >= minHead && isWhole && (section === '' || whole.includes(section.slice(0, minHead))))
     return whole;
@@ -182,7 +172,8 @@ export function replyVerdict(reply: string, max: number, message = ''): string {
   const left = max - told.length - 3;
   if (left < minMore) return told;
   const more = [about, ...ends].map(oneLine).find((text) => text !== '' && !isRepeated(text, told));
-  const rest = wholeWords(more ?? '', left) || listIn(lines, told, left);
+  // A list belongs to what announces it, and not to another section.
+  const rest = wholeWords(more ?? '', left) || (section === '' ? listIn(lines, told, left) : '');
   return rest === '' || isRepeated(rest, told) ? told : joinedApart(told, rest);
 }
 
@@ -198,6 +189,20 @@ function optionsIn(lines: readonly string[], max: number): string {
     .slice(-2)
     .some((line) => asking.test(line.replaceAll('**', '')) || /[?？؟] /.test(line));
   return options.length < 2 || !isAsking ? '' : firstSentences(options.join('\n'), max);
+}
+
+/** Matches a heading with a number. */
+const partHeading = /^#{2,6}\s+\d{1,3}[.)]\s/;
+
+/** Tells the numbered headings of a report in short, behind its beginning if that leaves room for them; empty for another reply. */
+function partsNumbered(lines: readonly string[], begin: string, max: number): string {
+  const parts = lines
+    .filter((line) => partHeading.test(line))
+    .map((line) => `- ${line.replace(/^#+\s+/, '')}`);
+  if (parts.length < 2) return '';
+  const opening = max - begin.length < minRoom ? shortOpening(begin) : begin;
+  const told = firstSentences(parts.join('\n'), max - (opening === '' ? 0 : opening.length + 3));
+  return opening === '' || told === '' ? told : joinedApart(opening, told);
 }
 
 /** UTF-16 units of the least room for more words behind a verdict. */
@@ -350,29 +355,6 @@ function beginningOf(lines: readonly string[]): string {
       return isTelling ? part.slice(0, -1) : (answering.exec(part)?.[0] ?? '');
     })
     .join('\n');
-}
-
-/** Matches a heading that is a label with an emphasized value: `### Verdict: **approved**`. */
-const stressed = /^#{1,6}\s+[^*:：]{2,40}[:：]\s*\*\*[^*]{2,80}\*\*$/u;
-
-/** Matches a label that is one of several: `**Option 2: a table in Postgres**`. */
-const enumerated = /^\*\*(?:[^*\n:：]{0,40}\s)?(?:\d{1,2}|\p{Lu})\**[:：]/u;
-
-/** Returns the verdict of a reply: a sentence in bold letters, or a line with a label in bold letters that is no item; or nothing. */
-function verdictIn(reply: string): string {
-  const said = reply.slice(0, maxReply);
-  const strong = Array.from(said.matchAll(bold), ([, words = '']) => oneLine(words));
-  const labels = markedLines(said.replaceAll(fenced, '\n'), maxReply)
-    .map(withoutLead)
-    .filter((line) => (labeled.test(line) && !enumerated.test(line)) || stressed.test(line));
-  const prose = [...strong.filter((words) => !referring.test(words)), ...labels.map(bare)].find(isProse);
-  return bare(labels.findLast((line) => stated.test(line) || line.startsWith('#')) ?? prose ?? '');
-}
-
-/** Returns a line without the sentence at its end that announces what follows it. */
-function withoutLead(line: string): string {
-  const parts = partsOf(line);
-  return parts.length > 1 && /[:：]$/.test(parts.at(-1)!) ? parts.slice(0, -1).join(' ') : line;
 }
 
 /** Lines at the end of a reply among which its conclusion is. */

@@ -85,12 +85,12 @@ function namesOf(
   const [oldOnes, newOnes] = [importsIn(before, old, path), importsIn(after, fresh, path)];
   const imports = importsOf(newIn(newOnes, oldOnes), newIn(oldOnes, newOnes));
   if (imports !== '') return [around, imports];
-  return [around, told || (around === '' ? nameUsed(made, gone) : '')];
+  return [around, told || (around === '' ? nameUsed(made, old) : '')];
 }
 
 /** Returns what tells statements outside of definitions: the longest name that they call or set, one that is new if there is one. */
-function nameUsed(made: readonly string[], gone: readonly string[]): string {
-  const before = gone.join('\n');
+function nameUsed(made: readonly string[], old: readonly string[]): string {
+  const before = old.join('\n');
   const after = made.join('\n');
   // A short name tells something only of a call.
   const names = [...new Set(after.match(used))]

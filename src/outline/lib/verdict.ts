@@ -2,7 +2,7 @@
  * Finds what a report says: its verdict or conclusion, or else its first findings, without the words by which it announces itself. Sub-agents
  * return reports of many sections, and begin them with what they are going to tell. Any language. Linear. Pure.
  */
-import { quoted, wholeWords } from '../outcome.ts';
+import { oneLine, quoted, wholeWords } from '../outcome.ts';
 import {
   isItem,
   isProse,
@@ -120,4 +120,39 @@ export function bare(line: string): string {
     .replace(/^(?:[-*•+>]|\d{1,3}[.)]|#{1,6})\s+/, '')
     .replaceAll('**', '')
     .trim();
+}
+
+// Replies
+
+/** Characters read of a reply. */
+export const maxReply = 20_000;
+
+/** Matches a sentence in bold letters. */
+const bold = /(?<![*\p{L}])\*\*([^*\n]{20,240}[.!。！])\*\*(?![*\p{L}])/gu;
+
+/** Matches code, which is no part of what a reply says. */
+export const fenced = /(?:```|~~~)[^]*?(?:```|~~~|$)/g;
+
+/** Matches the beginning of a sentence that refers to another one. */
+export const referring =
+  /^(?:it|this|that|these|those|they|both|er|es|das|dies\w*|sie|esto|eso|cela|これ|それ|这|那)\b/i;
+
+/** Matches a label that is one of several: `**Option 2: a table in Postgres**`. */
+const enumerated = /^\*\*(?:[^*\n:：]{0,40}\s)?(?:\d{1,2}|\p{Lu})\**[:：]/u;
+
+/** Returns the verdict of a reply: a sentence in bold letters, or a line with a label in bold letters that is no item; or nothing. */
+export function verdictIn(reply: string): string {
+  const said = reply.slice(0, maxReply);
+  const strong = Array.from(said.matchAll(bold), ([, words = '']) => oneLine(words));
+  const labels = markedLines(said.replaceAll(fenced, '\n'), maxReply)
+    .map(withoutLead)
+    .filter((line) => labeled.test(line) && !enumerated.test(line));
+  const prose = [...strong.filter((words) => !referring.test(words)), ...labels.map(bare)].find(isProse);
+  return bare(labels.findLast((line) => stated.test(line) || line.startsWith('#')) ?? prose ?? '');
+}
+
+/** Returns a line without the sentence at its end that announces what follows it. */
+export function withoutLead(line: string): string {
+  const parts = partsOf(line);
+  return parts.length > 1 && /[:：]$/.test(parts.at(-1)!) ? parts.slice(0, -1).join(' ') : line;
 }

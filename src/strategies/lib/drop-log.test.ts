@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { chatBody, readChat, type Step } from '../../../test/support/chat-conversation.ts';
 import { foldView } from '../../../test/support/strategy-suite.ts';
-import { questionBefore, quotedWords } from '../../outline/lib/typed-text.ts';
+import { quotedWords } from '../../outline/lib/typed-text.ts';
 import { dropOldest } from '../drop-messages.ts';
 
 /** Folds all messages but a last one of the user, and returns the lines of the log. */
@@ -111,6 +111,37 @@ describe('words beside a call', () => {
       'Bash npm test: failed, "1 failed"',
       'YOU: The test fails as expected.',
       'Bash npm run build: "0 warnings"',
+      'Bash npm test: "12 passed"',
+    ]);
+  });
+
+  it('say why an edit is taken back', () => {
+    const edit = (from: string, to: string, text: string): Step => ({
+      text,
+      calls: [
+        {
+          name: 'Edit',
+          input: JSON.stringify({ file_path: '/app/root.go', old_string: from, new_string: to }),
+          result: 'Updated.'.padEnd(3_000),
+        },
+      ],
+    });
+    expect(
+      linesOf(
+        { user: 'Send an event behind each command.' },
+        edit('start := 1', 'first := 1', 'I add it to the root.'),
+        edit(
+          'first := 1',
+          'start := 1',
+          'Wait, `PostRun` only runs if the command succeeds. I take that back.',
+        ),
+        long,
+      ),
+    ).toEqual([
+      'USER: Send an event behind each command.',
+      'Edit /app/root.go (start → first)',
+      'YOU: Wait, `PostRun` only runs if the command succeeds.',
+      'Edit root.go (first → start)',
       'Bash npm test: "12 passed"',
     ]);
   });
@@ -358,25 +389,4 @@ describe('a long message of the user', () => {
       'The report of June … 请修复这个问题，但是不要提交任何更改。',
     );
   });
-});
-
-it('an answer with a small letter stands with the option that it picks, and the word a picks none', () => {
-  const reply = 'Two ways:\n\na) Redis, in memory\nb) A table in Postgres\n\nWhich one?';
-  expect(
-    [
-      'b',
-      'I think a) is fine',
-      'let us go with b',
-      'option b please',
-      'a good idea, go on',
-      'do what ls -b does',
-    ].map((one) => questionBefore(reply, one)),
-  ).toEqual([
-    'b) A table in Postgres / Which one?',
-    'a) Redis, in memory / Which one?',
-    'b) A table in Postgres / Which one?',
-    'b) A table in Postgres / Which one?',
-    'Which one?',
-    'Which one?',
-  ]);
 });

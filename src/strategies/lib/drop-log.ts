@@ -33,6 +33,9 @@ import {
   wholeLogCharacters,
 } from './stubs.ts';
 
+/** Characters of logs, of the words of the user in them, and of these with verdicts, and how many messages of the user are dropped. */
+export type LogRoom = Readonly<Record<'maxCharacters' | 'maxWords' | 'room' | 'demands', number>>;
+
 /** Maximum tokens of messages with one id, unless one step has more. */
 const pageTokens = 4_800;
 
@@ -44,23 +47,30 @@ export function* logEdits(
   view: FoldView,
   dropped: ReadonlyMap<number, number>,
   ranges: readonly DroppedRange[],
-  { maxCharacters, maxWords, room }: Readonly<Record<'maxCharacters' | 'maxWords' | 'room', number>>,
+  { maxCharacters, maxWords, room, demands }: LogRoom,
 ): Steps<readonly Edit[]> {
   const { recallTool, measure } = view;
   const gaps: OpenGap[] = [];
   const earlier = memoriesOf(view.edits);
   const resultOf = new Map<string, PartPlace | undefined>();
-  for (const { call, result } of pairCalls(view.conversation).pairs)
+  const recalls = new Set<number>();
+  for (const { call, result, name } of pairCalls(view.conversation).pairs) {
+    const places = name === recallTool ? [call, result] : [];
+    for (const place of places)
+      if (place && view.conversation.messages[place.message]!.parts.length === 1) recalls.add(place.message);
     if (resultOf.set(placeKey(call), result).size % messagesPerStep === 0) yield;
+  }
   const unitsBetween = yield* unitsByPlace(view.conversation);
   const takenIn = new Set<Edit>(ranges.flatMap(({ logs }) => logs));
   const before = insertedTexts(takenIn);
   yield;
-  const demands = yield* demandsIn(view, ranges);
   const lengths = lengthsFor((maxCharacters + before.length) / Math.max(1, demands));
   const read: { range: DroppedRange; pages: readonly DroppedPage[] }[] = [];
   for (const range of ranges) {
-    read.push({ range, pages: yield* pagesOf(view, range, { earlier, resultOf, unitsBetween, lengths }) });
+    read.push({
+      range,
+      pages: yield* pagesOf(view, range, { earlier, resultOf, unitsBetween, recalls, lengths }),
+    });
     yield;
   }
   const steps: StepWords[] = [];
@@ -179,6 +189,8 @@ type PageSources = {
   readonly earlier: ReadonlyMap<number, string>;
   readonly resultOf: ReadonlyMap<string, PartPlace | undefined>;
   readonly unitsBetween: UnitsBetween;
+  /** Messages with the answers of hidden recalls, and those of the model that only recall: the client has none of them. */
+  readonly recalls: ReadonlySet<number>;
   readonly lengths: ReplyLengths;
 };
 
@@ -216,7 +228,8 @@ function* pagesOf(
   const named: DroppedPage[] = [];
   for (const { memory: known, indices, entries } of pages) {
     const memory = known ?? view.idOf(originalOfMessages(view.conversation, indices));
-    named.push({ memory, messages: indices.length, indices, entries });
+    const messages = indices.filter((index) => !sources.recalls.has(index)).length;
+    named.push({ memory, messages, indices, entries });
     yield;
   }
   return named;
@@ -258,17 +271,6 @@ function lengthsFor(perDemand: number): ReplyLengths {
   return { reply: within(150, 0.5, 320), verdict: within(80, 0.25, 160) };
 }
 
-/** Counts the messages of the user in ranges. */
-function* demandsIn({ conversation }: FoldView, ranges: readonly DroppedRange[]): Steps<number> {
-  let demands = 0;
-  for (const { from, upTo } of ranges)
-    for (let index = from; index < upTo; index++) {
-      if (index % messagesPerStep === 0) yield;
-      if (userSpeaks(conversation, conversation.messages[index]!)) demands++;
-    }
-  return demands;
-}
-
 /** Adds what was said and done in the messages of a unit. */
 function* addEntries(
   page: PageEntries,
@@ -304,7 +306,7 @@ function* addEntries(
           }
           const answered = messageBefore(page, true);
           const last = entries.at(-1);
-          const result = last?.kind === 'step' && last.step.kind !== 'edit' ? last.step : undefined;
+          const result = last?.kind === 'step' ? last.step : undefined;
           const read = said.slice(0, maxRead);
           const text = result
             ? wordsOnResult(read, result.hasFailed)
