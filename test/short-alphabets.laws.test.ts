@@ -5,7 +5,9 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { shrink } from '../src/arrival/shrink.ts';
+import { runSteps } from '../src/conversation/steps.ts';
 import { createLeporello } from '../src/library/leporello.ts';
+import { placesFound } from '../src/outline/files-shown.ts';
 import { resolveRecall } from '../src/recall/resolve.ts';
 import { candidatesOf, holds } from '../src/replay/needs.ts';
 import { chatMessages, type Step } from './support/chat-conversation.ts';
@@ -13,7 +15,17 @@ import { chatMessages, type Step } from './support/chat-conversation.ts';
 /** The signs of each grammar that is read. */
 const alphabets = {
   paths: ['/', '//', 'a', '.', '..', '~', 'a.ts', '\\', ' '],
-  places: ['/', 'a', '.', ':', '1', '-', '\n', 'a.ts:1:', 'a.ts'],
+  places: [
+    '/a.ts:1:a\n',
+    'a.ts:2:b\n',
+    'a/b.ts:3:c\n',
+    '/a/b.ts:4:d\n',
+    'a/b.ts-5-e\n',
+    '/',
+    '//',
+    'a:',
+    '\n',
+  ],
   commands: [
     'cd ',
     'a',
@@ -122,7 +134,9 @@ it.each(Object.entries(alphabets))('texts of the signs of %s are folded and reca
         const { outcome } = await leporello.prepare({ body: body(conversationOf(texts)) });
         expect(outcome.status).toBe('compacted');
       }
-      const countTokens = (one: string) => one.length;
+      // Counts with fractions, near the length of the answers.
+      const countTokens = (one: string) => one.length / 3;
+      const maxTokens = 85 - given.length / 3;
       for (const argumentsJson of [
         given,
         JSON.stringify({ id: 'm1', query: said }),
@@ -130,8 +144,9 @@ it.each(Object.entries(alphabets))('texts of the signs of %s are folded and reca
         JSON.stringify({ id: 'm1', lines: given }),
         JSON.stringify({ id: given, query: said }),
       ])
-        for (const held of [result, JSON.stringify([{ a: result }, [said]])])
-          await resolveRecall({ argumentsJson, lookup: () => held, maxTokens: 2_000, countTokens });
+        for (const held of [result, `${result} ${'x'.repeat(300)}`, JSON.stringify([{ a: result }, [said]])])
+          await resolveRecall({ argumentsJson, lookup: () => held, maxTokens, countTokens });
+      for (const path of ['', given]) runSteps(placesFound({ kind: 'search', about: 'a', path }, result));
       shrink(result.padEnd(3_000, `${given}\n`), { lossless: false });
       for (const { value } of candidatesOf(JSON.stringify({ given }))) holds(result, value);
       holds(result, { kind: 'word', text: '' });
