@@ -145,7 +145,7 @@ export function replyVerdict(reply: string, max: number, message = ''): string {
   const begin = firstSentences(beginning, max);
   const wanted = subjectsAsked(message);
   const section = sectionAbout(lines, wanted);
-  // What a report of several parts says is in the headings of all of them.
+  // The headings of all parts tell a report of several parts.
   const parts = section === '' ? partsNumbered(lines, begin, max) : '';
   if (parts !== '') return parts;
   const isWhole = whole.startsWith(begin) && !/^[:：]/.test(whole.slice(begin.length));

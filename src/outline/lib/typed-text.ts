@@ -266,7 +266,7 @@ function referredIn(reply: string, text: string, question: string): string {
   const lines = markedLines(reply, 20_000).map((line) => line.replaceAll('**', ''));
   const [ahead = ''] = lines.findLast((line) => line.includes(question))?.split(question, 1) ?? [];
   const lead = partsOf(ahead.replace(itemMark, '').trim()).at(-1) ?? '';
-  // The reply asks about the last list if there are several.
+  // The last one of several lists is what the reply asks about.
   const options = Array.from(lead.matchAll(optionNumber), ([number]) =>
     lines.findLast((line) => optionMark.exec(line)?.[1] === number),
   ).filter((line) => line !== undefined);
