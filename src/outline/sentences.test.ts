@@ -363,24 +363,3 @@ describe('a text in a user message', () => {
       expect(typedText('fix the lint', before).words).toBe('fix the lint');
   });
 });
-
-it('an answer with a small letter stands with the option that it picks, and the word a picks none', () => {
-  const reply = 'Two ways:\n\na) Redis, in memory\nb) A table in Postgres\n\nWhich one?';
-  expect(
-    [
-      'b',
-      'I think a) is fine',
-      'let us go with b',
-      'option b please',
-      'a good idea, go on',
-      'do what ls -b does',
-    ].map((one) => questionBefore(reply, one)),
-  ).toEqual([
-    'b) A table in Postgres / Which one?',
-    'a) Redis, in memory / Which one?',
-    'b) A table in Postgres / Which one?',
-    'b) A table in Postgres / Which one?',
-    'Which one?',
-    'Which one?',
-  ]);
-});

@@ -213,6 +213,8 @@ function listIn(lines: readonly string[], told: string, max: number): string {
   const at = lines.findIndex(isItem);
   if (at < 0) return '';
   const lead = partsOf(bare(lines[at - 1] ?? '')).at(-1) ?? '';
+  // A word such as `However:` does not say what the items are about.
+  if (/^\S+[:：]$/.test(lead)) return '';
   const isTold = !/[:：]$/.test(lead) || told.includes(lead.slice(0, -1));
   return firstSentences([...(isTold ? [] : [lead]), ...lines.slice(at)].join('\n'), max);
 }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { chatBody, readChat, type Step } from '../../../test/support/chat-conversation.ts';
 import { foldView } from '../../../test/support/strategy-suite.ts';
-import { quotedWords } from '../../outline/lib/typed-text.ts';
 import { dropOldest } from '../drop-messages.ts';
 
 /** Folds all messages but a last one of the user, and returns the lines of the log. */
@@ -111,6 +110,29 @@ describe('words beside a call', () => {
       'Bash npm test: failed, "1 failed"',
       'YOU: The test fails as expected.',
       'Bash npm run build: "0 warnings"',
+      'Bash npm test: "12 passed"',
+    ]);
+  });
+
+  it('are told like a reply if they are long, with what the user asked', () => {
+    const plan =
+      '1. Read the shop first and then all of its carts, one by one, in the order in which they were made.\n'.repeat(
+        12,
+      );
+    expect(
+      linesOf(
+        { user: 'Write the plan. And do we have to fetch the carts if the shop was closed?' },
+        run(
+          'mkdir plans',
+          'made',
+          `Now I know all of it. Here is the answer.\n\n**When the shop was closed:**\n\nNobody has to fetch the carts, as \`open()\` does. The plan:\n${plan}\nI write that down.`,
+        ),
+        long,
+      ),
+    ).toEqual([
+      'USER: Write the plan. And do we have to fetch the carts if the shop was closed?',
+      `YOU: Now I know all of it. Here is the answer. … Nobody has to fetch the carts, as \`open()\` does. The plan:${' 1. Read the shop first and then all of its carts, one by one, in the order in which they were made.'.repeat(2)} …`,
+      'Bash mkdir plans: "made"',
       'Bash npm test: "12 passed"',
     ]);
   });
@@ -374,19 +396,5 @@ describe('what a hook of the client says', () => {
       'USER: yes',
       'Bash npm test: "12 passed"',
     ]);
-  });
-});
-
-describe('a long message of the user', () => {
-  const begin = 'The report of June counts refunds twice. '.repeat(21).trim();
-  const told = (...end: readonly string[]) => quotedWords([begin, ...end].join('\n'), 800).slice(779);
-
-  it('is told with its last words, ahead of what was pasted at its end', () => {
-    expect(
-      told('Fix it.', 'Do not touch the tables, and do not commit.', 'select sum(x) from refunds;'),
-    ).toBe('The report of June … Fix it. Do not touch the tables, and do not commit.');
-    expect(told('请修复这个问题，但是不要提交任何更改。')).toBe(
-      'The report of June … 请修复这个问题，但是不要提交任何更改。',
-    );
   });
 });

@@ -33,23 +33,21 @@ import {
   wholeLogCharacters,
 } from './stubs.ts';
 
-/** Characters of logs, of the words of the user in them, and of these with verdicts, and how many messages of the user are dropped. */
-export type LogRoom = Readonly<Record<'maxCharacters' | 'maxWords' | 'room' | 'demands', number>>;
-
 /** Maximum tokens of messages with one id, unless one step has more. */
 const pageTokens = 4_800;
 
 /**
- * Drops messages for logs of at most `maxCharacters` in total, besides the words of the user, which may have `maxWords` characters, and with verdicts `room`. `dropped` has
+ * Drops messages for logs of at most `maxCharacters` in total, besides the words of the user, which may have `maxWords` characters, and with verdicts `room`; they tell of `demands` of the user. `dropped` has
  * the tokens of each message by its index, in order, and `ranges` where they were. A gap stays if its log would save too little.
  */
 export function* logEdits(
   view: FoldView,
   dropped: ReadonlyMap<number, number>,
   ranges: readonly DroppedRange[],
-  { maxCharacters, maxWords, room, demands }: LogRoom,
+  log: Readonly<Record<'maxCharacters' | 'maxWords' | 'room' | 'demands', number>>,
 ): Steps<readonly Edit[]> {
   const { recallTool, measure } = view;
+  const { maxCharacters, maxWords, room, demands } = log;
   const gaps: OpenGap[] = [];
   const earlier = memoriesOf(view.edits);
   const resultOf = new Map<string, PartPlace | undefined>();
@@ -260,6 +258,8 @@ function* unitsByPlace(conversation: Conversation): Steps<UnitsBetween> {
 /** Maximum UTF-16 units of the user's words if space is short, and those read of a reply. */
 const maxBrief = 240;
 const maxRead = 6_000;
+/** UTF-16 units of the shortest text beside a call that tells the user something, and is no remark on a result. */
+const minTelling = 800;
 
 /** UTF-16 units of a reply in a log, and of one that ended a turn if space is short. */
 type ReplyLengths = Readonly<Record<'reply' | 'verdict', number>>;
@@ -312,7 +312,10 @@ function* addEntries(
             ? wordsOnResult(read, result.hasFailed)
             : wordsBeside(read, lengths.reply, answered);
           if (text === '') continue;
-          if (result) entries.push({ kind: 'found', text, on: result });
+          const told = (max: number): string => wordsBeside(read, max, messageBefore(page, false));
+          if (said.length >= minTelling && told(lengths.reply) !== '')
+            entries.push({ kind: 'reply', text: told(lengths.reply), verdict: told(lengths.verdict) });
+          else if (result) entries.push({ kind: 'found', text, on: result });
           else if (answered !== undefined) entries.push({ kind: 'reply', text });
           else beside = text;
         }
