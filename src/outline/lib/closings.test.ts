@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { closingLines, replyVerdict } from './closings.ts';
+import { closingLines, replyVerdict, wordsOnResult } from './closings.ts';
 
 const told = (...lines: readonly string[]): string => replyVerdict(lines.join('\n'), 150);
 
@@ -346,4 +346,20 @@ describe('what a reply that ended a turn says', () => {
       'I looked at all three of them, and at their tests. … Causa: la cerradura se tomó dos veces.',
     ]);
   });
+});
+
+it('words behind an edit are told, unless they announce the next one', () => {
+  const said = 'Now I pass the flag `force` to the callers of `openCart()`. Let me look for them.';
+  const reason = 'Wait, `PostRun` only runs if the command succeeds. I take that back.';
+  const behind = (kind: 'edit' | 'command', hasFailed = false) =>
+    [said, reason].map((words) => wordsOnResult(words, { kind, hasFailed }));
+  const [first, second] = [
+    'Now I pass the flag `force` to the callers of `openCart()`.',
+    'Wait, `PostRun` only runs if the command succeeds.',
+  ];
+  expect([behind('edit'), behind('edit', true), behind('command')]).toEqual([
+    ['', second],
+    [first, second],
+    [first, second],
+  ]);
 });

@@ -20,6 +20,7 @@ import {
   spacedSentences,
   termsOf,
 } from '../sentences.ts';
+import type { StepWords } from '../step-line.ts';
 import { bare, fenced, labeled, maxReply, referring, stated, verdictIn, withoutLead } from './verdict.ts';
 
 // Summaries
@@ -261,8 +262,13 @@ export function wordsBeside(said: string, max: number, message = ''): string {
 }
 
 /** Returns what words right behind a result say of it: what was found, why a check failed, or that it was expected. */
-export function wordsOnResult(said: string, hasFailed: boolean): string {
+export function wordsOnResult(
+  said: string,
+  { kind, hasFailed }: Pick<StepWords, 'kind' | 'hasFailed'>,
+): string {
   const words = besideWords(said, maxMeaning, '');
+  // Words behind an edit mostly announce the next one.
+  if (kind === 'edit' && !hasFailed && announcing.test(words)) return '';
   return words.length < (hasFailed ? minMeaning : hasName(words) ? minFinding : minBeside) ? '' : words;
 }
 

@@ -44,10 +44,10 @@ export function* logEdits(
   view: FoldView,
   dropped: ReadonlyMap<number, number>,
   ranges: readonly DroppedRange[],
-  log: Readonly<Record<'maxCharacters' | 'maxWords' | 'room' | 'demands', number>>,
+  sizes: Readonly<Record<'maxCharacters' | 'maxWords' | 'room' | 'demands', number>>,
 ): Steps<readonly Edit[]> {
   const { recallTool, measure } = view;
-  const { maxCharacters, maxWords, room, demands } = log;
+  const { maxCharacters, maxWords, room, demands } = sizes;
   const gaps: OpenGap[] = [];
   const earlier = memoriesOf(view.edits);
   const resultOf = new Map<string, PartPlace | undefined>();
@@ -308,9 +308,7 @@ function* addEntries(
           const last = entries.at(-1);
           const result = last?.kind === 'step' ? last.step : undefined;
           const read = said.slice(0, maxRead);
-          const text = result
-            ? wordsOnResult(read, result.hasFailed)
-            : wordsBeside(read, lengths.reply, answered);
+          const text = result ? wordsOnResult(read, result) : wordsBeside(read, lengths.reply, answered);
           if (text === '') continue;
           const told = (max: number): string => wordsBeside(read, max, messageBefore(page, false));
           if (said.length >= minTelling && told(lengths.reply) !== '')
