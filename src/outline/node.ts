@@ -261,6 +261,9 @@ function addAsked(
   const longest = words.length <= maxComment ? 2 * maxEnd : maxEnd;
   const last = lines.findLast((line) => own.has(line) && line.length <= longest);
   let quoted = 0;
+  // Who says the same again has said it; but a demand that repeats some lines of an earlier one is told whole.
+  const isKnown = lines.every((line) => known.has(line));
+  if (isKnown && question === '' && mark === '') return;
   for (const [place, line] of lines.entries()) {
     const isOwn = own.size === lines.length || own.has(line);
     quoted += isOwn ? line.length : 0;
@@ -270,8 +273,7 @@ function addAsked(
     const worth = asked.length === 0 ? 3 : isOwn && isBinding ? ofEnd : 1;
     const isAnswer = place === lines.length - 1 && question !== '';
     const text = (place === 0 ? mark : '') + (isAnswer ? withQuestion(line, question) : line);
-    if (known.has(text)) continue;
-    known.add(text);
+    known.add(line);
     asked.push({ text, worth, at: step + place / 1_000, hasMore: place < lines.length - 1 });
   }
 }

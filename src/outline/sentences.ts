@@ -111,6 +111,14 @@ export function endsOf(text: string, max: number): string {
   return `${head.slice(0, end)}\n${tail.slice(start)}`;
 }
 
+const itemNote =
+  /^( ?(?:[-*•]|\d{1,3}[.)])\s.*)\n((?:(?:[^\S\n]*|[^\S\n]*\|.*)\n)+)[^\S\n]{2,}(?![-*•]\s|\d{1,3}[.)]\s|[|#])(?=\S)/gm;
+
+/** Puts a paragraph within an item of a list behind its words: alone, it would be read as said of what stands ahead. */
+export function withItemNotes(text: string): string {
+  return text.replaceAll(itemNote, '$1 ');
+}
+
 /**
  * Returns the first sentences of a text, as many as `max` UTF-16 units hold; of a longer first one, whole words. A line that ends with a colon stands with
  * what it announces, or is left out; `…` stands where code, a table, a heading or such a line was. A list that does not fit is told in short, or by its first
@@ -131,20 +139,15 @@ export function firstSentences(text: string, max: number, isQuoted = false): str
     // A line that announces code says what it is for; a heading stands between a reply's first words and what they announce.
     const before = lead || dropped;
     const shown = /[:：]$/.test(before) && line.startsWith(codeMark) ? line.slice(codeMark.length) : '';
-    if (isCode && said.length < minSaid && isTelling(before))
-      said = joinedAt(
-        said,
-        wholeWords(
-          `${before}${isProse(shown.replace(/[:：]$/, '')) ? ` "${shown.replaceAll('"', "'")}"` : ''}`,
-          max - said.length,
-        ),
-      );
+    if (isCode && said.length < minSaid && isTelling(before)) {
+      const code = isProse(shown.replace(/[:：]$/, '')) ? ` "${shown.replaceAll('"', "'")}"` : '';
+      said = joinedAt(said, wholeWords(`${before}${code}`, max - said.length));
+    }
     dropped = '';
     if (lead !== '') lead = isCode || said !== '' ? '' : `${lead.replace(/ …$/, '')} …`;
   };
-  const lines = markedLines(text.slice(0, maxRead).replaceAll(fenced, codeLine), 20_000).map((line) =>
-    line.replace(numberedHeading, ''),
-  );
+  const read = withItemNotes(text.slice(0, maxRead).replaceAll(fenced, codeLine));
+  const lines = markedLines(read, 20_000).map((line) => line.replace(numberedHeading, ''));
   let next = 0;
   for (const [at, line] of lines.entries()) {
     if (at < next) continue;

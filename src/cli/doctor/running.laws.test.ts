@@ -177,8 +177,8 @@ describe('leporello doctor beside a gateway', () => {
         `The running gateway was started with other settings than this shell has. The checks use its own: openaiUrl ${provider.url}/v1.`,
         `Nothing, if that is meant. To use the settings of this shell, stop the gateway and run ${ownCommand} serve here.`,
       ],
-      ['ok', 'https://api.anthropic.com can be reached.', undefined],
       ['ok', `${provider.url}/v1 can be reached.`, undefined],
+      ['ok', 'https://api.anthropic.com can be reached.', undefined],
       ['ok', 'https://generativelanguage.googleapis.com can be reached.', undefined],
     ]);
     // An own upstream that nobody can reach is a failure, and one that is not used is none.

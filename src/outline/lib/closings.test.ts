@@ -125,6 +125,40 @@ describe('what a reply that ended a turn says', () => {
     ).toBe('"git show --stat HEAD~1"');
   });
 
+  it('joins no item with a paragraph of another one, nor with the list of another section', () => {
+    const reply = [
+      'I found the bug. Here is the whole analysis:',
+      '',
+      '**Saved tasks are not counted at all**, but a task does save its states in a commit of its own.',
+      '',
+      'Looking at the code:',
+      '',
+      '1. **`saveStates`** (of the main session), in `src/save-states.ts:93`:',
+      '   ```ts',
+      '   state.count += 1;',
+      '   ```',
+      '',
+      '2. **`saveTask`** (of a task of the session), in `src/save-task.ts:222`:',
+      '   ```ts',
+      '   state.files = merge(state.files);',
+      '   ```',
+      '',
+      '   It merges `state.files`, but **never adds to `state.count`**.',
+      '',
+      '## The scenario',
+      '',
+      '1. **Session A starts**',
+      '   - it creates a state with `count: 0`',
+      '',
+      '2. **The user runs a task in it**',
+      '',
+      'The fix is to count tasks, too.',
+    ];
+    expect(replyVerdict(reply.join('\n'), 320)).toBe(
+      'I found the bug. Saved tasks are not counted at all, but a task does save its states in a commit of its own. … The fix is to count tasks, too. … Looking at the code: 1. `saveStates` (of the main session), in `src/save-states.ts:93`; 2. `saveTask` (of a task of the session), in `src/save-task.ts:222`: It merges …',
+    );
+  });
+
   it('has no words about another sentence', () => {
     expect(
       told(

@@ -19,6 +19,7 @@ import {
   sentencesOf,
   spacedSentences,
   termsOf,
+  withItemNotes,
 } from '../sentences.ts';
 import type { StepWords } from '../step-line.ts';
 import { bare, fenced, labeled, maxReply, referring, stated, verdictIn, withoutLead } from './verdict.ts';
@@ -136,7 +137,7 @@ const maxLead = 120;
  */
 export function replyVerdict(reply: string, max: number, message = ''): string {
   const said = reply.slice(0, maxReply).replaceAll(longHeading, '');
-  const lines = markedLines(said.replaceAll(fenced, '\n'), maxReply);
+  const lines = markedLines(withItemNotes(said.replaceAll(fenced, '\n')), maxReply);
   // A reply that begins with code answers with it.
   const [, shown = ''] = /^\s*(?:```|~~~)[^\n]*\n\s*([^\n]+)/.exec(said) ?? [];
   if (shown !== '') return quoted(shown, max);
@@ -217,7 +218,9 @@ function listIn(lines: readonly string[], told: string, max: number): string {
   // A word such as `However:` does not say what the items are about.
   if (/^\S+[:：]$/.test(lead)) return '';
   const isTold = !/[:：]$/.test(lead) || told.includes(lead.slice(0, -1));
-  return firstSentences([...(isTold ? [] : [lead]), ...lines.slice(at)].join('\n'), max);
+  const length = lines.slice(at).findIndex((line) => /^#{1,6}\s/.test(line));
+  const list = lines.slice(at, length < 0 ? undefined : at + length);
+  return firstSentences([...(isTold ? [] : [lead]), ...list].join('\n'), max);
 }
 
 /** Returns a line that announces something with what follows it: a heading or a line with a colon alone says nothing. */

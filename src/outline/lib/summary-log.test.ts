@@ -259,3 +259,22 @@ it('keeps the request at the end of a comment, and no words of a client about co
     ),
   ]);
 });
+
+it('tells a demand whole that repeats lines of an earlier one, and a repeated message once', () => {
+  const steps = [
+    user('It should print:\nEnabled\nLocal, off'),
+    model('Done. It prints the state and the file.'),
+    user('It should print:\nEnabled\n\nProject, on\nLocal, off'),
+    model('Now it prints the files of the project, too.'),
+    user('Go on.'),
+    model('The tests pass.'),
+    user('Go on.'),
+  ];
+  expect(summaryOf(steps)).toBe(`${title}
+- USER: It should print: / Enabled / Local, off
+- YOU: Done. It prints the state and the file.
+- USER: It should print: / Enabled / Project, on / Local, off
+- YOU: Now it prints the files of the project, too.
+- USER: Go on.
+- YOU: The tests pass.`);
+});

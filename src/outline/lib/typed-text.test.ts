@@ -13,6 +13,12 @@ describe('a long message of the user', () => {
       'The report of June … 请修复这个问题，但是不要提交任何更改。',
     );
   });
+
+  it('is told once where its beginning goes on into its last words', () => {
+    const last = 'A commit is made behind a task (`handleTask`), and only if files have changed.';
+    const words = `${'The comment is not accurate. '.repeat(11)}Write this: ${last}`;
+    expect(quotedWords(words, 390)).toBe(words);
+  });
 });
 
 it('an answer with a small letter stands with the option that it picks, and the word a picks none', () => {

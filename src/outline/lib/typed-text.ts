@@ -118,6 +118,9 @@ function elementsIn(text: string): { readonly inside: ReadonlyMap<string, string
 /** UTF-16 units of the end of a long message, as a share of those of its beginning. */
 const shareOfEnd = 0.3;
 
+/** UTF-16 units by which the beginning of a text is known again. */
+const minShared = 16;
+
 /**
  * Quotes what the user typed in one line: `max` UTF-16 units, and of a longer message its last words, which often say what must not be done. Code and logs that
  * the user pasted at the end are none.
@@ -135,7 +138,11 @@ export function quotedWords(words: string, max: number): string {
     if (sentence.length + end.length >= max * shareOfEnd || begin.includes(sentence)) break;
     end = `${sentence} ${end}`;
   }
-  return end === '' || begin.includes(end) ? begin : `${begin} ${end}`;
+  if (end === '' || begin.includes(end)) return begin;
+  const cut = begin.slice(0, -' …'.length);
+  // The beginning may go on into the sentence at the end.
+  const at = cut.lastIndexOf(end.slice(0, minShared));
+  return at >= 0 && end.startsWith(cut.slice(at)) ? cut.slice(0, at) + end : `${begin} ${end}`;
 }
 
 // Questions that the user answered in a few words
