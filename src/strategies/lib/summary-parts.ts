@@ -162,7 +162,7 @@ function originalsIn(
 ): readonly PartOriginal[] {
   const all = Array.from(groups, ([id, messages]) => ({ ids: [id], messages: [...messages] }));
   const size = all.reduce((sum, { messages }) => sum + messages.length, 0) / fewOriginals;
-  const joined = all.slice(0, 0);
+  const joined: typeof all = [];
   for (const { ids, messages } of all) {
     const last = joined.at(-1);
     if (!last || all.length <= maxOriginals || last.messages.length + messages.length > size)
