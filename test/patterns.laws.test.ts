@@ -3,7 +3,8 @@
  * place, needs minutes for a text of 1 MB and holds the thread. A pattern in `shortOnly` is such a pattern, and its caller hands it short texts only.
  *
  * Traps: texts are made from the letters of a pattern, not from its meaning, so a pattern may be slow for a text that none of these is. Patterns that are
- * made at run time (`new RegExp`) are not seen; `hostile-texts.laws.test.ts` runs them, with short texts.
+ * made at run time (`new RegExp`) are not seen; `hostile-texts.laws.test.ts` runs them, with short texts. The limit is a hundred times what a pattern needs
+ * that reads a text once, and must be exceeded twice, so that a loaded machine does not fail it.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { createContext, Script } from 'node:vm';

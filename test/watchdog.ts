@@ -1,13 +1,13 @@
 /**
- * Ends the process of a test file in which no test began or ended for too long, and says where its thread stands. The time limits of vitest end a test that waits. They do not end
- * a test that never gives its thread back, nor a file that waits while it is loaded: such a run would wait forever.
+ * Ends the process of a test file in which no test began or ended for too long, and says where its thread stands. The time limits of vitest end a test that
+ * waits. They do not end a test that never gives its thread back, nor a file that waits while it is loaded: such a run would wait forever.
  */
 import { writeSync } from 'node:fs';
 import { type Debugger, Session } from 'node:inspector';
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
 
-/** More than the longest time limit of a test. */
-const defaultLimitMs = 600_000;
+/** More than the longest time limit of a test, which is ten minutes. */
+const defaultLimitMs = 660_000;
 /** How long the thread of the tests may take to say where it stands. */
 const stackMs = 5_000;
 const maxNameBytes = 2_000;
