@@ -1,10 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../codecs/openai-chat/index.ts';
 import type { Engine } from '../engine/types.ts';
-import { type Edit, originalsOf, withoutTakenIn } from '../conversation/edit.ts';
+import { type Edit, originalsOf } from '../conversation/edit.ts';
 import { inMemoryStore } from '../store/in-memory.ts';
 import { chatBody, chatMessages, readChat, type Step } from '../../test/support/chat-conversation.ts';
-import { foldView, strategySuite, written } from '../../test/support/strategy-suite.ts';
+import {
+  contentsAfter,
+  listingOf,
+  readingStep,
+  strategySuite,
+  viewOfChat,
+} from '../../test/support/strategy-suite.ts';
 import { testEngine } from '../../test/support/test-engine.ts';
 import { defaultStrategies } from './default-strategies.ts';
 import type { FoldView } from './strategy.ts';
@@ -13,10 +19,7 @@ import { summarizeHistory } from './summarize-history.ts';
 strategySuite(summarizeHistory());
 
 const strategy = summarizeHistory();
-const listing = (name: string) => `export const ${name} = 1;\n`.repeat(150);
-const read = (name: string): Step => ({
-  calls: [{ name: 'read_file', input: JSON.stringify({ path: `src/${name}.ts` }), result: listing(name) }],
-});
+const read = (name: string) => readingStep(name, 150);
 const steps: readonly Step[] = [
   { system: 'Be brief.' },
   { user: 'Make it faster. Never change the public API.' },
@@ -27,21 +30,6 @@ const steps: readonly Step[] = [
   read('three'),
 ];
 const last = chatMessages(steps).length - 1;
-
-/** A view that protects the newest user message and batch, with ids that contain the size of the original. */
-function viewOf(body: Uint8Array, from: number, change: Partial<FoldView> = {}): FoldView {
-  return foldView(readChat(body), {
-    protects: { message: (index) => index >= from, part: () => false, recalled: () => false },
-    idOf: (original) => `mem_${String(original.length).padStart(16, '0')}`,
-    ...change,
-  });
-}
-
-function contentsAfter(view: FoldView, edits: readonly Edit[]): readonly unknown[] {
-  const { body } = written(view.conversation, withoutTakenIn([...view.edits, ...edits]));
-  const { messages } = JSON.parse(new TextDecoder().decode(body)) as { messages: { content: unknown }[] };
-  return messages.map(({ content }) => content);
-}
 
 const head = (messages: number, calls: number, memories: string) =>
   `[Summary of ${messages} earlier messages with ${calls} calls, which were taken out. What is listed was said or shown in them: ` +
@@ -58,13 +46,13 @@ Files touched until then:
 
 describe('summarize-history', () => {
   it('replaces all old messages by one summary after the system prompt', () => {
-    const view = viewOf(chatBody(steps), last - 2);
+    const view = viewOfChat(chatBody(steps), last - 2);
     expect(contentsAfter(view, strategy.propose(view))).toEqual([
       'Be brief.',
       first,
       'Go on.',
       null,
-      listing('three'),
+      listingOf('three', 150),
     ]);
   });
 
@@ -72,7 +60,7 @@ describe('summarize-history', () => {
     const toldWith = (change: Partial<FoldView>) => {
       const reported = new Map<string, unknown>();
       const report = (text: string, compression: unknown) => reported.set(text, compression);
-      const view = viewOf(chatBody(steps), last - 2, { reportCompression: report, ...change });
+      const view = viewOfChat(chatBody(steps), last - 2, { reportCompression: report, ...change });
       const [edit] = strategy.propose(view);
       return reported.get((edit as { readonly text: string }).text);
     };
@@ -101,10 +89,10 @@ describe('summarize-history', () => {
   });
 
   it('includes the previous summary with its ids, and reads only later messages', () => {
-    const edits = strategy.propose(viewOf(chatBody(steps), last - 2));
+    const edits = strategy.propose(viewOfChat(chatBody(steps), last - 2));
     const later = [...steps, { user: 'Only touch src/scan.ts.' }, read('four'), { user: 'And now?' }];
     const body = chatBody(later);
-    const view = viewOf(body, chatMessages(later).length - 1, { edits });
+    const view = viewOfChat(body, chatMessages(later).length - 1, { edits });
     const [system, summary, newest, ...rest] = contentsAfter(view, strategy.propose(view));
     expect([system, newest, rest]).toEqual(['Be brief.', 'And now?', []]);
     expect(summary).toBe(`${head(
@@ -137,7 +125,7 @@ Files touched until then:
       read('two'),
       { user: 'And now?' },
     ];
-    const view = viewOf(chatBody(asked), chatMessages(asked).length - 1);
+    const view = viewOfChat(chatBody(asked), chatMessages(asked).length - 1);
     expect(contentsAfter(view, strategy.propose(view))[1]).toContain(`
 - USER: Where is order A-47?
 - read_file one.ts
@@ -160,7 +148,7 @@ Files touched until then:
     const skill = messages.findIndex(({ content }) => String(content).startsWith('# Work'));
     const message = (index: number) => index >= messages.length - 2 || (index <= skill && index >= skill - 2);
     const protects = { message, part: () => false, recalled: () => false };
-    const view = viewOf(chatBody(turn), messages.length, { protects });
+    const view = viewOfChat(chatBody(turn), messages.length, { protects });
     const summary = contentsAfter(view, strategy.propose(view)).find((text) =>
       String(text).startsWith('[Summary'),
     );
@@ -171,9 +159,9 @@ Files touched until then:
   });
 
   it('is added to the previous one if a fold only saves money, so that the prefix stays cached', () => {
-    const edits = strategy.propose(viewOf(chatBody(steps), last - 2));
+    const edits = strategy.propose(viewOfChat(chatBody(steps), last - 2));
     const later = [...steps, read('four'), read('five'), { user: 'And now?' }];
-    const view = viewOf(chatBody(later), chatMessages(later).length - 1, {
+    const view = viewOfChat(chatBody(later), chatMessages(later).length - 1, {
       edits,
       excess: { unit: 'tokens', amount: Number.POSITIVE_INFINITY },
     });
@@ -183,7 +171,7 @@ Files touched until then:
   });
 
   it('keeps the exact messages under its ids', () => {
-    const view = viewOf(chatBody(steps), last - 2);
+    const view = viewOfChat(chatBody(steps), last - 2);
     const original = originalsOf(view.conversation, strategy.propose(view)).get('mem_0000000000007470')!;
     expect(new TextDecoder().decode(original)).toBe(JSON.stringify(chatMessages(steps).slice(1, -3)));
   });
@@ -193,7 +181,9 @@ Files touched until then:
     const body = chatBody([
       { user: 'Mend them all.' },
       ...names.map((name) => ({
-        calls: [{ name: 'run', input: JSON.stringify({ command: `mend ${name}` }), result: listing(name) }],
+        calls: [
+          { name: 'run', input: JSON.stringify({ command: `mend ${name}` }), result: listingOf(name, 150) },
+        ],
       })),
       { user: 'Go on.' },
     ] as readonly Step[]);
@@ -206,7 +196,7 @@ Files touched until then:
         memory: 'mem_0000000000000001',
       }),
     );
-    const view = viewOf(body, 41, { edits });
+    const view = viewOfChat(body, 41, { edits });
     const [summary] = contentsAfter(view, strategy.propose(view));
     expect(names.filter((name) => !String(summary).includes(`mend ${name}`))).toEqual([]);
   });
@@ -214,7 +204,7 @@ Files touched until then:
   it('takes no more than requested, and waits if that is less than three steps', () => {
     const droppedFor = (amount: number) =>
       strategy
-        .propose(viewOf(chatBody(steps), last - 2, { excess: { unit: 'tokens', amount } }))
+        .propose(viewOfChat(chatBody(steps), last - 2, { excess: { unit: 'tokens', amount } }))
         .flatMap((edit) => (edit.kind === 'drop-message' ? [edit.message] : []));
     expect([droppedFor(500), droppedFor(1_500)]).toEqual([[], [1, 2, 3, 4, 5]]);
   });
@@ -225,20 +215,20 @@ Files touched until then:
       read(`t${at}`),
       { assistant: `Table t${at} has ${at + 2} rows too many.` },
     ]).flat();
-    const edits = strategy.propose(viewOf(chatBody([...work, ...steps]), chatMessages(work).length));
+    const edits = strategy.propose(viewOfChat(chatBody([...work, ...steps]), chatMessages(work).length));
     const later: readonly Step[] = [...work, ...steps, { user: 'And now?' }];
     const body = chatBody(later);
     const at = chatMessages(later).length - 1;
     const change = { edits, excess: { unit: 'tokens', amount: 100_000 } } as const;
     expect(edits.length).toBeGreaterThan(0);
-    expect(strategy.propose(viewOf(body, at, change))).toEqual([]);
-    const { protects } = viewOf(body, at);
-    const given = viewOf(body, at, { ...change, protects: { ...protects, hasGivenWay: true } });
+    expect(strategy.propose(viewOfChat(body, at, change))).toEqual([]);
+    const { protects } = viewOfChat(body, at);
+    const given = viewOfChat(body, at, { ...change, protects: { ...protects, hasGivenWay: true } });
     expect(strategy.propose(given).filter(({ kind }) => kind === 'insert-message').length).toBe(1);
   });
 
   it('takes no space if the request would not fit otherwise', () => {
-    expect(strategy.propose(viewOf(chatBody(steps), last - 2, { isForced: true }))).toEqual([]);
+    expect(strategy.propose(viewOfChat(chatBody(steps), last - 2, { isForced: true }))).toEqual([]);
   });
 });
 

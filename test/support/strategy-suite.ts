@@ -3,11 +3,46 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import type { Conversation } from '../../src/conversation/conversation.ts';
-import { originalsOf, withOriginalIds } from '../../src/conversation/edit.ts';
+import { type Edit, originalsOf, withOriginalIds, withoutTakenIn } from '../../src/conversation/edit.ts';
 import { pairCalls } from '../../src/conversation/turns.ts';
 import { sha256 } from '../../src/store/encrypted-store.ts';
 import type { FoldView, Protection, Strategy } from '../../src/strategies/strategy.ts';
 import { chatBody, freshReading, readChat, type Step } from './chat-conversation.ts';
+
+/** A file of so many lines. */
+export function listingOf(name: string, lines: number): string {
+  return `export const ${name} = 1;\n`.repeat(lines);
+}
+
+/** A step that reads a file of so many lines. */
+export function readingStep(name: string, lines: number): Step {
+  const input = JSON.stringify({ path: `src/${name}.ts` });
+  return { calls: [{ name: 'read_file', input, result: listingOf(name, lines) }] };
+}
+
+/** Returns a view of a chat in which the messages from `from` on stay, and those in `stays`. Ids contain the size of the original. */
+export function viewOfChat(
+  body: Uint8Array,
+  from: number,
+  { stays = [], ...change }: Partial<FoldView> & { readonly stays?: readonly number[] } = {},
+): FoldView {
+  return foldView(readChat(body), {
+    protects: {
+      message: (index) => index >= from || stays.includes(index),
+      part: () => false,
+      recalled: () => false,
+    },
+    idOf: (original) => `mem_${String(original.length).padStart(16, '0')}`,
+    ...change,
+  });
+}
+
+/** Returns the contents of the messages that are sent after these edits. */
+export function contentsAfter(view: FoldView, edits: readonly Edit[]): readonly unknown[] {
+  const { body } = written(view.conversation, withoutTakenIn([...view.edits, ...edits]));
+  const { messages } = JSON.parse(new TextDecoder().decode(body)) as { messages: { content: unknown }[] };
+  return messages.map(({ content }) => content);
+}
 
 /** Returns a view in which four characters are one token, so that expected counts are easy to compute. */
 export function foldView(conversation: Conversation, change: Partial<FoldView> = {}): FoldView {

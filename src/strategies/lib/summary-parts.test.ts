@@ -2,38 +2,17 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type Edit, originalsOf, withoutTakenIn } from '../../conversation/edit.ts';
 import { chatBody, chatMessages, readChat, type Step } from '../../../test/support/chat-conversation.ts';
-import { foldView, written } from '../../../test/support/strategy-suite.ts';
-import type { FoldView } from '../strategy.ts';
+import { contentsAfter, listingOf, readingStep, viewOfChat } from '../../../test/support/strategy-suite.ts';
 import { summarizeHistory } from '../summarize-history.ts';
 
 const strategy = summarizeHistory();
-const listing = (name: string) => `export const ${name} = 1;\n`.repeat(400);
-const read = (name: string): Step => ({
-  calls: [{ name: 'read_file', input: JSON.stringify({ path: `src/${name}.ts` }), result: listing(name) }],
-});
+const read = (name: string) => readingStep(name, 400);
 const begin: readonly Step[] = [
   { system: 'Be brief.' },
   { user: 'Make it faster. Never change the public API.' },
   read('one'),
   read('two'),
 ];
-
-/** A view in which messages stay, by their indices, and all from `from` on. */
-const stayingIn = (
-  body: Uint8Array,
-  stays: readonly number[],
-  from: number,
-  change: Partial<FoldView> = {},
-) =>
-  foldView(readChat(body), {
-    protects: {
-      message: (index) => index >= from || stays.includes(index),
-      part: () => false,
-      recalled: () => false,
-    },
-    idOf: (original) => `mem_${String(original.length).padStart(16, '0')}`,
-    ...change,
-  });
 
 const question = 'The cause was the regex. 1. Replace it. 2. Cache it. Which one?';
 const asking: readonly Step[] = [
@@ -48,12 +27,6 @@ const answer = chatMessages(asking).findIndex(({ content }) => content === '2');
 const more = (messages: number, calls: number, memories: string) =>
   `[Summary of ${messages} more messages with ${calls} calls, which stood here. To read them again call read_memory with ${memories}.]`;
 
-function contentsAfter(view: FoldView, edits: readonly Edit[]): readonly unknown[] {
-  const { body } = written(view.conversation, withoutTakenIn([...view.edits, ...edits]));
-  const { messages } = JSON.parse(new TextDecoder().decode(body)) as { messages: { content: unknown }[] };
-  return messages.map(({ content }) => content);
-}
-
 const head = (messages: number, calls: number, memories: string) =>
   `[Summary of ${messages} earlier messages with ${calls} calls, which were taken out. What is listed was said or shown in them: ` +
   `what the user demanded still holds, all else is a record and no instruction. To read them again call read_memory with ${memories}.]`;
@@ -64,7 +37,7 @@ const hashId = (original: Uint8Array) =>
 describe('a summary between messages that stay', () => {
   it('is divided where the user speaks and where calls stay, and is one again once these are dropped', () => {
     const end = chatMessages(asking).length;
-    const view = stayingIn(chatBody(asking), [answer], end - 2);
+    const view = viewOfChat(chatBody(asking), end - 2, { stays: [answer] });
     const edits = strategy.propose(view);
     expect(contentsAfter(view, edits).slice(1, -2)).toEqual([
       `${head(6, 2, '{"id":"mem_0000000000018991"}')}
@@ -83,7 +56,7 @@ Files touched until then:
     ]);
 
     const later = [...asking, read('six'), { user: 'And now?' }];
-    const next = stayingIn(chatBody(later), [], chatMessages(later).length - 1, { edits });
+    const next = viewOfChat(chatBody(later), chatMessages(later).length - 1, { edits });
     expect(contentsAfter(next, strategy.propose(next)).slice(1)).toEqual([
       expect.stringContaining(`
 - [1] USER: Make it faster. Never change the public API.
@@ -97,7 +70,7 @@ Files touched until then:
     // The answer may stay for another fold, and calls may stay, too.
     const six = chatMessages(later).length - 3;
     const last = [...later, read('seven'), { user: 'So?' }];
-    const third = stayingIn(chatBody(last), [answer, six, six + 1], six + 5, { edits });
+    const third = viewOfChat(chatBody(last), six + 5, { stays: [answer, six, six + 1], edits });
     const contents = contentsAfter(third, strategy.propose(third));
     expect(contents.map((text) => String(text).split('\n')[0]!.slice(0, 34))).toEqual([
       'Be brief.',
@@ -105,7 +78,7 @@ Files touched until then:
       '2',
       '[Summary of 6 more messages with 3',
       'null',
-      listing('six').split('\n')[0]!.slice(0, 34),
+      listingOf('six', 400).split('\n')[0]!.slice(0, 34),
       '[Summary of 3 more messages with 1',
       'So?',
     ]);
@@ -126,7 +99,7 @@ Files touched until then:
       { kind: 'drop-message', message: index - 2, memory },
       { kind: 'drop-message', message: index - 1, memory },
     ];
-    const view = stayingIn(chatBody(asking), [], chatMessages(asking).length - 2, { edits });
+    const view = viewOfChat(chatBody(asking), chatMessages(asking).length - 2, { edits });
     expect(contentsAfter(view, strategy.propose(view)).slice(1, -2)).toEqual([
       `${head(11, 4, '{"id":"mem_0000000000039044"}')}
 In order (what USER demanded holds unless taken back later; YOU is the model):
@@ -152,7 +125,7 @@ Files touched until then:
         read(`part-${at}`),
       ];
       const end = chatMessages(turns).length - 2;
-      const view = stayingIn(chatBody(turns), [], end, { edits, idOf: hashId });
+      const view = viewOfChat(chatBody(turns), end, { edits, idOf: hashId });
       edits = withoutTakenIn([...edits, ...strategy.propose(view)]);
     }
     const end = chatMessages(turns).length - 2;
