@@ -35,7 +35,7 @@ export function extract(request: SummaryRequest): string | undefined {
     .join('\n');
 }
 
-/** Writes the same in parts, one more than there are `cuts`; a part without lines is empty. */
+/** Writes a summary in parts, one more than there are `cuts`; a part without lines is empty. */
 export function extractParts(request: SummaryRequest): readonly string[] | undefined {
   const { budget, count } = request;
   const { lines, cuts } = historyLines(request);
@@ -242,7 +242,7 @@ function historyLines({
   };
 }
 
-/** Returns lines with the questions that answers need which stay: each stands at the end of the reply ahead of its answer, unless that ends with it. */
+/** Returns the lines of questions whose short answers stay in the conversation. Each stands at the end of the reply ahead of its answer, unless that ends with it. */
 function questionsAhead(
   cuts: readonly Pick<SummaryCut, 'steps' | 'question'>[],
   closings: readonly OutlineLine[],

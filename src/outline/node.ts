@@ -261,7 +261,7 @@ function addAsked(
   const longest = words.length <= maxComment ? 2 * maxEnd : maxEnd;
   const last = lines.findLast((line) => own.has(line) && line.length <= longest);
   let quoted = 0;
-  // Who says the same again has said it; but a demand that repeats some lines of an earlier one is told whole.
+  // A repeated message is told once. A demand that repeats some lines of an earlier one is told whole.
   const isKnown = lines.every((line) => known.has(line));
   if (isKnown && question === '' && mark === '') return;
   for (const [place, line] of lines.entries()) {

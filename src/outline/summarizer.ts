@@ -28,7 +28,7 @@ export type SummaryRequest = {
   readonly stepsAhead?: readonly number[];
   /** The places between the steps where messages stay, in order: the summary is divided there. */
   readonly cuts?: readonly SummaryCut[];
-  /** The question in the last reply that a short answer needs which stays behind the summary. */
+  /** The question in the last reply, if a short answer to it stays behind the summary. */
   readonly question?: string;
   /** True if a newer plan than the one in the steps is in the context. */
   readonly isPlanKnown?: boolean;
@@ -49,7 +49,7 @@ export type SummaryCut = {
   readonly summaries: number;
   /** True if words of the user stay there: the reply ahead of them ended a turn. */
   readonly isTurn: boolean;
-  /** The question in that reply which a short answer among these words needs; or empty. */
+  /** The question in that reply that a short answer among these words answers; empty if there is none. */
   readonly question: string;
 };
 

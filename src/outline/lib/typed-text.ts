@@ -171,7 +171,7 @@ const picked =
  */
 export function questionBefore(reply: string, answer: string): string {
   const isLabeled = /^\W{0,3}(?:[\p{L}’']+ ){0,2}(?:\d{1,2}|[A-Z])(?![\p{L}\d'’])/u.test(answer);
-  // Who asks in turn has not answered.
+  // A user who asks in turn has not answered.
   if (!isLabeled && (answer.length > maxAnswerToLast || isAsking(answer.trimEnd()))) return '';
   const lines = markedLines(reply, 20_000).map((line) => line.replaceAll('**', ''));
   const options = new Map<string, string>();

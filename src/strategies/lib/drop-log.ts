@@ -37,8 +37,8 @@ import {
 const pageTokens = 4_800;
 
 /**
- * Drops messages for logs of at most `maxCharacters` in total, besides the words of the user, which may have `maxWords` characters, and with verdicts `room`; they tell of `demands` of the user. `dropped` has
- * the tokens of each message by its index, in order, and `ranges` where they were. A gap stays if its log would save too little.
+ * Drops messages for logs. `dropped` has the tokens of each message by its index, in order, and `ranges` where they were. All logs together may have
+ * `maxCharacters`, up to `room` with verdicts, and `maxWords` for the user's words; `demands` of the user are in them. A gap stays if its log would save too little.
  */
 export function* logEdits(
   view: FoldView,

@@ -109,7 +109,7 @@ export function mediaStub(folded: KeptText & Readonly<Record<'name' | 'size' | '
   return `[Folded ${name === 'PDF' ? name : name.toLowerCase()}: ${measured}, ${from}. ${shows(memory, recallTool)}]`;
 }
 
-/** An entry of a log: words, `on` a result or not, or a step. A short answer says nothing without an `answered` reply. `verdict`: fewer words of the user, or of a reply that ended a turn. */
+/** An entry of a log: words, which may be about the result of the step `on`, or a step. A short answer needs its `answered` reply. `verdict`: the same in fewer words. */
 export type LogEntry =
   | Readonly<{ kind: keyof typeof speakers; text: string; said?: string; verdict?: string; on?: StepWords }>
   | { readonly kind: 'step'; readonly step: StepWords };

@@ -1,6 +1,6 @@
 /**
  * Divides a summary where messages stay between those that it tells of, so that everything stands where it happened: each part has its place, and the ids
- * of its messages. Pure; linear in its input, but for sorting.
+ * of its messages. Pure; each part looks at all messages once.
  */
 import type { Message } from '../../conversation/conversation.ts';
 import { type Edit, isLog, originalOfMessages } from '../../conversation/edit.ts';
@@ -25,7 +25,7 @@ export type Gap = {
   readonly upTo: number;
   /** True if words of the user stay there: the reply ahead of them ended a turn. */
   readonly isTurn: boolean;
-  /** The question in that reply which a short answer among these words needs; or empty. */
+  /** The question in that reply that a short answer among these words answers; empty if there is none. */
   readonly question: string;
 };
 
@@ -58,7 +58,7 @@ function gapsIn(view: FoldView, covered: ReadonlySet<number>): readonly Gap[] {
   return gaps;
 }
 
-/** Returns the question which a short answer needs that stays right behind what a summary tells of; or an empty text. */
+/** Returns the question whose short answer stays right behind what a summary tells of; empty if there is none. */
 export function questionBehind({ conversation, edits }: FoldView, dropped: readonly Message[]): string {
   const gone = placesEdited(edits).messages;
   const last = dropped.at(-1)?.index ?? -1;
